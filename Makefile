@@ -31,3 +31,32 @@ lock: .venv/installed ## Renew the hashed requirement files from pyproject.toml
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --extra operator pyproject.toml -o requirements/operator.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
+
+##@ Checks
+.PHONY: lint
+lint: setup build/reports ## Format check, lint, types and import contracts
+	@echo "==> ruff"; $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@echo "==> mypy"; $(BIN)/mypy
+	@echo "==> import-linter"; $(BIN)/lint-imports --no-logo --verbose >build/lint-imports.log 2>&1 || { cat build/lint-imports.log; exit 1; }
+
+.PHONY: format
+format: setup ## Format the code and apply the safe fixes
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+.PHONY: test-unit
+test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about a minute)
+	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire -q --junit-xml=build/reports/unit.xml
+
+.PHONY: test-contract
+test-contract: setup build/reports ## Contract tests on a real API server (built once, then cached)
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract -q --timeout=600 --junit-xml=build/reports/contract.xml
+
+.PHONY: test-e2e
+test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
+	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v --timeout=1200 --junit-xml=build/reports/e2e.xml
+
+.PHONY: test
+test: lint test-unit test-contract test-e2e ## Everything: lint, unit, property, wire, contract, end-to-end
+
+build/reports:
+	@mkdir -p $@
