@@ -1,0 +1,306 @@
+"""What the operator and the task pods say to one another: the task's order, its result, its reports, the split plan.
+
+Imported by both sides, so it holds values only: no I/O, nothing of the operator. JSON by msgspec; fields keep their Python names.
+Unknown fields are ignored on both sides, so that an older runtime understands a newer operator.
+"""
+
+import base64
+import enum
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+TASK_ENV = "BOATHOUSE_TASK"
+"""JSON of `TaskSpec`."""
+MEMORY_LIMIT_ENV = "BOATHOUSE_MEMORY_LIMIT_BYTES"
+"""The container's memory limit in bytes (resourceFieldRef limits.memory); the sort buffer follows it."""
+POD_NAME_ENV = "BOATHOUSE_POD_NAME"
+POD_UID_ENV = "BOATHOUSE_POD_UID"
+NODE_NAME_ENV = "BOATHOUSE_NODE_NAME"
+
+WORK_PATH = "/work"
+"""The task's writable folder (emptyDir): the command's working folder and the spills lie in it."""
+FILES_PATH = "/files"
+"""Where the job's ConfigMap files are mounted."""
+TOKEN_PATH = "/var/run/boathouse/token/token"  # noqa: S105 - a path, not a secret
+CA_PATH = "/var/run/boathouse/ca/ca.crt"
+TERMINATION_LOG_PATH = "/dev/termination-log"
+TERMINATION_LOG_MAX_BYTES = 4096
+"""The kubelet's limit for one container's termination message."""
+REPORT_MAX_BYTES = 8192
+"""The progress endpoint's limit for one `TaskReport`."""
+TOKEN_AUDIENCE = "boathouse.dev"  # noqa: S105 - the audience's name, not a secret
+
+EXIT_SUCCEEDED = 0
+EXIT_USER_ERROR = 10
+"""The job is at fault: its input, its output, its command."""
+EXIT_INFRASTRUCTURE = 20
+"""The storage, the disk or the cluster is at fault; another attempt may succeed."""
+EXIT_TERMINATED = 143
+"""Stopped by SIGTERM, as shells say it."""
+
+
+class TaskType(enum.StrEnum):
+    """The four kinds of task pods of a step."""
+
+    SETUP = "setup"
+    MAP = "map"
+    REDUCE = "reduce"
+    COMMIT = "commit"
+
+
+class Reason(enum.StrEnum):
+    """Why a task failed, as shown in conditions (CamelCase)."""
+
+    INPUT_NOT_FOUND = "InputNotFound"
+    OUTPUT_EXISTS = "OutputExists"
+    INVALID_URL = "InvalidURL"
+    COMMAND_NOT_FOUND = "CommandNotFound"
+    FILE_NOT_FOUND = "FileNotFound"
+    USER_COMMAND_FAILED = "UserCommandFailed"
+    OUT_OF_MEMORY = "OutOfMemory"
+    OUT_OF_DISK = "OutOfDisk"
+    ACCESS_DENIED = "AccessDenied"
+    STORAGE_ERROR = "StorageError"
+    STORE_NOT_EXCLUSIVE = "StoreNotExclusive"
+    SHUFFLE_ERROR = "ShuffleError"
+    COMMIT_MISSING = "CommitMissing"
+    PLAN_TOO_LARGE = "PlanTooLarge"
+    PROGRESS_UNAVAILABLE = "ProgressUnavailable"
+    CANCELLED = "Cancelled"
+    TERMINATED = "Terminated"
+    INTERNAL_ERROR = "InternalError"
+
+
+class Split(msgspec.Struct, frozen=True, kw_only=True):
+    """One map task's share of one file, by Hadoop's rules for lines that cross its borders.
+
+    Attributes:
+        url: the file.
+        offset_bytes: where the share starts in the file.
+        length_bytes: its length; 0 only for an empty file.
+        size_bytes: the whole file's size.
+        locations: index into `Plan.location_sets`, -1 for none (object stores have none).
+    """
+
+    url: str
+    offset_bytes: int
+    length_bytes: int
+    size_bytes: int
+    locations: int = -1
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """All splits of a job's input; a split's place in the list is its map's index."""
+
+    splits: list[Split]
+    location_sets: list[list[str]] = []
+    bytes_total: int = 0
+
+
+class FileSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file put into the command's working folder under `name`, executable: from a mounted `path` or from a `url`."""
+
+    name: str
+    path: str | None = None
+    url: str | None = None
+
+
+class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where S3 URLs lead. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are unsigned."""
+
+    endpoint_url: str | None = None
+    region: str = "us-east-1"
+
+
+class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How keys are assigned to reduces, with Hadoop's names and results.
+
+    Attributes:
+        type: HashPartitioner or KeyFieldBasedPartitioner.
+        options: mapreduce.partition.keypartitioner.options, as `-k1,2`.
+        key_field_separator: mapreduce.map.output.key.field.separator: what separates the fields that `options` names.
+        num_key_fields: stream.num.map.output.key.fields: how many TAB-separated fields of a line are its key.
+    """
+
+    type: str = "HashPartitioner"
+    options: str = ""
+    key_field_separator: str = "\t"
+    num_key_fields: int = 1
+
+
+class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that a task pod is told (environment variable `TASK_ENV`).
+
+    Attributes:
+        work_url: OUTPUT/_temporary/boathouse-UID, without a slash at its end.
+        output_url: the job's output folder.
+        input_urls: files, folders and globs; only the setup task needs them.
+        split: only for a map.
+        maps: the number of map tasks; 0 in a setup task.
+        reduces: the number of reduce tasks; 0 is a map-only job.
+        files: put into the working folder of every task (setup looks commands up in it).
+        progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task keeps the plan in the work folder only, and
+            reduces look for the maps' commits in the storage.
+    """
+
+    job_uid: str
+    job_name: str
+    namespace: str
+    task_type: TaskType
+    work_url: str
+    output_url: str
+    step: int = 0
+    index: int = 0
+    attempt: int = 1
+    input_urls: list[str] = []
+    split: Split | None = None
+    maps: int = 0
+    reduces: int = 0
+    mapper: list[str] | None = None
+    combiner: list[str] | None = None
+    reducer: list[str] | None = None
+    partitioner: Partitioner = Partitioner()
+    split_max_bytes: int = 64 * 1024 * 1024
+    files: list[FileSource] = []
+    s3: S3Config | None = None
+    progress_url: str | None = None
+
+
+Counters = dict[str, dict[str, int]]
+"""Group -> name -> value, with Hadoop's names."""
+
+
+class Timing(msgspec.Struct, frozen=True, array_like=True):
+    """One phase of a task, epoch milliseconds; JSON: [phase, start_ms, end_ms]."""
+
+    phase: str
+    start_ms: int
+    end_ms: int
+
+
+class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a task ended: its termination message, on success and on failure (at most `TERMINATION_LOG_MAX_BYTES`).
+
+    Attributes:
+        outcome: "succeeded" or "failed". An attempt whose output another attempt had committed before has succeeded; `winner_attempt` says whose counts.
+        reason: a `Reason` when failed, else "".
+        message: one line for people: what, where, what to do.
+        user_error: charged to the user (and counted against maxAttempts) or to the infrastructure.
+        winner_attempt: the attempt whose commit holds; 0 when nothing is committed (setup, commit, failures).
+        digest: setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output.
+        splits: setup only: number of splits.
+        bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
+        counters: Hadoop's and the user's counters, cut to what fits; then group "Boathouse" has "Counters dropped".
+        timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit; reduce: wait, shuffle, reduce, upload, commit;
+            commit: verify, promote, clean.
+        stderr_tail: the last part of the command's standard error, on failure.
+    """
+
+    outcome: str
+    reason: str = ""
+    message: str = ""
+    user_error: bool = False
+    winner_attempt: int = 0
+    digest: str = ""
+    splits: int = 0
+    bytes_total: int = 0
+    counters: Counters = {}
+    timings: list[Timing] = []
+    stderr_tail: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the task did what it was told."""
+        return self.outcome == SUCCEEDED
+
+
+SUCCEEDED = "succeeded"
+FAILED = "failed"
+
+
+class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a running task reports every few seconds; a hint, never a proof."""
+
+    phase: str
+    progress: float = 0.0
+    records_in: int = 0
+    records_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    spilled_bytes: int = 0
+    spilled_records: int = 0
+    cpu_s: float = 0.0
+    counters: Counters = {}
+    status: str = ""
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """What the leader tells a task by long poll.
+
+    Attributes:
+        version: the `since` of the next poll.
+        maps_total: the number of maps of the step.
+        maps_done: base64 bitmap (`encode_bitmap`) of the maps that are committed.
+        winners: map index -> attempt, only where the winner is not attempt 1.
+        cancel: the task is to stop.
+    """
+
+    version: int
+    maps_total: int
+    maps_done: str = ""
+    winners: dict[int, int] = {}
+    cancel: bool = False
+
+
+class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `_commit/TASK`: created exclusively, it says whose output counts.
+
+    Attributes:
+        pod_uid: tells an attempt whose creation succeeded but whose answer was lost that it is the winner.
+        digest: of the data (a reduce's or a map-only map's: sha256 of the file; a map's: sha256 of its index).
+    """
+
+    task: str
+    attempt: int
+    pod_uid: str
+    digest: str
+    size_bytes: int
+    records: int
+    counters: Counters = {}
+
+
+def task_name(task_type: TaskType, index: int) -> str:
+    """`m-00042`, `r-00007`, `setup` or `commit`: the task's part of pod, commit and data names."""
+    match task_type:
+        case TaskType.MAP:
+            return f"m-{index:05d}"
+        case TaskType.REDUCE:
+            return f"r-{index:05d}"
+        case TaskType.SETUP | TaskType.COMMIT:
+            return task_type.value
+
+
+def attempt_name(task_type: TaskType, index: int, attempt: int) -> str:
+    """`m-00042-a1`."""
+    return f"{task_name(task_type, index)}-a{attempt}"
+
+
+def plan_digest(plan: Plan) -> str:
+    """sha256 of the plan's canonical JSON (fields in declared order), in hex."""
+    return hashlib.sha256(msgspec.json.encode(plan)).hexdigest()
+
+
+def encode_bitmap(done: Iterable[int], total: int) -> str:
+    """Base64 of one bit for each of `total` indexes, index 0 in the lowest bit of the first byte."""
+    bits = bytearray((total + 7) // 8)
+    for index in done:
+        bits[index >> 3] |= 1 << (index & 7)
+    return base64.b64encode(bytes(bits)).decode()
+
+
+def decode_bitmap(text: str, total: int) -> set[int]:
+    """The indexes below `total` whose bit is set in `encode_bitmap`'s form."""
+    bits = base64.b64decode(text)
+    return {index for index in range(min(total, len(bits) * 8)) if bits[index >> 3] >> (index & 7) & 1}
