@@ -1,0 +1,1 @@
+"""The custom resources as pydantic models, the CRDs generated from them, names, and the configuration file."""

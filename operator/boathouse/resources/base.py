@@ -1,0 +1,75 @@
+"""What the custom resources' models share: camelCase names, CEL rules, quantities, URLs, metav1.Condition."""
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+from pydantic.alias_generators import to_camel
+
+RULES = "x-kubernetes-validations"
+
+
+def rule(expression: str, message: str) -> dict[str, str]:
+    """A CEL validation rule with the message a user sees; one in single quotes is itself CEL and may show the value."""
+    key = "messageExpression" if message.startswith("'") else "message"
+    return {"rule": expression, key: message}
+
+
+def rules(*each: dict[str, str], **keywords: Any) -> dict[str, Any]:
+    """The `json_schema_extra` for a field or a model with these CEL rules and other `x_kubernetes_...` keywords."""
+    return {RULES: list(each)} | {key.replace("_", "-"): value for key, value in keywords.items()}
+
+
+class Model(pydantic.BaseModel):
+    """A part of a custom resource: frozen, camelCase on the wire; unknown fields are ignored."""
+
+    model_config = pydantic.ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+
+
+def _quantity_schema(*checks: dict[str, str]) -> pydantic.WithJsonSchema:
+    valid = rule(
+        "isQuantity(string(self))",
+        "'\"' + string(self) + '\" is not a quantity: write a number such as 2, 500m or 64Mi'",
+    )
+    return pydantic.WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "x-kubernetes-int-or-string": True,
+            "maxLength": 32,
+            RULES: [valid, *checks],
+        }
+    )
+
+
+def at_least(minimum: str, why: str) -> dict[str, str]:
+    """A CEL rule for a quantity: not below `minimum`."""
+    return rule(
+        f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{minimum}')) >= 0",
+        f"'\"' + string(self) + '\" is less than {minimum}: {why}'",
+    )
+
+
+Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"))]
+SplitSize = Annotated[
+    int | str, _quantity_schema(at_least("1Ki", "smaller splits make more tasks than a cluster can hold"))
+]
+
+_SCHEME = rule(
+    "self.startsWith('s3://') || self.startsWith('file:///')",
+    "'\"' + self + '\" has no scheme that tasks can read: write s3://BUCKET/PATH (or file:///PATH)'",
+)
+Url = Annotated[str, Field(min_length=1, max_length=1024, json_schema_extra=rules(_SCHEME))]
+DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+Key = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
+
+
+class Condition(Model):
+    """metav1.Condition."""
+
+    type: str = Field(max_length=316)
+    status: Literal["True", "False", "Unknown"]
+    reason: str = Field(max_length=1024, description="A CamelCase token that programs may rely on.")
+    message: str = Field(default="", max_length=32768, description="What happened and what to do, for people.")
+    last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+    observed_generation: int | None = Field(default=None, ge=0)

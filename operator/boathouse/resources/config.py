@@ -1,0 +1,113 @@
+"""The operator's configuration file, written by the chart from its values; flags and the environment win over it."""
+
+import pathlib
+from typing import Annotated, Literal, Self
+
+import pydantic
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from boathouse.resources import names, quantity
+
+QuantityText = Annotated[
+    str, pydantic.BeforeValidator(str), pydantic.AfterValidator(lambda text: (quantity.parse(text), text)[1])
+]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class _Section(pydantic.BaseModel):
+    """Unlike a custom resource, a configuration refuses what it does not know: a misspelt value must not be silent."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid")
+
+
+class QueueConfig(_Section):
+    """A queue of jobs with its fair share and its limits."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+    weight: float = Field(default=1.0, gt=0, description="Share against the other queues.")
+    limits: dict[str, QuantityText] = Field(
+        default_factory=dict, description="cpu, memory, ephemeral-storage, extended resources; absent: none."
+    )
+
+
+class LeaseConfig(_Section):
+    """Leader election."""
+
+    name: str = "boathouse"
+    duration_seconds: float = Field(default=15, gt=0)
+    renew_deadline_seconds: float = Field(default=10, gt=0)
+    retry_period_seconds: float = Field(default=2, gt=0)
+
+    @pydantic.model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.duration_seconds > self.renew_deadline_seconds > self.retry_period_seconds:
+            raise ValueError(
+                "lease: durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds"
+            )
+        return self
+
+
+class TaskDefaults(_Section):
+    """What task pods get when the job does not say."""
+
+    image: str = Field(
+        default="", description="The task image; a job without spec.image is refused when this is empty."
+    )
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    image_pull_secrets: list[str] = Field(default_factory=list)
+    scratch_size: QuantityText = Field(
+        default="10Gi", description="Upper bound of a task's working folder without an ephemeral-storage request."
+    )
+    image_pull_timeout_seconds: float = Field(default=300, gt=0)
+    start_timeout_seconds: float = Field(default=600, gt=0)
+    not_ready_toleration_seconds: int = Field(
+        default=60, ge=0, description="How long tasks stay on a node that stopped answering."
+    )
+
+
+class OperatorConfig(_Section):
+    """Everything that the operator can be told."""
+
+    namespace: str = names.OPERATOR_NAMESPACE
+    watch_namespaces: list[str] = Field(default_factory=list, description="Empty: all.")
+    queues: list[QueueConfig] = Field(default_factory=lambda: [QueueConfig(name="default")], min_length=1)
+    default_queue: str = "default"
+    namespace_queues: dict[str, str] = Field(default_factory=dict, description="The default queue of a namespace.")
+    profile: Literal["fair", "fifo"] = "fair"
+    pending_ahead: int = Field(default=5, ge=0, le=1000)
+    task: TaskDefaults = Field(default_factory=TaskDefaults)
+    lease: LeaseConfig = Field(default_factory=LeaseConfig)
+    progress_service: str = names.PROGRESS_SERVICE
+    progress_port: Port = 8443
+    metrics_port: Port = 8080
+    health_port: Port = 8081
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"] = "json"
+
+    @pydantic.model_validator(mode="after")
+    def _queues_exist(self) -> Self:
+        known = {queue.name for queue in self.queues}
+        if len(known) != len(self.queues):
+            raise ValueError("queues: two queues have the same name")
+        for what, name in {
+            "defaultQueue": self.default_queue,
+            **{f"namespaceQueues[{ns}]": q for ns, q in self.namespace_queues.items()},
+        }.items():
+            if name not in known:
+                raise ValueError(f'{what} is "{name}", which is not among the queues {sorted(known)}')
+        return self
+
+    def queue_for(self, namespace: str, asked: str | None) -> str:
+        """The queue of a job: what it asks for, else its namespace's, else the default."""
+        return asked or self.namespace_queues.get(namespace, self.default_queue)
+
+
+def load(path: pathlib.Path) -> OperatorConfig:
+    """Read a configuration file (JSON).
+
+    Raises:
+        OSError: The file cannot be read.
+        pydantic.ValidationError: A value is wrong; the error names each.
+    """
+    return OperatorConfig.model_validate_json(path.read_text())

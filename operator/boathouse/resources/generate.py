@@ -1,0 +1,82 @@
+"""`python -m boathouse.resources.generate`: write the CRDs under crds/ and, as templates, into the chart."""
+
+import argparse
+import pathlib
+import sys
+from typing import Any
+
+import yaml
+from typing_extensions import override
+
+from boathouse.resources import crd
+
+HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
+MAX_SIZE_BYTES = 60_000
+"""Well below the 256 KiB of `kubectl apply`'s annotation."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes every value out: anchors are hard to read, and some readers of CRDs do not know them."""
+
+    @override
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def manifests() -> dict[str, str]:
+    """The text of each file under crds/, by file name."""
+    return {
+        f"{resource.name.partition('.')[2]}_{resource.plural}.yaml": HEADER + _yaml(resource.manifest())
+        for resource in crd.ALL
+    }
+
+
+def templates() -> dict[str, str]:
+    """The text of each Helm template, by file name: kept on uninstall, so that no job is lost with the chart."""
+    result = {}
+    for (name, _), resource in zip(manifests().items(), crd.ALL, strict=True):
+        manifest = resource.manifest()
+        manifest["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
+        result[name] = f"{HEADER}{{{{- if .Values.crds.install }}}}\n{_yaml(manifest)}{{{{- end }}}}\n"
+    return result
+
+
+def _yaml(manifest: dict[str, Any]) -> str:
+    text = yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=140, allow_unicode=True)
+    if "{{" in text:
+        raise ValueError("a description or a rule contains {{, which Helm would take for a template")
+    if len(text) > MAX_SIZE_BYTES:
+        raise ValueError(
+            f"{manifest['metadata']['name']} has {len(text)} bytes, more than {MAX_SIZE_BYTES}: shorten it"
+        )
+    return text
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the files, or with --check say which are stale."""
+    parser = argparse.ArgumentParser(prog="python -m boathouse.resources.generate", description=__doc__)
+    parser.add_argument(
+        "--root", type=pathlib.Path, default=pathlib.Path(), help="the repository (default: the current folder)"
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is missing or stale")
+    options = parser.parse_args(arguments)
+    stale = []
+    for folder, files in (
+        (options.root / "crds", manifests()),
+        (options.root / "charts/boathouse/templates/crds", templates()),
+    ):
+        for name, text in files.items():
+            path = folder / name
+            if path.exists() and path.read_text() == text:
+                continue
+            stale.append(str(path))
+            if not options.check:
+                folder.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    for path in stale:
+        sys.stdout.write(f"{'stale' if options.check else 'wrote'} {path}\n")
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

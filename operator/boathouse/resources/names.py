@@ -1,0 +1,83 @@
+"""The API's names: group, labels, annotations, condition types, reasons. Everything else imports them from here."""
+
+from enum import StrEnum
+
+from boathouse_task import contract
+
+GROUP = "boathouse.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+MRJOB_KIND = "MRJob"
+MRJOB_PLURAL = "mrjobs"
+
+SCHEDULER_NAME = "boathouse"
+MANAGER = "boathouse"
+OPERATOR_NAMESPACE = "boathouse-system"
+TOKEN_AUDIENCE = contract.TOKEN_AUDIENCE
+
+LABEL_JOB_UID = f"{GROUP}/job-uid"
+LABEL_KIND = f"{GROUP}/kind"
+LABEL_STEP = f"{GROUP}/step"
+LABEL_TASK_TYPE = f"{GROUP}/task-type"
+LABEL_TASK_INDEX = f"{GROUP}/task-index"
+LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_QUEUE = f"{GROUP}/queue"
+LABEL_LEADER = f"{GROUP}/leader"
+
+ANNOTATION_EPOCH = f"{GROUP}/epoch"
+ANNOTATION_DECISION = f"{GROUP}/decision"
+ANNOTATION_SPLIT = f"{GROUP}/split"
+ANNOTATION_PLAN_DIGEST = f"{GROUP}/plan-digest"
+ANNOTATION_PLAN_SHARDS = f"{GROUP}/plan-shards"
+ANNOTATION_JOB_NAME = f"{GROUP}/job-name"
+
+CONTAINER = "task"
+PROGRESS_CA_CONFIG_MAP = "boathouse-progress-ca"
+PROGRESS_CA_KEY = "ca.crt"
+PROGRESS_SERVICE = "boathouse-progress"
+
+APP_NAME = "app.kubernetes.io/name"
+APP_INSTANCE = "app.kubernetes.io/instance"
+APP_COMPONENT = "app.kubernetes.io/component"
+APP_MANAGED_BY = "app.kubernetes.io/managed-by"
+APP_PART_OF = "app.kubernetes.io/part-of"
+
+
+class ConditionType(StrEnum):
+    """The types of an MRJob's conditions."""
+
+    ADMITTED = "Admitted"
+    SCHEDULED = "Scheduled"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class Reason(StrEnum):
+    """Reasons that the operator itself gives; the task runtime and the scheduler have theirs beside these."""
+
+    # Good
+    ADMITTED = "Admitted"
+    ALL_TASKS_PLACED = "AllTasksPlaced"
+    TASKS_RUNNING = "TasksRunning"
+    JOB_FINISHED = "JobFinished"
+    SUCCEEDED = "Succeeded"
+    # Not yet
+    WAITING_FOR_TASKS = "WaitingForTasks"
+    PENDING_EVALUATION = "PendingEvaluation"
+    IN_PROGRESS = "InProgress"
+    # The user's to mend
+    INVALID_SPEC = "InvalidSpec"
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105 - a reason, not a secret
+    CONFIG_MAP_NOT_FOUND = "ConfigMapNotFound"
+    IMAGE_PULL_FAILED = "ImagePullFailed"
+    RUNTIME_NOT_FOUND = "RuntimeNotFound"
+    TASK_FAILED = "TaskFailed"
+    OOM_KILLED = "OOMKilled"
+    TOO_MANY_SPLITS = "TooManySplits"
+    # The infrastructure's
+    POD_LOST = "PodLost"
+    POD_START_TIMEOUT = "PodStartTimeout"
+    PLAN_LOST = "PlanLost"
+    INVALID_POD = "InvalidPod"

@@ -1,0 +1,75 @@
+"""The CRDs: equal to what the models say, structural, and small."""
+
+import json
+import pathlib
+
+import pydantic
+import pytest
+
+from boathouse.resources import crd, generate, schema
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def nodes(value):
+    """Every schema below a schema."""
+    yield value
+    for child in value.get("properties", {}).values():
+        yield from nodes(child)
+    for key in ("items", "additionalProperties"):
+        if isinstance(value.get(key), dict):
+            yield from nodes(value[key])
+
+
+@pytest.fixture
+def mrjob():
+    return schema.structural(crd.MRJOB.model)
+
+
+def test_the_files_in_the_repository_are_those_that_the_models_generate(capsys):
+    assert generate.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().out + "run `make manifests`"
+
+
+def test_check_names_each_stale_file(tmp_path, capsys):
+    assert generate.main(["--check", "--root", str(tmp_path)]) == 1
+    assert "stale" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_template_is_kept_on_uninstall_and_can_be_left_out():
+    text = generate.templates()["boathouse.dev_mrjobs.yaml"]
+    assert "helm.sh/resource-policy: keep" in text
+    assert "{{- if .Values.crds.install }}" in text
+
+
+def test_every_node_of_the_schema_has_one_type_and_no_reference(mrjob):
+    for node in nodes(mrjob):
+        assert ("type" in node) != bool(node.get("x-kubernetes-int-or-string")), node
+        assert not {"$ref", "$defs", "title", "oneOf", "allOf"} & set(node)
+
+
+def test_no_default_is_null(mrjob):
+    assert all(node.get("default", ...) is not None for node in nodes(mrjob))
+
+
+def test_every_rule_has_a_message(mrjob):
+    found = [rule for node in nodes(mrjob) for rule in node.get("x-kubernetes-validations", [])]
+    assert len(found) > 15
+    assert all("message" in rule or "messageExpression" in rule for rule in found)
+
+
+def test_people_see_phase_queue_progress_and_age():
+    columns = crd.MRJOB.manifest()["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [column["name"] for column in columns if not column.get("priority")] == ["Phase", "Queue", "Progress", "Age"]
+
+
+def test_a_union_of_two_types_is_refused_with_its_path():
+    class Bad(pydantic.BaseModel):
+        field: int | str
+
+    with pytest.raises(ValueError, match=r"Bad\.field"):
+        schema.structural(Bad)
+
+
+def test_the_manifest_is_plain_json():
+    assert json.loads(json.dumps(crd.MRJOB.manifest())) == crd.MRJOB.manifest()

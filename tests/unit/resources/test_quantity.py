@@ -1,0 +1,38 @@
+"""Quantities as Kubernetes reads them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse.resources import quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "milli"),
+    [("1", 1000), (2, 2000), ("500m", 500), ("0.5", 500), ("1e1", 10_000), ("100u", 1), (".1", 100), ("2k", 2_000_000)],
+)
+def test_a_cpu_quantity_is_read_in_thousandths_and_rounded_up(text, milli):
+    assert quantity.milli(text) == milli
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("64Mi", 64 << 20), ("1G", 10**9), ("1.5Gi", 3 << 29), ("1", 1), ("128974848000m", 128974848)]
+)
+def test_a_memory_quantity_is_read_in_bytes(text, size):
+    assert quantity.units(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "1 Gi", "Mi", "1GiB", "1,5", "0x10", "1e", "--1"])
+def test_what_is_not_a_quantity_is_refused_with_an_example(text):
+    with pytest.raises(ValueError, match="64Mi"):
+        quantity.parse(text)
+
+
+@given(st.integers(0, 2**62))
+def test_a_written_memory_quantity_reads_back_exactly(size):
+    assert quantity.units(quantity.format_bytes(size)) == size
+
+
+@given(st.integers(0, 10**9))
+def test_a_written_cpu_quantity_reads_back_exactly(milli):
+    assert quantity.milli(quantity.format_milli(milli)) == milli
