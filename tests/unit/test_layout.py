@@ -1,0 +1,39 @@
+"""What must stay true of the repository itself."""
+
+import importlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_the_operator_folder_is_not_a_package_that_would_shadow_the_standard_library():
+    assert not (ROOT / "operator" / "__init__.py").exists()
+    assert not hasattr(importlib.import_module("operator"), "__path__")
+
+
+def test_no_module_shadows_one_of_the_standard_library_when_started_by_path():
+    shadowing = {"queue", "sched", "profile", "resource", "select", "types", "trace", "signal", "statistics"}
+    assert [path for path in tracked_files() if path.suffix == ".py" and path.stem in shadowing] == []
+
+
+@pytest.mark.parametrize("lock", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
+def test_locks_are_hashed_and_name_no_index(lock: Path):
+    text = lock.read_text()
+    pins = re.findall(r"^[a-z0-9][^\s=]*==", text, flags=re.MULTILINE)
+    assert len(pins) > 0
+    assert text.count("--hash=sha256:") >= len(pins)
+    assert "://" not in text
+
+
+def test_no_lock_of_go_modules_replaces_a_module_by_a_folder():
+    for module in ROOT.glob("e2e/tools/*/go.mod"):
+        assert not re.search(r"=>\s*\.{0,2}/", module.read_text()), module
