@@ -31,6 +31,7 @@ lock: .venv/installed ## Renew the hashed requirement files from pyproject.toml
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --extra operator pyproject.toml -o requirements/operator.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
+	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group build -o requirements/build.txt
 
 ##@ Checks
 .PHONY: lint
