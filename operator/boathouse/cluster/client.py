@@ -1,0 +1,339 @@
+"""The API server's verbs, typed by kind. No retries here: see ``boathouse.cluster.retries``."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+import msgspec
+
+from boathouse.cluster import catalogue, envelope, errors, records, transport, wire
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+    from boathouse.cluster.catalogue import Resource
+    from boathouse.cluster.config import ClusterConfig
+
+T = TypeVar("T")
+
+PAGE_LIMIT = 500
+"""Objects in a page of a LIST, as client-go's pager asks for."""
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A part of a LIST, or the whole; all pages of one LIST have the same ``resource_version``."""
+
+    items: tuple[T, ...]
+    resource_version: str
+    continue_token: str = ""
+
+
+class PatchStyle(enum.Enum):
+    """How a patch is merged into the object: the content type that says so."""
+
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class ApiClient:
+    """A client of one API server, for one event loop.
+
+    Every method raises ``errors.ApiError`` (or one of its kinds) when the server says no, ``errors.ConnectionLost``
+    when no whole answer came (the write may have been done), ``errors.DecodeError`` when the answer has another shape.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        request_timeout_s: float = 30.0,
+        user_agent: str = "boathouse",
+        field_manager: str = "boathouse",
+    ) -> None:
+        self.namespace = config.namespace
+        self._transport = transport.Transport(config, request_timeout_s=request_timeout_s, user_agent=user_agent)
+        self._field_manager = field_manager
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    # Reading
+
+    async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
+        """Return an object."""
+        return _decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
+
+    async def list_page(
+        self,
+        resource: Resource[T],
+        namespace: str | None = None,
+        *,
+        labels: str = "",
+        fields: str = "",
+        limit: int = PAGE_LIMIT,
+        continue_token: str = "",
+    ) -> Page[T]:
+        """Return one page of the newest state; ``limit`` 0 returns all in one.
+
+        Raises:
+            errors.Gone: The continue token has expired; list from the start.
+        """
+        query = _selectors(labels, fields)
+        if limit:
+            query["limit"] = str(limit)
+        if continue_token:
+            query["continue"] = continue_token
+        answer = await self._transport.request("GET", resource.path(namespace), query=query)
+        body: envelope.ListBody[T] = _decode(answer, envelope.ListBody[resource.view])  # type: ignore[name-defined] # at run time it is a type
+        meta = body.metadata
+        return Page(items=body.items, resource_version=meta.resource_version, continue_token=meta.continue_)
+
+    async def list(
+        self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> Page[T]:
+        """Return all objects, read page by page at one resourceVersion."""
+        page = await self.list_page(resource, namespace, labels=labels, fields=fields)
+        items = page.items
+        while page.continue_token:
+            page = await self.list_page(
+                resource, namespace, labels=labels, fields=fields, continue_token=page.continue_token
+            )
+            items += page.items
+        return Page(items=items, resource_version=page.resource_version)
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource[Any],
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        labels: str = "",
+        fields: str = "",
+        timeout_s: float = 290.0,
+        idle_s: float = 90.0,
+    ) -> AsyncIterator[AsyncGenerator[bytes, None]]:
+        """Open a WATCH with bookmarks and give its bytes, newline-separated events cut anywhere.
+
+        Args:
+            resource: The kind.
+            namespace: None for all.
+            resource_version: Where to start: that of a LIST, an event or a bookmark.
+            labels: Label selector.
+            fields: Field selector.
+            timeout_s: When the server should end the watch.
+            idle_s: A stream silent for longer is lost (bookmarks come about once a minute).
+        """
+        query = _selectors(labels, fields) | {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(max(1, round(timeout_s))),
+        }
+        stream = self._transport.stream(resource.path(namespace), query=query, idle_s=idle_s)
+        async with contextlib.aclosing(stream):
+            yield stream
+
+    # Writing
+
+    async def create(
+        self, resource: Resource[T], manifest: object, namespace: str | None = None, *, dry_run: bool = False
+    ) -> T:
+        """Create an object from a dictionary or a Struct.
+
+        Raises:
+            errors.AlreadyExists: The name is taken; by whom, a GET tells.
+        """
+        return _decode(await self._send("POST", resource.path(namespace), manifest, query=_dry(dry_run)), resource.view)
+
+    async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
+        """Replace an object (PUT); with ``metadata.resourceVersion`` only if it is still that one.
+
+        Raises:
+            errors.Conflict: The object has changed since.
+        """
+        return _decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        name: str,
+        patch: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        style: PatchStyle = PatchStyle.MERGE,
+        subresource: str | None = None,
+        force: bool = False,
+    ) -> T:
+        """Patch an object or a subresource of it.
+
+        Args:
+            resource: The kind.
+            name: The object's name.
+            patch: What to merge; for ``APPLY`` the whole of what we own, with apiVersion and kind.
+            namespace: The object's namespace.
+            style: How to merge. Custom resources know no strategic merge.
+            subresource: As ``status`` or ``resize``.
+            force: With ``APPLY``: take over fields that others own.
+        """
+        query = {"fieldManager": self._field_manager}
+        if style is PatchStyle.APPLY and force:
+            query["force"] = "true"
+        path = resource.path(namespace, name, subresource)
+        return _decode(await self._send("PATCH", path, patch, query=query, content_type=style.value), resource.view)
+
+    async def patch_status(
+        self,
+        resource: Resource[T],
+        name: str,
+        status: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        style: PatchStyle = PatchStyle.MERGE,
+        resource_version: str = "",
+        uid: str = "",
+    ) -> T:
+        """Merge ``status`` into an object's status.
+
+        Raises:
+            errors.Conflict: ``resource_version`` or ``uid`` was given and is not the object's.
+        """
+        precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
+        body = {"status": status} | ({"metadata": precondition} if precondition else {})
+        return await self.patch(resource, name, body, namespace, style=style, subresource="status")
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        grace_period_s: int | None = None,
+        propagation: str | None = None,
+    ) -> None:
+        """Delete an object; with ``uid`` only if it is still that one.
+
+        Raises:
+            errors.NotFound: It is gone already.
+            errors.Conflict: Another object has that name now.
+        """
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_period_s is not None:
+            options["gracePeriodSeconds"] = grace_period_s
+        if propagation:
+            options["propagationPolicy"] = propagation
+        await self._send("DELETE", resource.path(namespace, name), options)
+
+    # Pods
+
+    async def create_pod(self, namespace: str, manifest: Mapping[str, Any]) -> wire.PodView:
+        """Create a pod; with ``spec.nodeName`` in the manifest that binds it in the same write."""
+        return await self.create(catalogue.PODS, manifest, namespace)
+
+    async def bind(
+        self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+    ) -> None:
+        """Bind a pod to a node; the annotations are merged into the pod's.
+
+        Raises:
+            errors.Conflict: The pod is bound already, gated, being deleted, or another one (``uid``): GET it.
+            errors.NotFound: There is no such pod.
+        """
+        meta = records.WrittenMeta(name=name, namespace=namespace, uid=uid, annotations=dict(annotations or {}))
+        target = records.BindingTarget(api_version="v1", name=node)
+        binding = records.Binding(api_version="v1", metadata=meta, target=target)
+        await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
+
+    async def resize(
+        self, namespace: str, name: str, resources: Mapping[str, Mapping[str, wire.Quantities]]
+    ) -> wire.PodView:
+        """Change containers' ``requests`` and ``limits`` in place (PATCH pods/resize).
+
+        Args:
+            namespace: The pod's namespace.
+            name: The pod's name.
+            resources: Container name to ``{"requests": {...}, "limits": {...}}``.
+
+        Raises:
+            errors.Invalid: The QoS class would change, or a limit would be removed.
+            errors.Forbidden: A quota or a LimitRange refuses it.
+        """
+        containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
+        patch = {"spec": {"containers": containers}}
+        return await self.patch(
+            catalogue.PODS, name, patch, namespace, style=PatchStyle.STRATEGIC, subresource="resize"
+        )
+
+    # Others
+
+    async def create_event(self, event: records.Event) -> None:
+        """Create an ``events.k8s.io/v1`` event in its own namespace; ``RecordedEvents`` does this for you."""
+        await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
+
+    async def token_review(self, token: str, audience: str) -> records.TokenReviewStatus:
+        """Ask the API server whose token this is, and whether it is meant for ``audience``.
+
+        Returns:
+            The verdict. ``authenticated`` is False, too, when the token is for another audience.
+        """
+        review = {
+            "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
+            "kind": catalogue.TOKEN_REVIEWS.kind,
+            "spec": {"token": token, "audiences": [audience]},
+        }
+        status = (await self.create(catalogue.TOKEN_REVIEWS, review)).status
+        if status.authenticated and audience not in status.audiences:  # an authenticator that knows no audiences
+            return records.TokenReviewStatus(error=f"the token is not meant for {audience}")
+        return status
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        *,
+        query: transport.Query | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        query = {"fieldManager": self._field_manager, **(query or {})} if method != "DELETE" else query
+        data = _ENCODER.encode(body)
+        return await self._transport.request(method, path, query=query, body=data, content_type=content_type)
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+@functools.cache
+def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(shape)
+
+
+def _decode(body: bytes, shape: type[T]) -> T:
+    try:
+        value: T = _decoder(shape).decode(body)
+    except msgspec.DecodeError as error:
+        raise errors.DecodeError(f"not a {getattr(shape, '__name__', shape)}: {error}; {body[:200]!r}") from error
+    return value
+
+
+def _selectors(labels: str, fields: str) -> transport.Query:
+    return {k: v for k, v in {"labelSelector": labels, "fieldSelector": fields}.items() if v}
+
+
+def _dry(dry_run: bool) -> transport.Query | None:
+    return {"dryRun": "All"} if dry_run else None

@@ -1,0 +1,55 @@
+"""What wraps objects on the wire: lists, watch events, error statuses."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from msgspec import Raw, field
+
+from boathouse.cluster.wire import View
+
+T = TypeVar("T")
+
+
+class ListMeta(View, frozen=True, kw_only=True):
+    """``continue_`` is the token of the next page."""
+
+    resource_version: str = ""
+    continue_: str = field(default="", name="continue")
+
+
+class ListBody(View, Generic[T], frozen=True, kw_only=True):
+    """The answer to a LIST."""
+
+    items: tuple[T, ...] = ()
+    metadata: ListMeta = ListMeta()
+
+
+class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
+    """One line of a WATCH."""
+
+    type: str
+    object: T
+
+
+class RawWatchEvent(View, frozen=True, kw_only=True):
+    """A line whose object is decoded later: a bookmark or an ERROR."""
+
+    type: str
+    object: Raw
+
+
+class StatusDetails(View, frozen=True, kw_only=True):
+    """Details of a ``Status``."""
+
+    retry_after_seconds: int = 0
+
+
+class Status(View, frozen=True, kw_only=True):
+    """``metav1.Status``, the body of every error."""
+
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    code: int = 0
+    details: StatusDetails | None = None

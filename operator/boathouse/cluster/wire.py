@@ -1,0 +1,355 @@
+"""What we read of Kubernetes' objects, as msgspec Structs: only the fields we use, decoded straight from the bytes.
+
+Field names are Kubernetes' in snake case. Quantities stay the strings the server sends (``"500m"``, ``"64Mi"``). The
+Structs are frozen and invisible to the garbage collector (``gc=False``): ten thousand pods are half a million objects
+it need not walk.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
+from typing import Any, TypeAlias
+
+from msgspec import Struct, field
+
+Manifest: TypeAlias = dict[str, Any]
+"""An object as plain JSON, for kinds and fields that have no Struct here."""
+
+Quantities: TypeAlias = dict[str, str]
+"""Resource name to quantity, as in ``{"cpu": "500m", "memory": "64Mi"}``."""
+
+
+class View(Struct, rename="camel", frozen=True, gc=False, kw_only=True):
+    """A part of an object; unknown fields are skipped while decoding, absent ones take their default."""
+
+
+class Present(View, frozen=True, kw_only=True):
+    """Something whose presence is all we need to know."""
+
+
+# ---- metadata ----
+
+
+class OwnerReference(View, frozen=True, kw_only=True):
+    """``metav1.OwnerReference``."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(View, frozen=True, kw_only=True):
+    """``metav1.ObjectMeta``."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or ``name`` for what has no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class ObjectView(View, frozen=True, kw_only=True):
+    """Any object, of which only the metadata matters."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Condition(View, frozen=True, kw_only=True):
+    """A condition of a pod, a node, or ``metav1.Condition``."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    observed_generation: int = 0
+
+
+# ---- pods: what the scheduler's arithmetic needs ----
+
+
+class ResourceRequirements(View, frozen=True, kw_only=True):
+    """``requests`` and ``limits`` of a container or of a whole pod."""
+
+    requests: Quantities = field(default_factory=dict)
+    limits: Quantities = field(default_factory=dict)
+
+
+class ResizePolicy(View, frozen=True, kw_only=True):
+    """What a resize of one resource does to the container."""
+
+    resource_name: str
+    restart_policy: str = "NotRequired"
+
+
+class ContainerPort(View, frozen=True, kw_only=True):
+    """A port; ``host_port`` 0 takes none of the node's."""
+
+    container_port: int = 0
+    host_port: int = 0
+    protocol: str = "TCP"
+    host_ip: str = field(default="", name="hostIP")
+
+
+class Container(View, frozen=True, kw_only=True):
+    """A container; an init container whose ``restart_policy`` is ``Always`` is a sidecar."""
+
+    name: str
+    resources: ResourceRequirements = ResourceRequirements()
+    resize_policy: tuple[ResizePolicy, ...] = ()
+    restart_policy: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+
+
+class Requirement(View, frozen=True, kw_only=True):
+    """A node selector requirement: ``In``, ``NotIn``, ``Exists``, ``DoesNotExist``, ``Gt``, ``Lt``."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(View, frozen=True, kw_only=True):
+    """Requirements that must all hold; an empty term matches nothing."""
+
+    match_expressions: tuple[Requirement, ...] = ()
+    match_fields: tuple[Requirement, ...] = ()
+
+
+class NodeSelector(View, frozen=True, kw_only=True):
+    """Terms of which one must hold."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredNodeTerm(View, frozen=True, kw_only=True):
+    """A wish with a weight of 1 to 100."""
+
+    weight: int
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(View, frozen=True, kw_only=True):
+    """Required and preferred terms over a node's labels and fields."""
+
+    required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[PreferredNodeTerm, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
+
+
+class PodAffinity(View, frozen=True, kw_only=True):
+    """Pod affinity or anti-affinity, of which only the presence is read."""
+
+    required: tuple[Present, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[Present, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(View, frozen=True, kw_only=True):
+    """``spec.affinity``."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(View, frozen=True, kw_only=True):
+    """An empty key with ``Exists`` tolerates every taint; an empty effect matches every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class TopologySpreadConstraint(View, frozen=True, kw_only=True):
+    """Read only to tell the required ones (``DoNotSchedule``) from the wishes."""
+
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+
+
+class SchedulingGate(View, frozen=True, kw_only=True):
+    """What keeps a pod from being scheduled."""
+
+    name: str = ""
+
+
+class ClaimSource(View, frozen=True, kw_only=True):
+    """A volume that is a PersistentVolumeClaim."""
+
+    claim_name: str
+
+
+class Volume(View, frozen=True, kw_only=True):
+    """A volume; only claims matter to placement. An ``ephemeral`` one's claim is named ``POD-VOLUME``."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: Present | None = None
+
+
+class PodSpec(View, frozen=True, kw_only=True):
+    """``spec`` of a pod."""
+
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: int = 0
+    priority_class_name: str = ""
+    node_selector: dict[str, str] = field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_group: Present | None = None
+    resource_claims: tuple[Present, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ResourceRequirements | None = None
+    overhead: Quantities = field(default_factory=dict)
+    host_network: bool = False
+
+    @property
+    def claim_names(self) -> tuple[str, ...]:
+        """The PersistentVolumeClaims that the pod names."""
+        return tuple(v.persistent_volume_claim.claim_name for v in self.volumes if v.persistent_volume_claim)
+
+
+class StateWaiting(View, frozen=True, kw_only=True):
+    """Why a container has not started: ``ImagePullBackOff``, ``CreateContainerConfigError``..."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class StateRunning(View, frozen=True, kw_only=True):
+    """Since when a container runs."""
+
+    started_at: datetime | None = None
+
+
+class StateTerminated(View, frozen=True, kw_only=True):
+    """How a container ended; ``message`` is its termination message."""
+
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class ContainerState(View, frozen=True, kw_only=True):
+    """One of the three, or none."""
+
+    waiting: StateWaiting | None = None
+    running: StateRunning | None = None
+    terminated: StateTerminated | None = None
+
+
+class ContainerStatus(View, frozen=True, kw_only=True):
+    """``resources`` is what is actuated, ``allocated_resources`` what the kubelet has set aside."""
+
+    name: str
+    state: ContainerState = ContainerState()
+    ready: bool = False
+    restart_count: int = 0
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities = field(default_factory=dict)
+
+
+class PodStatus(View, frozen=True, kw_only=True):
+    """``status`` of a pod; ``reason`` and ``message`` also hold a kubelet's refusal (``OutOfcpu``...)."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    nominated_node_name: str = ""
+    start_time: datetime | None = None
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities = field(default_factory=dict)
+
+
+class PodView(View, frozen=True, kw_only=True):
+    """A pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it has ended, and so takes nothing of its node."""
+        return self.status.phase in {"Succeeded", "Failed"}
+
+    def condition(self, kind: str) -> Condition | None:
+        """Return the condition of a type, as ``PodScheduled`` or ``PodResizePending``."""
+        return next((c for c in self.status.conditions if c.type == kind), None)
+
+
+# ---- nodes ----
+
+
+class Taint(View, frozen=True, kw_only=True):
+    """``effect`` is ``NoSchedule``, ``PreferNoSchedule`` or ``NoExecute``."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class NodeSpec(View, frozen=True, kw_only=True):
+    """``spec`` of a node."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeInfo(View, frozen=True, kw_only=True):
+    """What the kubelet says of its machine."""
+
+    operating_system: str = ""
+    architecture: str = ""
+    kubelet_version: str = ""
+
+
+class NodeStatus(View, frozen=True, kw_only=True):
+    """``status`` of a node."""
+
+    capacity: Quantities = field(default_factory=dict)
+    allocatable: Quantities = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+    node_info: NodeInfo = NodeInfo()
+
+
+class NodeView(View, frozen=True, kw_only=True):
+    """A node."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its Ready condition is True."""
+        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
