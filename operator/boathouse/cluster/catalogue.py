@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from boathouse.cluster import records, wire
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +51,20 @@ class Resource(Generic[T]):
         parts = [prefix, *(("namespaces", namespace) if namespace else ()), self.plural, name, subresource]
         return "/".join(part for part in parts if part)
 
+    def viewed_as(self, view: type[V]) -> Resource[V]:
+        """Return the same kind, decoded into another shape."""
+        return Resource(
+            group=self.group,
+            version=self.version,
+            plural=self.plural,
+            kind=self.kind,
+            namespaced=self.namespaced,
+            view=view,
+        )
+
     def untyped(self) -> Resource[wire.Manifest]:
-        """The same kind with its objects as plain dictionaries."""
-        return dataclasses.replace(self, view=wire.Manifest)  # type: ignore[return-value, arg-type] # the view is what changes
+        """Return the same kind, decoded into plain dictionaries."""
+        return self.viewed_as(wire.Manifest)
 
 
 PODS = Resource(plural="pods", kind="Pod", view=wire.PodView)

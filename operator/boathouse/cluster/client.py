@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import msgspec
 
 from boathouse.cluster import catalogue, envelope, errors, records, transport, wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
 
     from boathouse.cluster.catalogue import Resource
     from boathouse.cluster.config import ClusterConfig
@@ -319,13 +319,13 @@ _ENCODER = msgspec.json.Encoder()
 
 
 @functools.cache
-def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(shape)
+def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(cast("type[Any]", shape))
 
 
 def _decode(body: bytes, shape: type[T]) -> T:
     try:
-        value: T = _decoder(shape).decode(body)
+        value: T = _decoder(cast("Hashable", shape)).decode(body)
     except msgspec.DecodeError as error:
         raise errors.DecodeError(f"not a {getattr(shape, '__name__', shape)}: {error}; {body[:200]!r}") from error
     return value

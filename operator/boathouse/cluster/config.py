@@ -94,8 +94,8 @@ def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
     """Read a kubeconfig's context: server, CA, and a token or a client certificate.
 
     Raises:
-        ConfigError: The file cannot be read, has no such context, or asks for something we do not do: exec plugins, auth
-            providers, passwords, or unverified TLS.
+        ConfigError: The file cannot be read, has no such context, or asks for something we do not do: exec plugins,
+            auth providers, passwords, or unverified TLS.
     """
     document = _read_yaml(path)
     wanted = context or document.get("current-context") or ""
@@ -146,9 +146,9 @@ def _refuse_what_we_do_not_do(cluster: dict[str, Any], user: dict[str, Any], pat
 def _material(entry: dict[str, Any], field: str, path: Path) -> str | None:
     try:
         if data := entry.get(f"{field}-data"):
-            return base64.b64decode(data, validate=True).decode()
+            return base64.b64decode(str(data), validate=True).decode()
         if name := entry.get(field):
-            return (path.parent / name).read_text()
+            return (path.parent / str(name)).read_text()
     except (OSError, binascii.Error, UnicodeDecodeError) as error:
         raise ConfigError(f"{field} of the kubeconfig {path} cannot be read: {error}") from error
     return None

@@ -53,3 +53,23 @@ class Status(View, frozen=True, kw_only=True):
     message: str = ""
     code: int = 0
     details: StatusDetails | None = None
+
+
+class Identity(View, frozen=True, kw_only=True):
+    """Which object it is, in which state: the least that a comparison needs."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or ``name`` for what has no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Identified(View, frozen=True, kw_only=True):
+    """Any object, read for its identity only."""
+
+    metadata: Identity = Identity()

@@ -85,7 +85,7 @@ class EventSeries(Record, frozen=True, kw_only=True):
 
 
 class Event(Record, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
-    """``events.k8s.io/v1``: ``note`` <= 1,024 bytes, ``reason`` and ``action`` CamelCase, ``type`` Normal or Warning."""
+    """``events.k8s.io/v1``: ``note`` <= 1,024 bytes; ``reason``, ``action`` CamelCase; ``type`` Normal or Warning."""
 
     api_version: str
     metadata: WrittenMeta

@@ -1,0 +1,243 @@
+"""Keeps one store equal to one LIST and WATCH of the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import math
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import msgspec
+
+from boathouse.cluster import envelope, errors, lines, retries, store
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from boathouse.cluster.catalogue import Resource
+    from boathouse.cluster.client import ApiClient, Page
+
+T = TypeVar("T", bound=store.HasMetadata)
+V = TypeVar("V")
+
+log = logging.getLogger(__name__)
+
+_SHORT_WATCH_S = 1.0
+"""A watch that ends sooner than this without a word is a failure (client-go's "very short watch")."""
+
+
+class OnChange(Protocol[T]):
+    """Called for each change, in the stream's order; must not block. What it raises ends the informer."""
+
+    def __call__(self, change: store.Change[T], /) -> None:
+        """Take the change in."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When to renew a watch and when to give it up, in seconds."""
+
+    watch_s: float = 290.0
+    watch_jitter_s: float = 30.0
+    stall_s: float = 90.0
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Stats:
+    """Counters since the start, for metrics.
+
+    Attributes:
+        events: Lines that told of an object.
+        stale: Those of them that told nothing new.
+        bookmarks: Lines that told the revision only.
+        lists: LISTs that were read to the end.
+        failures: LISTs and watches that broke, of whatever cause.
+        last_error: Of the last failure; empty when none or since mended.
+    """
+
+    events: int = 0
+    stale: int = 0
+    bookmarks: int = 0
+    lists: int = 0
+    failures: int = 0
+    last_error: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which objects: a namespace or all (None), and selectors as the API spells them."""
+
+    namespace: str | None = None
+    labels: str = ""
+    fields: str = ""
+
+
+class Reflector(Generic[T]):
+    """Lists, then watches; lists again whenever it cannot be sure that it missed nothing.
+
+    A watch that the server ends in good order goes on where it stopped. Everything else (410, an ERROR line, a broken
+    or silent connection, half a line) leads to a new LIST, whose difference is reported as changes.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        resource: Resource[T],
+        selection: Selection,
+        on_change: OnChange[T],
+        *,
+        timing: Timing,
+        backoff: retries.Backoff,
+        jitter: retries.Jitter,
+        monotonic: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]],
+    ) -> None:
+        self.store: store.Store[T] = store.Store()
+        self.stats = Stats()
+        self.synced = asyncio.Event()
+        self.fresh_at = -math.inf
+        self.lag_s = 0.0
+        self._client = client
+        self._resource = resource
+        self._selection = selection
+        self._on_change = on_change
+        self._timing = timing
+        self._backoff = backoff
+        self._jitter = jitter
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._failures_in_a_row = 0
+        self._decoder = msgspec.json.Decoder(envelope.WatchEvent[resource.view])  # type: ignore[name-defined]
+
+    async def run(self) -> None:
+        """Follow the server for ever. Only cancellation and the callback's exceptions end it."""
+        while True:
+            try:
+                await self._list()
+                while True:
+                    await self._watch()
+            except errors.ClusterError as error:
+                await self._pause(error)
+
+    async def differences(self) -> store.Drift:
+        """LIST, and compare with the store at that revision; the list is read for the objects' identities only."""
+        identities = self._resource.viewed_as(envelope.Identified)
+        listed: dict[str, tuple[str, int]] = {}
+        page = await self._page(identities, "")
+        while True:
+            for metadata in (item.metadata for item in page.items):
+                listed[metadata.key] = (metadata.uid, _revision(metadata.resource_version))
+            if not page.continue_token:
+                return self.store.differences(listed, _revision(page.resource_version))
+            page = await self._page(identities, page.continue_token)
+
+    async def _pause(self, error: errors.ClusterError) -> None:
+        self._failures_in_a_row += 1
+        self.stats.failures += 1
+        self.stats.last_error = str(error)
+        delay_s = self._backoff.delay_s(self._failures_in_a_row, self._jitter, at_least_s=retries.retry_after_s(error))
+        log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
+        await self._sleep(delay_s)
+
+    # LIST
+
+    async def _list(self) -> None:
+        listing: store.Listing[T] | None = None
+        token = ""
+        while listing is None or token:
+            page = await self._page(self._resource, token)
+            if listing is None:
+                listing = self.store.relist(_revision(page.resource_version))
+            self._report(listing.page(page.items))
+            token = page.continue_token
+        self._report(listing.finish())
+        self.stats.lists += 1
+        self.fresh_at = self._monotonic()
+        self.synced.set()
+
+    async def _page(self, resource: Resource[V], token: str) -> Page[V]:
+        chosen = self._selection
+        return await self._client.list_page(
+            resource, chosen.namespace, labels=chosen.labels, fields=chosen.fields, continue_token=token
+        )
+
+    # WATCH
+
+    async def _watch(self) -> None:
+        splitter = lines.LineSplitter()
+        began_at, told = self._monotonic(), False
+        watch = self._client.watch(
+            self._resource,
+            self._selection.namespace,
+            resource_version=str(self.store.revision),
+            labels=self._selection.labels,
+            fields=self._selection.fields,
+            timeout_s=self._timing.watch_s + self._jitter.uniform(-1, 1) * self._timing.watch_jitter_s,
+            idle_s=self._timing.stall_s,
+        )
+        async with watch as chunks:
+            async for chunk in chunks:
+                arrived_at = self._monotonic()
+                for line in splitter.feed(chunk):
+                    self._line(line)
+                    told = True
+                if told:
+                    self._is_well(arrived_at)
+                await asyncio.sleep(0)  # the stream gives what it has without ever yielding to the loop
+        if splitter.has_rest:
+            raise errors.ConnectionLost("the watch ended in the middle of a line")
+        if not told and self._monotonic() - began_at < _SHORT_WATCH_S:
+            raise errors.ConnectionLost("the watch ended at once")
+
+    def _is_well(self, arrived_at: float) -> None:
+        self.fresh_at = self._monotonic()
+        self.lag_s = self.fresh_at - arrived_at
+        self._failures_in_a_row = 0
+        self.stats.last_error = ""
+
+    def _line(self, line: bytes) -> None:
+        try:
+            event = self._decoder.decode(line)
+        except msgspec.ValidationError as error:
+            self._other_line(line, error)
+            return
+        except msgspec.DecodeError as error:
+            raise errors.DecodeError(f"not a watch event: {error}; {line[:200]!r}") from error
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                changes = self.store.put(event.object)
+            case "DELETED":
+                changes = self.store.remove(event.object)
+            case _:
+                self._other_line(line, None)
+                return
+        self.stats.events += 1
+        if not changes:
+            self.stats.stale += 1
+        self._report(changes)
+
+    def _other_line(self, line: bytes, cause: msgspec.ValidationError | None) -> None:
+        """Take in what is no object: a bookmark, whose object may be hollow, or an error."""
+        event = msgspec.json.decode(line, type=envelope.RawWatchEvent)
+        match event.type:
+            case "BOOKMARK":
+                identity = msgspec.json.decode(event.object, type=envelope.Identified)
+                self.store.bookmark(_revision(identity.metadata.resource_version))
+                self.stats.bookmarks += 1
+            case "ERROR":
+                status = msgspec.json.decode(event.object, type=envelope.Status)
+                raise errors.from_status(status.code, status.reason, status.message)
+            case _:
+                raise errors.DecodeError(f"a {event.type} event we cannot read: {cause}; {line[:200]!r}")
+
+    def _report(self, changes: Iterable[store.Change[T]]) -> None:
+        for change in changes:
+            self._on_change(change)
+
+
+def _revision(resource_version: str) -> int:
+    try:
+        return int(resource_version)
+    except ValueError as error:
+        raise errors.DecodeError(f"a resourceVersion that is no number: {resource_version!r}") from error
