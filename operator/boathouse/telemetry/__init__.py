@@ -1,0 +1,1 @@
+"""Logs, metrics and health: how the operator shows what it does."""

@@ -1,0 +1,138 @@
+"""From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported."""
+
+from collections.abc import Iterator, Mapping
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import quantities, requests
+from boathouse_policies import model
+
+LABEL_SERVER = f"{names.GROUP}/server"
+LABEL_RACK = f"{names.GROUP}/rack"
+
+_COUNTED = {"cpu", "memory", "ephemeral-storage", "pods"}
+_DEFAULT_MAX_PODS = 110
+
+
+def pod_resources(pod: wire.PodView) -> model.Resources:
+    """Return what a pod takes of its node now."""
+    return _resources(requests.pod_requests(pod))
+
+
+def node(view: wire.NodeView) -> model.Node:
+    """Return a node as the policies see it."""
+    allocatable = {name: quantities.nano(amount) for name, amount in view.status.allocatable.items()}
+    labels = view.metadata.labels
+    return model.Node(
+        name=model.NodeName(view.metadata.name),
+        allocatable=_floor(allocatable),
+        max_pods=allocatable["pods"] // quantities.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
+        labels=labels,
+        taints=tuple(_taint(taint) for taint in view.spec.taints),
+        unschedulable=view.spec.unschedulable,
+        ready=view.is_ready,
+        server=labels.get(LABEL_SERVER),
+        rack=labels.get(LABEL_RACK),
+    )
+
+
+def constraints(pod: wire.PodView) -> model.Constraints:
+    """Return a pod's hard constraints; what `unsupported` names is not among them."""
+    spec = pod.spec
+    return model.Constraints(
+        node_name=model.NodeName(spec.node_name) if spec.node_name else None,
+        node_selector=tuple(sorted(spec.node_selector.items())),
+        affinity=_affinity(spec.affinity),
+        tolerations=tuple(_toleration(toleration) for toleration in spec.tolerations),
+        host_ports=tuple(sorted(_host_ports(spec))),
+    )
+
+
+def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
+    """Return the ports of its node that a pod takes, sorted."""
+    return tuple(sorted(_host_ports(pod.spec)))
+
+
+def unsupported(pod: wire.PodView) -> str | None:
+    """Return the first field of a pod that Boathouse cannot honour, by its path, or None."""
+    return next(_unsupported(pod.spec), None)
+
+
+def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
+    affinity = spec.affinity or wire.Affinity()
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if affinity.pod_affinity and affinity.pod_affinity.required:
+        yield f"spec.affinity.podAffinity.{required}"
+    if affinity.pod_anti_affinity and affinity.pod_anti_affinity.required:
+        yield f"spec.affinity.podAntiAffinity.{required}"
+    if any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
+        yield "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule"
+    if spec.resource_claims:
+        yield "spec.resourceClaims"
+    if spec.scheduling_group is not None:
+        yield "spec.schedulingGroup"
+    for volume in spec.volumes:  # a claim's volume may live in one zone or on one node, which is not looked up yet
+        if volume.persistent_volume_claim is not None:
+            yield f"spec.volumes[{volume.name}].persistentVolumeClaim"
+        if volume.ephemeral is not None:
+            yield f"spec.volumes[{volume.name}].ephemeral"
+
+
+def _resources(amounts: Mapping[str, int]) -> model.Resources:
+    """Round up, as for what is asked."""
+    return model.Resources.of(
+        cpu_milli=quantities.milli(amounts.get("cpu", 0)),
+        memory_bytes=quantities.ones(amounts.get("memory", 0)),
+        ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
+        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in _COUNTED},
+    )
+
+
+def _floor(amounts: Mapping[str, int]) -> model.Resources:
+    """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
+    return model.Resources.of(
+        cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
+        memory_bytes=amounts.get("memory", 0) // quantities.NANO,
+        ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // quantities.NANO,
+        extended={name: amount // quantities.NANO for name, amount in amounts.items() if name not in _COUNTED},
+    )
+
+
+def _taint(taint: wire.Taint) -> model.Taint:
+    return model.Taint(key=taint.key, value=taint.value, effect=model.TaintEffect(taint.effect))
+
+
+def _toleration(toleration: wire.Toleration) -> model.Toleration:
+    return model.Toleration(
+        key=toleration.key,
+        operator=model.TolerationOperator(toleration.operator or "Equal"),
+        value=toleration.value,
+        effect=model.TaintEffect(toleration.effect) if toleration.effect else None,
+    )
+
+
+def _affinity(affinity: wire.Affinity | None) -> tuple[model.AffinityTerm, ...] | None:
+    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+        return None
+    return tuple(
+        model.AffinityTerm(
+            expressions=tuple(map(_expression, term.match_expressions)),
+            fields=tuple(map(_expression, term.match_fields)),
+        )
+        for term in affinity.node_affinity.required.node_selector_terms
+    )
+
+
+def _expression(requirement: wire.Requirement) -> model.Expression:
+    return model.Expression(
+        key=requirement.key, operator=model.Operator(requirement.operator), values=requirement.values
+    )
+
+
+def _host_ports(spec: wire.PodSpec) -> Iterator[model.HostPort]:
+    sidecars = (init for init in spec.init_containers if init.restart_policy == requests.RESTARTABLE)
+    for container in (*spec.containers, *sidecars):
+        for port in container.ports:
+            if port.host_port:
+                host_ip = port.host_ip or "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
+                yield model.HostPort(port=port.host_port, protocol=port.protocol or "TCP", host_ip=host_ip)

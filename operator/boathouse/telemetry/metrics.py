@@ -1,0 +1,157 @@
+"""The operator's metrics: one registry, the scheduler's counters and histograms, and the process's own figures.
+
+Names follow kube-scheduler's where it has the thing. Units are base units. No label holds a job's or a pod's name:
+their number is not bounded.
+"""
+
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+
+import prometheus_client as prometheus
+from prometheus_client import registry
+
+from boathouse.telemetry import gauges
+
+PREFIX = "boathouse"
+ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
+WRITE_RESULTS = ("success", "conflict", "error")
+WRITES = ("create", "bind", "resize", "status", "event")
+ERROR_CODES = ("403", "404", "409", "410", "429", "500", "503", "504", "connection")
+COMPARISONS = ("equal", "drift", "skipped")
+REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
+
+_LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+_WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
+
+
+class Metrics:
+    """All that the operator counts.
+
+    Attributes:
+        registry: What `/metrics` shows; other parts add their counters to it.
+        gauges: Values read at scrape; other parts add theirs.
+        scheduler: The scheduler's counters.
+    """
+
+    def __init__(self, *, profile: str = "fair") -> None:
+        self.registry = registry.CollectorRegistry()
+        self.gauges = gauges.ScrapeGauges()
+        self.registry.register(self.gauges)
+        prometheus.ProcessCollector(registry=self.registry)
+        prometheus.GCCollector(registry=self.registry)
+        self.gauges.add(_build_info())
+        self.scheduler = SchedulerMetrics(self.registry, profile=profile)
+
+
+class SchedulerMetrics:
+    """Counters and histograms of scheduling, all labels present from the start, so that rates are right."""
+
+    def __init__(self, target: registry.CollectorRegistry, *, profile: str) -> None:
+        self.profile = profile
+        self._registry = target
+        self._attempts = self._counter("schedule_attempts", "Attempts to place a task or pod", ["result", "profile"])
+        for result in ATTEMPT_RESULTS:
+            self._attempts.labels(result, profile)
+        self._attempt_s = self._histogram(
+            "scheduling_attempt_duration_seconds",
+            "From a decision's start to the API server's answer to its write",
+            _LATENCY_S,
+            ["result", "profile"],
+        )
+        self.cycle_s = self._histogram(
+            "scheduling_cycle_duration_seconds", "One decision cycle over all that waits", _LATENCY_S
+        )
+        self.pod_sli_s = self._histogram(
+            "pod_scheduling_sli_duration_seconds",
+            "From a task's or pod's arrival in the waiting room to its place on a node",
+            _WAIT_S,
+        )
+        self.pod_attempts = self._histogram(
+            "pod_scheduling_attempts", "Writes that a task or pod took until it was placed", (1, 2, 3, 5, 10, 20)
+        )
+        self._write_operations()
+        self._faults()
+
+    def _write_operations(self) -> None:
+        self._binds = self._counter("binds", "Pods bound to a node by pods/binding", ["result"])
+        self._creates = self._counter("creates", "Pods created, with their node or pending ahead", ["result"])
+        for result in WRITE_RESULTS:
+            self._binds.labels(result)
+            self._creates.labels(result)
+        self._write_errors = self._counter(
+            "api_write_errors", "Writes that the API server refused or did not answer", ["operation", "code"]
+        )
+        for write in WRITES:
+            for code in ERROR_CODES:
+                self._write_errors.labels(write, code)
+        self._events = self._counter(
+            "events", "Events written, or left out because of the rate limit", ["reason", "result"]
+        )
+        for reason in ("Scheduled", "FailedScheduling"):
+            for result in ("sent", "suppressed", "error"):
+                self._events.labels(reason, result)
+
+    def _faults(self) -> None:
+        self._comparisons = self._counter("cache_comparisons", "Comparisons of the cache with a LIST", ["result"])
+        for result in COMPARISONS:
+            self._comparisons.labels(result)
+        self.cache_drift = self._counter(
+            "cache_drift", "Objects in which the cache differed from the API server twice in a row"
+        )
+        self._rejections = self._counter(
+            "kubelet_rejections", "Pods that a kubelet refused after they were placed", ["reason"]
+        )
+        for reason in REJECTIONS:
+            self._rejections.labels(reason)
+
+    def attempt(self, result: str, duration_s: float) -> None:
+        """Count one attempt to place a task or pod."""
+        self._attempts.labels(result, self.profile).inc()
+        self._attempt_s.labels(result, self.profile).observe(duration_s)
+
+    def unschedulable(self, count: int) -> None:
+        """Count tasks that a cycle left waiting for the first time, or again after something changed."""
+        self._attempts.labels("unschedulable", self.profile).inc(count)
+
+    def bind(self, result: str) -> None:
+        """Count one bind by its result."""
+        self._binds.labels(result).inc()
+
+    def create(self, result: str) -> None:
+        """Count one create by its result."""
+        self._creates.labels(result).inc()
+
+    def write_error(self, operation: str, code: str) -> None:
+        """Count one write that failed."""
+        self._write_errors.labels(operation, code).inc()
+
+    def event(self, reason: str, result: str) -> None:
+        """Count one event by its fate."""
+        self._events.labels(reason, result).inc()
+
+    def comparison(self, result: str) -> None:
+        """Count one comparison of the cache."""
+        self._comparisons.labels(result).inc()
+
+    def rejection(self, reason: str) -> None:
+        """Count one pod that a kubelet refused."""
+        self._rejections.labels(reason if reason in REJECTIONS else "other").inc()
+
+    def _counter(self, name: str, documentation: str, labels: Sequence[str] = ()) -> prometheus.Counter:
+        return prometheus.Counter(f"{PREFIX}_{name}", documentation, labels, registry=self._registry)
+
+    def _histogram(
+        self, name: str, documentation: str, buckets: Sequence[float], labels: Sequence[str] = ()
+    ) -> prometheus.Histogram:
+        return prometheus.Histogram(f"{PREFIX}_{name}", documentation, labels, buckets=buckets, registry=self._registry)
+
+
+def _build_info() -> gauges.Gauge:
+    values = (importlib.metadata.version("boathouse"), platform.python_version())
+    return gauges.Gauge(
+        name=f"{PREFIX}_build_info",
+        documentation="1, with the versions as labels",
+        labels=("version", "python"),
+        read=lambda: {values: 1.0},
+    )

@@ -1,0 +1,53 @@
+"""Pods and nodes for the tests, as short as a test needs them."""
+
+from typing import Any
+
+from boathouse.cluster import wire
+
+
+def container(name: str = "main", **requests: str) -> wire.Container:
+    return wire.Container(name=name, resources=wire.ResourceRequirements(requests=_named(requests)))
+
+
+def sidecar(name: str, **requests: str) -> wire.Container:
+    return wire.Container(
+        name=name, restart_policy="Always", resources=wire.ResourceRequirements(requests=_named(requests))
+    )
+
+
+def status_of(name: str, *, actuated: dict[str, str] | None, allocated: dict[str, str] | None = None):
+    resources = None if actuated is None else wire.ResourceRequirements(requests=actuated)
+    return wire.ContainerStatus(name=name, resources=resources, allocated_resources=allocated or {})
+
+
+def pod(
+    name: str = "p",
+    *,
+    containers: tuple[wire.Container, ...] = (),
+    conditions: tuple[wire.Condition, ...] = (),
+    statuses: tuple[wire.ContainerStatus, ...] = (),
+    meta: dict[str, Any] | None = None,
+    phase: str = "Pending",
+    **spec: Any,
+) -> wire.PodView:
+    metadata = {"name": name, "namespace": "demo", "uid": f"uid-{name}"} | (meta or {})
+    return wire.PodView(
+        metadata=wire.ObjectMeta(**metadata),
+        spec=wire.PodSpec(containers=containers or (container(cpu="1", memory="1Gi"),), **spec),
+        status=wire.PodStatus(phase=phase, conditions=conditions, container_statuses=statuses),
+    )
+
+
+def node(name: str = "n1", *, ready: bool = True, labels: dict[str, str] | None = None, **spec: Any) -> wire.NodeView:
+    allocatable = spec.pop("allocatable", {"cpu": "4", "memory": "8Gi", "pods": "110"})
+    return wire.NodeView(
+        metadata=wire.ObjectMeta(name=name, labels=labels or {}),
+        spec=wire.NodeSpec(**spec),
+        status=wire.NodeStatus(
+            allocatable=allocatable, conditions=(wire.Condition(type="Ready", status="True" if ready else "False"),)
+        ),
+    )
+
+
+def _named(requests: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in requests.items()}

@@ -1,0 +1,99 @@
+"""Pods and nodes as the policies see them."""
+
+import msgspec
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.scheduling import translate
+from boathouse_policies import model
+from tests.unit.scheduling.builders import container, node, pod
+
+
+def spec(**fields) -> wire.PodView:
+    return msgspec.convert({"spec": {"containers": [{"name": "c"}]} | fields}, wire.PodView)
+
+
+def test_requests_are_rounded_up_and_what_a_node_has_is_rounded_down():
+    asked = translate.pod_resources(pod(containers=(container(cpu="1500u", memory="1500m"),)))
+    offered = translate.node(node(allocatable={"cpu": "1500u", "memory": "1500m"})).allocatable
+    assert (asked.cpu_milli, asked.memory_bytes) == (2, 2)
+    assert (offered.cpu_milli, offered.memory_bytes) == (1, 1)
+
+
+def test_a_node_offers_its_allocatable_its_pods_and_its_extended_resources():
+    offered = translate.node(node(allocatable={"cpu": "4", "memory": "8Gi", "pods": "30", "example.com/gpu": "2"}))
+    assert offered.max_pods == 30
+    assert offered.allocatable == model.Resources.of(
+        cpu_milli=4000, memory_bytes=8 << 30, extended={"example.com/gpu": 2}
+    )
+
+
+def test_a_node_tells_its_server_and_rack_by_labels():
+    seen = translate.node(node(labels={"boathouse.dev/server": "s1", "boathouse.dev/rack": "r1"}))
+    assert (seen.server, seen.rack) == ("s1", "r1")
+
+
+def test_a_node_that_is_cordoned_tainted_or_not_ready_says_so():
+    seen = translate.node(node(ready=False, unschedulable=True, taints=(wire.Taint(key="k", effect="NoExecute"),)))
+    assert (seen.ready, seen.unschedulable) == (False, True)
+    assert seen.taints == (model.Taint(key="k", effect=model.TaintEffect.NO_EXECUTE),)
+
+
+def test_selectors_affinity_and_tolerations_are_kept():
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    subject = spec(
+        nodeSelector={"b": "2", "a": "1"}, affinity={"nodeAffinity": required}, tolerations=[{"operator": "Exists"}]
+    )
+    zone = model.Expression(key="zone", operator=model.Operator.IN, values=("a",))
+    assert translate.constraints(subject) == model.Constraints(
+        node_selector=(("a", "1"), ("b", "2")),
+        affinity=(model.AffinityTerm(expressions=(zone,)),),
+        tolerations=(model.Toleration(operator=model.TolerationOperator.EXISTS),),
+    )
+
+
+def test_host_ports_of_containers_and_sidecars_are_kept():
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    sidecar = {"name": "s", "restartPolicy": "Always", "ports": [{"hostPort": 53, "protocol": "UDP"}]}
+    subject = spec(containers=[{"name": "c", "ports": ports}], initContainers=[sidecar])
+    taken = translate.constraints(subject).host_ports
+    assert [(port.port, port.protocol) for port in taken] == [(53, "UDP"), (80, "TCP")]
+
+
+TERM = [{"topologyKey": "zone"}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        (
+            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERM}}},
+            "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+        ),
+        (
+            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERM}}},
+            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+        ),
+        (
+            {"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]},
+            "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule",
+        ),
+        ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
+        ({"schedulingGroup": {"podGroupName": "g"}}, "spec.schedulingGroup"),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+            "spec.volumes[v].persistentVolumeClaim",
+        ),
+        ({"volumes": [{"name": "v", "ephemeral": {}}]}, "spec.volumes[v].ephemeral"),
+    ],
+)
+def test_a_constraint_that_is_not_supported_is_named_by_its_field(fields, path):
+    assert translate.unsupported(spec(**fields)) == path
+
+
+def test_wishes_are_ignored_and_not_refused():
+    wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": {}}]}
+    spread = [{"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]
+    subject = spec(affinity={"podAffinity": wish, "podAntiAffinity": wish}, topologySpreadConstraints=spread)
+    assert translate.unsupported(subject) is None

@@ -1,0 +1,76 @@
+"""What a scraper and a kubelet see."""
+
+import aiohttp
+import pytest
+
+from boathouse.telemetry import gauges, health, metrics, server
+
+
+async def fetch(application, path, **headers):
+    async with (
+        server.serve(application, port=0, host="127.0.0.1") as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}{path}", headers=headers) as answer,
+    ):
+        return answer.status, answer.headers["Content-Type"], await answer.text()
+
+
+async def test_a_scraper_sees_counters_at_zero_with_all_their_labels():
+    _, _, text = await fetch(server.metrics_application(metrics.Metrics(profile="fair").registry), "/metrics")
+    assert 'boathouse_schedule_attempts_total{profile="fair",result="scheduled"} 0.0' in text
+    assert 'boathouse_api_write_errors_total{code="409",operation="bind"} 0.0' in text
+
+
+async def test_a_scraper_that_asks_for_open_metrics_gets_it():
+    accept = "application/openmetrics-text; version=1.0.0"
+    _, content_type, text = await fetch(
+        server.metrics_application(metrics.Metrics().registry), "/metrics", Accept=accept
+    )
+    assert content_type.startswith("application/openmetrics-text")
+    assert text.endswith("# EOF\n")
+
+
+async def test_gauges_are_read_when_they_are_scraped():
+    subject, waiting = metrics.Metrics(), [3]
+    subject.gauges.add(gauges.Gauge(name="boathouse_waiting", documentation="w", read=lambda: {(): waiting[0]}))
+    waiting[0] = 5
+    _, _, text = await fetch(server.metrics_application(subject.registry), "/metrics")
+    assert "boathouse_waiting 5.0" in text
+
+
+def test_two_gauges_of_one_name_are_a_mistake():
+    subject = gauges.ScrapeGauges()
+    gauge = gauges.Gauge(name="boathouse_x", documentation="x", read=gauges.constant(1))
+    subject.add(gauge)
+    with pytest.raises(ValueError, match="already a gauge boathouse_x"):
+        subject.add(gauge)
+
+
+async def test_a_process_without_problems_is_healthy():
+    assert (await fetch(server.health_application(health.Health()), "/healthz"))[::2] == (200, "ok\n")
+
+
+async def test_a_watch_that_fell_silent_makes_the_process_unhealthy_and_says_so():
+    state = health.Health()
+    state.add_liveness("watch pods", lambda: "silent for 95 s")
+    expected = (503, "watch pods: silent for 95 s\n")
+    assert (await fetch(server.health_application(state), "/healthz"))[::2] == expected
+    assert (await fetch(server.health_application(state), "/readyz"))[::2] == expected
+
+
+async def test_a_process_that_is_not_ready_is_still_alive():
+    state = health.Health()
+    state.add_readiness("cache", lambda: "listing pods")
+    assert (await fetch(server.health_application(state), "/readyz"))[::2] == (503, "cache: listing pods\n")
+    assert (await fetch(server.health_application(state), "/healthz"))[0] == 200
+
+
+def test_a_loop_is_healthy_until_it_is_silent_for_longer_than_its_limit():
+    now = [100.0]
+    beat = health.Heartbeat(limit_s=30, clock=lambda: now[0])
+    assert beat() is None  # not started
+    beat.beat()
+    now[0] = 130
+    assert beat() is None
+    now[0] = 131
+    assert beat() == "no progress for 31 s (limit 30 s)"
