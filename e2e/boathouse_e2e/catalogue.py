@@ -1,0 +1,132 @@
+"""The cluster's binaries: which Go module each comes from, and which of them each provider needs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from boathouse_e2e.paths import TOOLS
+
+_KUBERNETES_VERSION = "k8s.io/component-base/version"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One binary.
+
+    Attributes:
+        name: the binary's name.
+        family: the folder under `e2e/tools/` with the go.mod that pins it.
+        package: the Go package to build.
+        module: the module whose version is the tool's; empty for the project's own programs.
+        version_variables: linker variables (`-X`) that get the version; `{v}` is it with the `v`, `{n}` without.
+    """
+
+    name: str
+    family: str
+    package: str
+    module: str = ""
+    version_variables: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its Go module."""
+        return TOOLS / self.family
+
+    def version(self) -> str:
+        """The version that go.mod pins, with its `v`; `dev` for the project's own programs."""
+        if not self.module:
+            return "dev"
+        text = (self.folder / "go.mod").read_text()
+        found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
+        assert found, f"{self.folder}/go.mod does not pin {self.module}"
+        return found.group(1)
+
+    def key(self) -> str:
+        """The name of its cache folder: family, version and a hash of what pins it."""
+        digest = hashlib.sha256(self.ldflags().encode())
+        for path in sorted(self.folder.iterdir()):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        return f"{self.family}-{self.version()}-{digest.hexdigest()[:12]}"
+
+    def ldflags(self) -> str:
+        """The linker's flags: no debug tables, and the version that clients see."""
+        version = self.version()
+        variables = (variable.format(v=version, n=version.lstrip("v")) for variable in self.version_variables)
+        return " ".join(["-s -w", *(f"-X {variable}" for variable in variables)])
+
+
+def _kubernetes(name: str) -> Tool:
+    return Tool(
+        name=name,
+        family="kubernetes",
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        module="k8s.io/kubernetes",
+        version_variables=(
+            f"{_KUBERNETES_VERSION}.gitVersion={{v}}",
+            f"{_KUBERNETES_VERSION}.gitMajor=1",
+            f"{_KUBERNETES_VERSION}.gitMinor=36",
+        ),
+    )
+
+
+def _containerd(name: str) -> Tool:
+    module = "github.com/containerd/containerd/v2"
+    return Tool(
+        name=name,
+        family="containerd",
+        package=f"{module}/cmd/{name}",
+        module=module,
+        version_variables=(f"{module}/version.Version={{n}}",),
+    )
+
+
+_ALL = (
+    Tool(name="etcd", family="etcd", package="go.etcd.io/etcd/server/v3", module="go.etcd.io/etcd/server/v3"),
+    _kubernetes("kube-apiserver"),
+    _kubernetes("kube-controller-manager"),
+    _kubernetes("kube-scheduler"),
+    _kubernetes("kubelet"),
+    _kubernetes("kube-proxy"),
+    _kubernetes("kubectl"),
+    Tool(name="kwok", family="kwok", package="sigs.k8s.io/kwok/cmd/kwok", module="sigs.k8s.io/kwok"),
+    _containerd("containerd"),
+    _containerd("containerd-shim-runc-v2"),
+    _containerd("ctr"),
+    Tool(name="pause", family="pause", package="."),
+    Tool(name="coredns", family="coredns", package="github.com/coredns/coredns", module="github.com/coredns/coredns"),
+    Tool(
+        name="versitygw",
+        family="versitygw",
+        package="github.com/versity/versitygw/cmd/versitygw",
+        module="github.com/versity/versitygw",
+        version_variables=("main.Version={v}",),
+    ),
+    Tool(
+        name="helm",
+        family="helm",
+        package="helm.sh/helm/v4/cmd/helm",
+        module="helm.sh/helm/v4",
+        version_variables=("helm.sh/helm/v4/internal/version.version={v}",),
+    ),
+    Tool(name="kind", family="kind", package="sigs.k8s.io/kind", module="sigs.k8s.io/kind"),
+)
+
+TOOLS_BY_NAME = {tool.name: tool for tool in _ALL}
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+NODE = ("containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "coredns", "pause")
+FAKE_NODE = ("kwok",)
+WORKLOADS = ("helm", "versitygw")
+
+
+def for_provider(provider: str, *, nodes: int, kwok_nodes: int) -> tuple[str, ...]:
+    """The names of the tools that a cluster of this provider and size needs."""
+    match provider:
+        case "local":
+            return CONTROL_PLANE + (NODE if nodes else ()) + (FAKE_NODE if kwok_nodes else ())
+        case "kind":
+            return ("kind", "kubectl") + (FAKE_NODE if kwok_nodes else ())
+        case _:
+            return ("kubectl",)

@@ -1,0 +1,103 @@
+"""The provider of a cluster that is already there: a kubeconfig context, asked for by name and only used."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boathouse_e2e import tools
+from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ExistingProvider:
+    """A cluster of the user's; `up` checks that it answers, `down` leaves it alone."""
+
+    name = "existing"
+
+    def __init__(self, context: str | None) -> None:
+        if not context:
+            raise ClusterError("say which cluster: --context NAME (CONTEXT=NAME), one of `kubectl config get-contexts`")
+        self._context = context
+
+    def missing(self, spec: ClusterSpec) -> list[str]:
+        """What cannot be had of a cluster that is only used: fake nodes and an audit log."""
+        wrong = []
+        if spec.kwok_nodes:
+            wrong.append("fake nodes are not added to a cluster of yours: use another provider")
+        if spec.audit_log:
+            wrong.append("the audit log of a cluster of yours is not switched on: use another provider")
+        return wrong
+
+    def up(self, spec: ClusterSpec) -> Cluster:
+        """Check that the context's cluster answers and has as many nodes as are asked for."""
+        if problems := self.missing(spec):
+            raise ClusterError("\n".join(problems))
+        cluster = self._cluster()
+        nodes = cluster.get("nodes")["items"]
+        if len(nodes) < spec.nodes:
+            raise ClusterError(f"context {self._context!r} has {len(nodes)} nodes, {spec.nodes} are asked for (NODES)")
+        return cluster
+
+    def down(self, name: str) -> None:
+        """Leave the cluster as it is."""
+        print(f"Cluster {name!r} is not ours to end (context {self._context!r}); nothing was done")
+
+    def find(self, name: str) -> Cluster | None:
+        """The context's cluster; the name is only a label here."""
+        del name
+        return self._cluster()
+
+    def status(self, name: str) -> list[ComponentStatus]:
+        """The nodes of the context's cluster."""
+        del name
+        return node_status(self._cluster())
+
+    def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
+        """Refused: images get to a user's cluster by its registry."""
+        del cluster
+        names = ", ".join(path.name for path in archives)
+        raise ClusterError(f"push these images to a registry that context {self._context!r} pulls from: {names}")
+
+    def _cluster(self) -> Cluster:
+        kubeconfig = Path(os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or Path.home() / ".kube" / "config")
+        if not kubeconfig.exists():
+            raise ClusterError(f"there is no kubeconfig at {kubeconfig}: set KUBECONFIG")
+        cluster = Cluster(
+            name=self._context,
+            provider=self.name,
+            kubeconfig=kubeconfig,
+            context=self._context,
+            kubectl=find_kubectl(),
+            server="",
+        )
+        view = json.loads(cluster.run("config", "view", "--minify", "-o", "json"))
+        server = view["clusters"][0]["cluster"]["server"]
+        cluster.run("version", "-o", "json")
+        return Cluster(**{**_fields(cluster), "server": server})
+
+
+def _fields(cluster: Cluster) -> dict[str, object]:
+    return {name: getattr(cluster, name) for name in Cluster.__dataclass_fields__}
+
+
+def find_kubectl() -> Path:
+    """The user's own kubectl where there is one, else ours."""
+    own = shutil.which("kubectl")
+    return Path(own) if own else tools.ensure(["kubectl"])["kubectl"]
+
+
+def node_status(cluster: Cluster) -> list[ComponentStatus]:
+    """Whether each node of a cluster is ready."""
+    found = []
+    for item in cluster.get("nodes")["items"]:
+        conditions = {one["type"]: one["status"] for one in item["status"].get("conditions", [])}
+        state = "Ready" if conditions.get("Ready") == "True" else "NotReady"
+        found.append(ComponentStatus(name=f"node {item['metadata']['name']}", state=state))
+    return found

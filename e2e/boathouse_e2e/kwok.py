@@ -1,0 +1,58 @@
+"""Fake nodes for scale, kept alive by KWOK; the same on every provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boathouse_e2e.spec import ClusterSpec
+
+STAGES = Path(__file__).parent / "local" / "kwok-stages.yaml"
+ANNOTATION = "kwok.x-k8s.io/node"
+MAX_PODS = 1000
+
+
+def name_of(index: int) -> str:
+    """The name of fake node `index`."""
+    return f"kwok-{index}"
+
+
+def arguments(kubeconfig: Path, *, network: str, lease_duration_s: int) -> tuple[str, ...]:
+    """KWOK's arguments: it keeps the nodes that carry its annotation, and no others."""
+    return (
+        f"--kubeconfig={kubeconfig}",
+        f"--config={STAGES}",
+        f"--cidr={network}",
+        "--node-ip=10.255.254.1",
+        f"--manage-nodes-with-annotation-selector={ANNOTATION}=fake",
+        f"--node-lease-duration-seconds={lease_duration_s}",
+    )
+
+
+def node(spec: ClusterSpec, index: int) -> dict[str, Any]:
+    """A fake node; where there are real ones too it is tainted, so that only those pods come which ask for it."""
+    name, rack = name_of(index), f"rack-{index % spec.racks}"
+    labels = {
+        "type": "kwok",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/role": "agent",
+        "topology.kubernetes.io/zone": "zone-0",
+        "boathouse.dev/rack": rack,
+    }
+    resources = {
+        "cpu": str(spec.kwok_node_cpu),
+        "memory": f"{spec.kwok_node_memory_mib}Mi",
+        "pods": str(MAX_PODS),
+        "ephemeral-storage": "1Ti",
+    }
+    taints = [{"key": ANNOTATION, "value": "fake", "effect": "NoSchedule"}] if spec.nodes else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": {ANNOTATION: "fake", "node.alpha.kubernetes.io/ttl": "0"}},
+        "spec": {"taints": taints},
+        "status": {"capacity": resources, "allocatable": resources},
+    }

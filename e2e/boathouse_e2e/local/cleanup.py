@@ -1,0 +1,82 @@
+"""End a local cluster, from any state: after a good run, a failed start, or a starter that was killed halfway."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.local import cgroups, network, processes, state
+from boathouse_e2e.paths import locked
+from boathouse_e2e.shell import run
+
+if TYPE_CHECKING:
+    from boathouse_e2e.local.state import State
+
+# Kubelets set these on the machine; forwarding lets pods reach the world outside.
+SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
+_REMOVE_TIMEOUT_S = 10
+
+
+def end(known: State, *, keep_logs: bool = False) -> None:
+    """End every process of a cluster and remove all that was made for it; may be repeated.
+
+    Raises:
+        ClusterError: a process, a mount or a cgroup would not go.
+    """
+    layout = known.layout
+    processes.end_all(known.cluster_id, first=network.HOLDER)
+    if layout.isolated:
+        network.remove(layout)
+        _unmount_beneath(layout.folder)
+        cgroups.remove(layout.cgroup)
+    _remove_folder(layout.folder, keep_logs=keep_logs)
+    if layout.isolated:
+        restore_sysctls()
+
+
+def _unmount_beneath(folder: Path) -> None:
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    points = [line.split()[1] for line in lines]
+    for point in sorted((point for point in points if point.startswith(f"{folder}/")), reverse=True):
+        run("umount", "--lazy", point)
+
+
+def _remove_folder(folder: Path, *, keep_logs: bool) -> None:
+    (folder / "state.json").unlink(missing_ok=True)
+    if keep_logs and (folder / "logs").exists():
+        for path in folder.iterdir():
+            if path.name != "logs":
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+        return
+    deadline = time.monotonic() + _REMOVE_TIMEOUT_S
+    while folder.exists():  # mounts of namespaces that just ended may hold a folder for a moment
+        shutil.rmtree(folder, ignore_errors=True)
+        if time.monotonic() > deadline:
+            raise ClusterError(f"cannot delete {folder}")
+
+
+def _saved_sysctls() -> Path:
+    return state.clusters_folder() / ".sysctls.json"
+
+
+def save_sysctls() -> None:
+    """Remember the machine's settings before the first cluster with nodes changes them; let packets through."""
+    with locked(state.clusters_folder() / ".lock"):
+        if not _saved_sysctls().exists():
+            values = {name: Path("/proc/sys", name).read_text().strip() for name in SYSCTLS}
+            _saved_sysctls().write_text(json.dumps(values))
+        Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+
+
+def restore_sysctls() -> None:
+    """Give the machine its settings back when no cluster with nodes is left."""
+    with locked(state.clusters_folder() / ".lock"):
+        if not _saved_sysctls().exists() or any(known.layout.isolated for known in state.load_all()):
+            return
+        for name, value in json.loads(_saved_sysctls().read_text()).items():
+            Path("/proc/sys", name).write_text(value)
+        _saved_sysctls().unlink()

@@ -1,0 +1,238 @@
+"""The local provider: real Kubernetes processes on this machine, started and ended by this module."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boathouse_e2e import catalogue, kwok, tools
+from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.local import checks, cleanup, control_plane, network, node, processes, state
+from boathouse_e2e.local.api import Api
+from boathouse_e2e.local.processes import Component
+from boathouse_e2e.paths import locked
+from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from boathouse_e2e.local.state import State
+
+READY_TIMEOUT_S = 120
+_POLL_S = 0.1
+
+
+class LocalProvider:
+    """Clusters of processes on this machine."""
+
+    name = "local"
+
+    def missing(self, spec: ClusterSpec) -> list[str]:
+        """What this machine lacks for the spec; Debian packages are not missing where they can be installed."""
+        return checks.missing(spec)
+
+    def up(self, spec: ClusterSpec) -> Cluster:
+        """Start a cluster; one that half lives is ended first, one that is up with the same spec is returned.
+
+        Raises:
+            ClusterError: it cannot run here, another one of that name is up, or something did not become ready.
+        """
+        spec = spec.validated()
+        checks.prepare(spec)
+        programs = tools.ensure(catalogue.for_provider(self.name, nodes=spec.nodes, kwok_nodes=spec.kwok_nodes))
+        with locked(state.lock_of(spec.name)):
+            if up_already := self._already_up(spec):
+                return up_already
+            begun = state.begin(spec)
+            try:
+                Start(begun, programs).run()
+            except BaseException:
+                cleanup.end(begun, keep_logs=True)
+                raise
+            begun.ready().save()
+        return _cluster(begun, programs["kubectl"])
+
+    def _already_up(self, spec: ClusterSpec) -> Cluster | None:
+        known = state.load(spec.name)
+        if known is None:
+            return None
+        if known.phase == state.READY and _answers(known):
+            if known.spec != spec:
+                raise ClusterError(f"a cluster {spec.name!r} is up with other settings: end it first, or choose a name")
+            return self.find(spec.name)
+        print(f"Ending what is left of cluster {spec.name!r}", flush=True)
+        cleanup.end(known)
+        return None
+
+    def down(self, name: str) -> None:
+        """End the cluster; no error where there is none."""
+        with locked(state.lock_of(name)):
+            if known := state.load(name):
+                cleanup.end(known)
+
+    def find(self, name: str) -> Cluster | None:
+        """The cluster of this name, if it is up."""
+        known = state.load(name)
+        if known is None or known.phase != state.READY:
+            return None
+        return _cluster(known, tools.ensure(["kubectl"])["kubectl"])
+
+    def status(self, name: str) -> list[ComponentStatus]:
+        """Each component's process and log, and whether each node is ready."""
+        known = state.load(name)
+        if known is None:
+            return []
+        parts = [_component_status(known, component) for component in processes.known(known.layout.folder)]
+        return parts + _node_status(known)
+
+    def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
+        """Import docker-archive files into the containerd of every node."""
+        known = state.load(cluster.name)
+        if known is None:
+            raise ClusterError(f"there is no local cluster {cluster.name!r}")
+        node.import_images(known, tools.ensure(["ctr"])["ctr"], archives)
+
+
+class Start:
+    """The steps from a written state to a ready cluster."""
+
+    def __init__(self, begun: State, programs: Mapping[str, Path]) -> None:
+        self._state = begun
+        self._layout = begun.layout
+        self._spec = begun.spec
+        self._programs = programs
+        self._enter: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Start everything, in the order in which one part needs another, and wait for it."""
+        control_plane.write_files(self._layout, self._spec)
+        if self._layout.isolated:
+            self._enter = network.create(self._state, self._programs["pause"])
+            self._launch(*node.runtimes(self._layout, self._programs))
+        self._start_control_plane()
+        if self._layout.isolated:
+            self._start_nodes()
+        if self._spec.kwok_nodes:
+            self._start_kwok()
+
+    def _launch(self, *components: Component) -> None:
+        for component in components:
+            processes.start(
+                component, cluster_id=self._state.cluster_id, folder=self._layout.folder, enter=self._enter
+            )
+
+    def _start_control_plane(self) -> None:
+        layout, spec, programs = self._layout, self._spec, self._programs
+        components = (
+            control_plane.etcd(layout, programs),
+            control_plane.kube_apiserver(layout, spec, programs),
+            control_plane.kube_controller_manager(layout, spec, programs),
+            control_plane.kube_scheduler(layout, spec, programs),
+        )
+        self._launch(*components)
+        names = [component.name for component in components]
+        with self._api() as api:
+            self._wait("the API server is ready", api.ready, names)
+            account = "/api/v1/namespaces/default/serviceaccounts/default"
+            self._wait("the controllers work", lambda: api.exists(account), names)
+
+    def _start_nodes(self) -> None:
+        with self._api() as api:
+            for path, item in node.dns_objects(self._layout):
+                api.create(path, item)
+            node.import_pause_image(self._state, self._programs)
+            self._launch(*node.agents(self._layout, self._spec, self._programs))
+            names = [component.name for component in node.agents(self._layout, self._spec, self._programs)]
+            self._wait("all nodes are ready", lambda: ready_nodes(api) >= self._spec.nodes, names)
+
+    def _start_kwok(self) -> None:
+        kubeconfig = control_plane.kubeconfig_of(self._layout, "kwok")
+        lease_s = control_plane.lease_duration_s(self._spec)
+        arguments = kwok.arguments(kubeconfig, network=self._layout.kwok_network, lease_duration_s=lease_s)
+        log = str(self._layout.logs / "kwok.log")
+        self._launch(Component(name="kwok", command=(str(self._programs["kwok"]), *arguments), log=log))
+        wanted = self._spec.nodes + self._spec.kwok_nodes
+        with self._api() as api:
+            for index in range(self._spec.kwok_nodes):
+                api.create("/api/v1/nodes", kwok.node(self._spec, index))
+            self._wait("all fake nodes are ready", lambda: ready_nodes(api) >= wanted, ["kwok"])
+
+    def _api(self) -> Api:
+        return Api(self._layout)
+
+    def _wait(self, what: str, condition: Callable[[], bool], needed: Iterable[str]) -> None:
+        """Wait for a condition; give up at once where a needed component's process has ended."""
+        needed, started = list(needed), time.monotonic()
+        while not condition():
+            waited_s = time.monotonic() - started
+            ended = [name for name in needed if waited_s > 1 and not self._lives(name)]
+            if ended or waited_s > READY_TIMEOUT_S:
+                raise ClusterError(self._failure(what, ended or needed, ended=bool(ended)))
+            time.sleep(_POLL_S)
+        print(f"  {what} ({time.monotonic() - started:.1f} s)", flush=True)
+
+    def _lives(self, component: str) -> bool:
+        return processes.find_component(self._state.cluster_id, component) is not None
+
+    def _failure(self, what: str, components: Sequence[str], *, ended: bool) -> str:
+        logs = [self._layout.logs / f"{name}.log" for name in components]
+        tails = "\n".join(f"--- {log}\n{processes.log_tail(log)}" for log in logs)
+        reason = f"{', '.join(components)} ended" if ended else f"it was not so after {READY_TIMEOUT_S} s"
+        return f"waited until {what}: {reason}\n{tails}"
+
+
+def ready_nodes(api: Api) -> int:
+    """How many nodes are Ready."""
+    return sum(1 for item in api.get("/api/v1/nodes").get("items", []) if _is_ready(item))
+
+
+def _is_ready(item: Mapping[str, object]) -> bool:
+    status = item["status"]
+    assert isinstance(status, dict)
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
+
+
+def _cluster(known: State, kubectl: Path) -> Cluster:
+    layout = known.layout
+    return Cluster(
+        name=known.spec.name,
+        provider="local",
+        kubeconfig=layout.kubeconfig,
+        context=None,
+        kubectl=kubectl,
+        server=layout.server,
+    )
+
+
+def _answers(known: State) -> bool:
+    with Api(known.layout) as api:
+        return api.ready()
+
+
+def _component_status(known: State, component: Component) -> ComponentStatus:
+    process = processes.find_component(known.cluster_id, component.name)
+    return ComponentStatus(
+        name=component.name,
+        state="running" if process else "ended",
+        pid=process.pid if process else None,
+        log=Path(component.log),
+    )
+
+
+def _node_status(known: State) -> list[ComponentStatus]:
+    try:
+        with Api(known.layout) as api:
+            items = api.get("/api/v1/nodes")["items"]
+    except OSError as error:
+        return [ComponentStatus(name="API server", state=f"does not answer: {error}")]
+    real = [item for item in items if kwok.ANNOTATION not in item["metadata"].get("annotations", {})]
+    fakes = [item for item in items if item not in real]
+    parts = [
+        ComponentStatus(name=f"node {item['metadata']['name']}", state="Ready" if _is_ready(item) else "NotReady")
+        for item in real
+    ]
+    if fakes:
+        ready = sum(map(_is_ready, fakes))
+        parts.append(ComponentStatus(name="fake nodes", state=f"{ready} of {len(fakes)} Ready"))
+    return parts

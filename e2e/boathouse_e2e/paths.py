@@ -1,0 +1,34 @@
+"""Where this package keeps what it builds (cache) and what runs (state), by the XDG base directory specification."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TOOLS = REPOSITORY / "e2e" / "tools"
+
+
+def cache_folder() -> Path:
+    """The folder for tools, base file systems and images that are worth keeping: `$XDG_CACHE_HOME/boathouse`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boathouse"
+
+
+def state_folder() -> Path:
+    """The folder for what runs: `$XDG_STATE_HOME/boathouse`; one folder beneath it for each cluster."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "boathouse"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file; the kernel releases it when this process ends, however it ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,3 @@
+module boathouse.dev/tools/pause
+
+go 1.26
