@@ -61,3 +61,7 @@ test: lint test-unit test-contract test-e2e ## Everything: lint, unit, property,
 
 build/reports:
 	@mkdir -p $@
+
+.PHONY: manifests
+manifests: setup ## Write the CRDs from the models, under crds/ and into the chart
+	$(BIN)/python -m boathouse.resources.generate

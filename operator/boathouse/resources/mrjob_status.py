@@ -69,11 +69,14 @@ class DecidedResources(Model):
 
 
 class AttemptArrays(Model):
-    """One number a task of a stage, as base64(zlib(bytes)); absent when every task has the default."""
+    """One number a task of a stage, as base64(zlib(little-endian uint16)); absent when every task has the default."""
 
     last: str | None = Field(default=None, max_length=65536, description="The highest attempt number used; default 0.")
     user_failures: str | None = Field(
         default=None, max_length=65536, description="Attempts that failed by the user's fault; default 0."
+    )
+    infrastructure_failures: str | None = Field(
+        default=None, max_length=65536, description="Attempts that failed by the infrastructure's fault; default 0."
     )
     winners: str | None = Field(
         default=None, max_length=65536, description="The attempt whose commit won, where it is not 1; default 0."

@@ -1,0 +1,1 @@
+"""What the operator does with the resources: reconciling, and the progress endpoint."""

@@ -1,0 +1,251 @@
+"""Settle the attempts of one stage: count each result once, by index, and see which tasks need another attempt.
+
+For each task: attempts 1..settled have failed and are counted; at most one later attempt is live; `last` is the highest
+number ever seen, so that the next is never one that a lost pod may still be working under.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from boathouse.resources import mrjob_status, names
+from boathouse.services import times
+from boathouse.services.mrjob import counters, taskpods
+from boathouse.services.mrjob.record import Counters, StageRecord
+from boathouse.services.mrjob.taskpods import Ending, PodState, TaskPod
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+FIRST_BACKOFF_S = 1.0
+MAX_BACKOFF_S = 60.0
+LOST_AFTER_S = 60.0
+"""A pod that should be gone for so long is on a node that does not answer; its task does not wait for it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long an attempt may take to start, and how often a task may fail."""
+
+    max_attempts: int
+    start_timeout_s: float
+    image_pull_timeout_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An attempt that waits for a node; `pod_uid` when its pod exists already."""
+
+    task_type: TaskType
+    index: int
+    number: int
+    pod_uid: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The end of the job by one task's fault."""
+
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Settlement:
+    """What one look at a stage's pods brought."""
+
+    stage: StageRecord
+    counters: Counters
+    failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
+    waiting: list[Attempt] = dataclasses.field(default_factory=list)
+    obsolete: list[TaskPod] = dataclasses.field(default_factory=list)
+    problems: list[TaskPod] = dataclasses.field(default_factory=list)
+    results: list[contract.TaskResult] = dataclasses.field(default_factory=list)
+    verdict: Verdict | None = None
+    recheck_at_s: float | None = None
+    starting: int = 0
+    running: int = 0
+
+
+def settle(
+    task_type: TaskType, stage: StageRecord, pods: Iterable[TaskPod], sums: Counters, limits: Limits, now_s: float
+) -> Settlement:
+    """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed."""
+    outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
+    by_index: dict[int, list[TaskPod]] = {}
+    for pod in pods:
+        if pod.index < stage.total:
+            by_index.setdefault(pod.index, []).append(pod)
+    settler = _Settler(task_type, outcome, limits, now_s)
+    for index, attempts in sorted(by_index.items()):
+        settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
+    for index in range(stage.total):
+        if not outcome.stage.winner[index] and index not in by_index:
+            settler.task(index, ())
+    outcome.waiting.sort(key=lambda attempt: attempt.index)
+    return outcome
+
+
+def backoff_s(failures: int) -> float:
+    """Exponential: 1, 2, 4 ... 60 seconds after the first, second, third ... failure."""
+    return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
+
+
+class _Settler:
+    """One pass over the tasks of a stage; writes into `outcome`."""
+
+    def __init__(self, task_type: TaskType, outcome: Settlement, limits: Limits, now_s: float) -> None:
+        self._type = task_type
+        self._outcome = outcome
+        self._stage = outcome.stage
+        self._limits = limits
+        self._now_s = now_s
+
+    def task(self, index: int, pods: Sequence[TaskPod]) -> None:
+        for pod in pods:
+            if pod.state is PodState.SUCCEEDED and not self._stage.winner[index]:
+                self._won(index, pod)
+        if self._stage.winner[index]:
+            self._outcome.obsolete += [pod for pod in pods if pod.state.live and pod.deleting_since_s is None]
+            return
+        live = None
+        for pod in pods:
+            self._stage.last[index] = max(self._stage.last[index], pod.attempt)
+            live = self._look(index, pod) or live
+        if live is None:
+            self._settle_vanished(index, self._stage.last[index])
+            self._next(index, pods)
+        elif live.state is PodState.UNPLACED:
+            self._outcome.waiting.append(
+                Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
+            )
+
+    def _won(self, index: int, pod: TaskPod) -> None:
+        result = pod.result
+        assert result is not None
+        self._stage.winner[index] = result.winner_attempt or pod.attempt
+        self._stage.last[index] = max(self._stage.last[index], pod.attempt)
+        counters.add(self._outcome.counters, result.counters)
+        self._outcome.results.append(result)
+
+    def _look(self, index: int, pod: TaskPod) -> TaskPod | None:
+        """Settle the pod's attempt if it has ended; return the pod when the task may rely on it."""
+        if pod.attempt <= self._stage.settled(index):
+            if pod.state.live and pod.deleting_since_s is None:
+                self._outcome.obsolete.append(pod)
+            return None
+        self._settle_vanished(index, pod.attempt - 1)
+        ending = self._ending(pod)
+        if ending is None:
+            self._count_live(pod)
+            return pod
+        self._settle(index, pod.attempt, ending, pod)
+        if pod.state.live and pod.deleting_since_s is None:
+            self._outcome.obsolete.append(pod)
+        return None
+
+    def _ending(self, pod: TaskPod) -> Ending | None:
+        """How the attempt ended, also where its pod has not noticed."""
+        if pod.ending is not None:
+            return pod.ending
+        if pod.deleting_since_s is not None:
+            return self._overdue(
+                pod.deleting_since_s + LOST_AFTER_S,
+                Ending(reason=names.Reason.POD_LOST, message="deleted, but its node does not answer", user_error=False),
+            )
+        if pod.state is not PodState.STARTING:
+            return None
+        timeout_s, problem = self._limits.start_timeout_s, pod.problem
+        if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED:
+            timeout_s = self._limits.image_pull_timeout_s
+        reason = problem.reason if problem else names.Reason.POD_START_TIMEOUT
+        message = problem.message if problem else "look for FailedMount in the pod's events"
+        late = Ending(
+            reason=reason, message=f"not started after {timeout_s:.0f} s: {message}", user_error=problem is not None
+        )
+        return self._overdue(pod.placed_s + timeout_s, late)
+
+    def _overdue(self, deadline_s: float, ending: Ending) -> Ending | None:
+        if self._now_s >= deadline_s:
+            return dataclasses.replace(ending, time_s=self._now_s)
+        self._recheck(deadline_s)
+        return None
+
+    def _count_live(self, pod: TaskPod) -> None:
+        if pod.state is PodState.RUNNING:
+            self._outcome.running += 1
+        elif pod.state is PodState.STARTING:
+            self._outcome.starting += 1
+        if pod.problem is not None:
+            self._outcome.problems.append(pod)
+
+    def _settle_vanished(self, index: int, until: int) -> None:
+        """Attempts whose pods are gone without a trace ended by the infrastructure's fault."""
+        gone = Ending(reason=names.Reason.POD_LOST, message="its pod was deleted", user_error=False, time_s=self._now_s)
+        while self._stage.settled(index) < until:
+            self._settle(index, self._stage.settled(index) + 1, gone, None)
+
+    def _settle(self, index: int, attempt: int, ending: Ending, pod: TaskPod | None) -> None:
+        if ending.user_error:
+            self._stage.user_failures[index] += 1
+        else:
+            self._stage.infrastructure_failures[index] += 1
+        node = pod.node if pod else None
+        self._outcome.failures.append(_failure(self._type, index, attempt, ending, node))
+        if self._outcome.verdict is None:
+            self._outcome.verdict = self._judge(index, attempt, ending, node)
+
+    def _judge(self, index: int, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
+        task = contract.task_name(self._type, index)
+        where = f"{self._type} task {task}, attempt {attempt}" + (f" on node {node}" if node else "")
+        if taskpods.is_fatal(self._type, ending) or (ending.user_error and ending.reason in _START_PROBLEMS):
+            return Verdict(reason=ending.reason, message=_trim(f"{where}: {ending.message}"))
+        failures = self._stage.user_failures[index]
+        if not ending.user_error or failures < self._limits.max_attempts:
+            return None
+        times_ = "once" if failures == 1 else f"{failures} times"
+        return Verdict(
+            reason=ending.reason, message=_trim(f"{where}: failed {times_}; the last time: {ending.message}")
+        )
+
+    def _next(self, index: int, pods: Sequence[TaskPod]) -> None:
+        """Another attempt, after a pause that grows with the failures."""
+        ended_s = max((pod.ending.time_s or 0.0 for pod in pods if pod.ending), default=0.0)
+        ready_s = ended_s + backoff_s(self._stage.settled(index))
+        if ready_s > self._now_s:
+            self._recheck(ready_s)
+            return
+        number = max(self._stage.last[index], self._stage.settled(index)) + 1
+        self._outcome.waiting.append(Attempt(task_type=self._type, index=index, number=number))
+
+    def _recheck(self, at_s: float) -> None:
+        known = self._outcome.recheck_at_s
+        self._outcome.recheck_at_s = at_s if known is None else min(known, at_s)
+
+
+_START_PROBLEMS = frozenset(
+    {
+        names.Reason.IMAGE_PULL_FAILED,
+        names.Reason.SECRET_NOT_FOUND,
+        names.Reason.CONFIG_MAP_NOT_FOUND,
+        names.Reason.INVALID_POD,
+    }
+)
+MAX_MESSAGE = 1200
+
+
+def _trim(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+
+
+def _failure(
+    task_type: TaskType, index: int, attempt: int, ending: Ending, node: str | None
+) -> mrjob_status.TaskFailure:
+    return mrjob_status.TaskFailure(
+        task=contract.task_name(task_type, index),
+        attempt=attempt,
+        node=node,
+        reason=ending.reason[:64],
+        message=_trim(ending.message),
+        exit_code=ending.exit_code,
+        user_error=ending.user_error,
+        time=times.rfc3339(ending.time_s),
+    )

@@ -1,0 +1,93 @@
+"""An MRJob's conditions (metav1.Condition) and its one-word reason."""
+
+import dataclasses
+from collections.abc import Iterable
+
+from boathouse.resources import base
+from boathouse.resources.names import ConditionType, Reason
+from boathouse.services import times
+from boathouse.services.mrjob.attempts import Verdict
+from boathouse.services.mrjob.record import Record
+from boathouse.services.mrjob.taskpods import TaskPod
+from boathouse_task import contract
+
+
+class Table:
+    """Conditions by type; `lastTransitionTime` moves only when the status does."""
+
+    def __init__(self, conditions: Iterable[base.Condition], generation: int, now_s: float) -> None:
+        self._by_type = {each.type: each for each in conditions}
+        self._generation = generation
+        self._now = times.rfc3339(now_s) or ""
+
+    def set(self, condition_type: ConditionType, holds: bool, reason: str, message: str) -> None:
+        """Set one condition."""
+        status = "True" if holds else "False"
+        old = self._by_type.get(condition_type)
+        self._by_type[condition_type] = base.Condition(
+            type=condition_type.value,
+            status="True" if holds else "False",
+            reason=str(reason),
+            message=message,
+            last_transition_time=old.last_transition_time if old and old.status == status else self._now,
+            observed_generation=self._generation,
+        )
+
+    @property
+    def conditions(self) -> tuple[base.Condition, ...]:
+        """In the order of a job's life."""
+        return tuple(self._by_type[each] for each in ConditionType if each in self._by_type)
+
+
+def failed(record: Record, verdict: Verdict, now_s: float) -> Record:
+    """The job has failed."""
+    reason = Reason.TASK_FAILED if verdict.reason == contract.Reason.USER_COMMAND_FAILED else verdict.reason
+    table = Table(record.conditions, record.observed_generation, now_s)
+    table.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
+    table.set(ConditionType.SUCCEEDED, False, reason, verdict.message)
+    table.set(ConditionType.FAILED, True, reason, verdict.message)
+    return dataclasses.replace(
+        record, phase="Failed", reason=str(reason), completion_s=now_s, active={}, conditions=table.conditions
+    )
+
+
+def succeeded(record: Record, now_s: float) -> Record:
+    """The output is complete."""
+    table = Table(record.conditions, record.observed_generation, now_s)
+    table.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
+    table.set(ConditionType.SUCCEEDED, True, Reason.SUCCEEDED, "the output is complete")
+    table.set(ConditionType.FAILED, False, Reason.SUCCEEDED, "")
+    return dataclasses.replace(
+        record, phase="Succeeded", reason="", completion_s=now_s, active={}, conditions=table.conditions
+    )
+
+
+def in_progress(
+    record: Record,
+    *,
+    now_s: float,
+    running: int,
+    problem: TaskPod | None,
+    waiting: bool,
+    diagnosis: tuple[str, str] | None,
+) -> Record:
+    """The job is on its way; say what it waits for, if for anything."""
+    table = Table(record.conditions, record.observed_generation, now_s)
+    table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {record.queue}")
+    reason = ""
+    if waiting and diagnosis is not None:
+        reason = diagnosis[0]
+        table.set(ConditionType.SCHEDULED, False, *diagnosis)
+    elif not waiting:
+        table.set(ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, "every task that may run has a node")
+    elif record.condition(ConditionType.SCHEDULED) is None:
+        table.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "the scheduler has not looked at it yet")
+    if problem is not None and problem.problem is not None:
+        reason = problem.problem.reason
+        where = f"{problem.task_name} on node {problem.node}: {problem.problem.message}"
+        table.set(ConditionType.RUNNING, False, problem.problem.reason, where)
+    elif running:
+        table.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
+    elif record.condition(ConditionType.RUNNING) is None:
+        table.set(ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet")
+    return dataclasses.replace(record, reason=reason, conditions=table.conditions)

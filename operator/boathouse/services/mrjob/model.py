@@ -1,0 +1,196 @@
+"""An MRJob as the services see it: values with every default decided, and steps instead of the shorthand for one step.
+
+`from_resource` is the only door: what it refuses is a value with a reason that a user can act on.
+"""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, NewType
+
+import pydantic
+
+from boathouse.resources import mrjob, mrjob_status, names, quantity
+from boathouse.resources.config import OperatorConfig
+from boathouse_task import contract
+
+JobUid = NewType("JobUid", str)
+MIB = 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a pod of a stage gets.
+
+    Attributes:
+        memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
+            (a pod's QoS class cannot change in a resize).
+        cpu_limit_milli: at least the request and 1m.
+    """
+
+    cpu_milli: int
+    cpu_limit_milli: int
+    memory_bytes: int
+    ephemeral_storage_bytes: int = 0
+    extended: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def memory_request_bytes(self) -> int:
+        """The pod's memory request."""
+        return self.memory_bytes - MIB
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The mapper or the reducer of a step; setup and commit are stages without a command."""
+
+    resources: Resources
+    command: tuple[str, ...] = ()
+    max_attempts: int = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Maps, then (unless `reduces` is 0) reduces."""
+
+    mapper: Stage
+    reducer: Stage | None
+    reduces: int
+    combiner: tuple[str, ...] | None = None
+    partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A valid MRJob."""
+
+    uid: JobUid
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    queue: str
+    image: str
+    image_pull_policy: str
+    inputs: tuple[str, ...]
+    output: str
+    split_max_bytes: int
+    steps: tuple[Step, ...]
+    files: tuple[mrjob.File, ...] = ()
+    env: tuple[mrjob.EnvVar, ...] = ()
+    s3: mrjob.S3 | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[mrjob.Toleration, ...] = ()
+
+    def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
+        """The stage that tasks of this type belong to."""
+        match task_type:
+            case contract.TaskType.MAP:
+                return self.steps[step].mapper
+            case contract.TaskType.REDUCE:
+                return self.steps[step].reducer or HOUSEKEEPING
+            case contract.TaskType.SETUP | contract.TaskType.COMMIT:
+                return HOUSEKEEPING
+
+    @property
+    def work_url(self) -> str:
+        """The folder for everything that is not yet output."""
+        return f"{self.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
+
+
+HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
+"""Setup and commit list, write and rename a few objects; they need little."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a resource is not a job that can run, for the condition `Admitted`."""
+
+    reason: str
+    message: str
+
+
+def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
+    """The job that a custom resource describes, with the operator's defaults."""
+    try:
+        spec = mrjob_status.MRJob.model_validate(body).spec
+        return _job(body["metadata"], spec, config)
+    except pydantic.ValidationError as error:
+        problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
+    except ValueError as error:
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+
+
+def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorConfig) -> Job | Refusal:
+    queue = config.queue_for(metadata["namespace"], spec.queue)
+    known = sorted(each.name for each in config.queues)
+    if queue not in known:
+        return Refusal(
+            reason=names.Reason.QUEUE_NOT_FOUND,
+            message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
+        )
+    image = spec.image or config.task.image
+    if not image:
+        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    return Job(
+        uid=JobUid(metadata["uid"]),
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        generation=metadata.get("generation", 1),
+        created_s=_epoch(metadata["creationTimestamp"]),
+        queue=queue,
+        image=image,
+        image_pull_policy=_pull_policy(spec, config),
+        inputs=tuple(spec.input),
+        output=spec.output,
+        split_max_bytes=quantity.units(spec.split_max_size),
+        steps=(_step(spec),),
+        files=tuple(spec.files or ()),
+        env=tuple(spec.env or ()),
+        s3=spec.storage.s3 if spec.storage else None,
+        node_selector=tuple(sorted((spec.node_selector or {}).items())),
+        tolerations=tuple(spec.tolerations or ()),
+    )
+
+
+def _pull_policy(spec: mrjob.MRJobSpec, config: OperatorConfig) -> str:
+    """The operator's policy is for the operator's image."""
+    asked = spec.image_pull_policy
+    return asked if spec.image or asked != "IfNotPresent" else config.task.image_pull_policy
+
+
+def _step(spec: mrjob.MRJobSpec) -> Step:
+    """The shorthand's one step."""
+    reduces = 0 if spec.reducer is None else 1 if spec.num_reduce_tasks is None else spec.num_reduce_tasks
+    return Step(
+        mapper=_stage(spec.mapper),
+        reducer=_stage(spec.reducer) if spec.reducer and reduces else None,
+        reduces=reduces,
+        combiner=tuple(spec.combiner.command) if spec.combiner else None,
+        partitioner=contract.Partitioner(type=spec.partitioner.type, options=spec.partitioner.options or ""),
+    )
+
+
+def _stage(template: mrjob.TaskTemplate) -> Stage:
+    return Stage(
+        command=tuple(template.command), max_attempts=template.max_attempts, resources=_resources(template.resources)
+    )
+
+
+def _resources(asked: mrjob.ResourceRequirements) -> Resources:
+    requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
+    cpu = quantity.milli(requests.pop("cpu"))
+    memory = quantity.units(requests.pop("memory"))
+    limit = quantity.milli((asked.limits or {}).get("cpu", 0))
+    return Resources(
+        cpu_milli=cpu,
+        cpu_limit_milli=max(limit, cpu + 1),
+        memory_bytes=-(-memory // MIB) * MIB,
+        ephemeral_storage_bytes=quantity.units(requests.pop("ephemeral-storage", 0)),
+        extended=tuple(sorted((name, quantity.units(value)) for name, value in requests.items())),
+    )
+
+
+def _epoch(timestamp: str) -> float:
+    return dt.datetime.fromisoformat(timestamp).timestamp()

@@ -1,0 +1,175 @@
+"""From a pod as the API shows it to a task pod: which attempt it is, how it does, whose fault it is when it failed."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.resources.names import Reason
+from boathouse.services.mrjob.taskpods import Ending, PodState, Problem, TaskPod
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+_IMAGE_PROBLEMS: Final = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
+)
+_CONFIG_PROBLEMS: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+_NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
+_OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
+_KILLED: Final = frozenset({137, 143})
+_decoder = msgspec.json.Decoder(contract.TaskResult)
+
+
+def task_pod(pod: wire.PodView) -> TaskPod | None:
+    """The attempt that the pod is; None for a pod that is not one of ours."""
+    labels = pod.metadata.labels
+    try:
+        task_type = TaskType(labels[names.LABEL_TASK_TYPE])
+        index, attempt = int(labels[names.LABEL_TASK_INDEX]), int(labels[names.LABEL_ATTEMPT])
+    except (KeyError, ValueError):
+        return None
+    status = _container(pod)
+    state = _state(pod, status)
+    result = _result(status)
+    won = result if result is not None and result.succeeded else None
+    if won is not None:
+        state = PodState.SUCCEEDED
+    elif state is PodState.SUCCEEDED:
+        state = PodState.FAILED
+    deleted = pod.metadata.deletion_timestamp
+    return TaskPod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        task_type=task_type,
+        index=index,
+        attempt=attempt,
+        state=state,
+        placed_s=_placed_s(pod),
+        node=pod.spec.node_name or None,
+        deleting_since_s=deleted.timestamp() if deleted else None,
+        problem=_problem(status) if state is PodState.STARTING else None,
+        result=won,
+        ending=_ending(pod, status, result) if state is PodState.FAILED else None,
+    )
+
+
+def _container(pod: wire.PodView) -> wire.ContainerStatus | None:
+    return next((each for each in pod.status.container_statuses if each.name == names.CONTAINER), None)
+
+
+def _state(pod: wire.PodView, status: wire.ContainerStatus | None) -> PodState:
+    match pod.status.phase:
+        case "Succeeded":
+            return PodState.SUCCEEDED
+        case "Failed":
+            return PodState.FAILED
+        case _ if not pod.spec.node_name:
+            return PodState.UNPLACED
+        case _:
+            started = status is not None and (status.state.running or status.state.terminated)
+            return PodState.RUNNING if started else PodState.STARTING
+
+
+def _placed_s(pod: wire.PodView) -> float:
+    scheduled = pod.condition("PodScheduled")
+    if scheduled is not None and scheduled.status == "True" and scheduled.last_transition_time:
+        return scheduled.last_transition_time.timestamp()
+    moment = pod.status.start_time or pod.metadata.creation_timestamp
+    return moment.timestamp() if moment else 0.0
+
+
+def _result(status: wire.ContainerStatus | None) -> contract.TaskResult | None:
+    ended = status.state.terminated if status else None
+    if ended is None or not ended.message:
+        return None
+    try:
+        return _decoder.decode(ended.message)
+    except msgspec.DecodeError:
+        return None
+
+
+def _problem(status: wire.ContainerStatus | None) -> Problem | None:
+    waiting = status.state.waiting if status else None
+    if waiting is None:
+        return None
+    if waiting.reason in _IMAGE_PROBLEMS:
+        message = waiting.message or waiting.reason
+        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (is spec.image right, and may we pull it?)")
+    if waiting.reason in _CONFIG_PROBLEMS:
+        return Problem(reason=_config_reason(waiting.message), message=waiting.message or waiting.reason)
+    return None
+
+
+def _config_reason(message: str) -> Reason:
+    """The kubelet says: secret "x" not found; couldn't find key k in Secret ns/x; the same of configmaps."""
+    lowered = message.lower()
+    for word, reason in (("secret", Reason.SECRET_NOT_FOUND), ("configmap", Reason.CONFIG_MAP_NOT_FOUND)):
+        if word in lowered and ("not found" in lowered or "couldn't find key" in lowered):
+            return reason
+    return Reason.INVALID_POD
+
+
+def _ending(pod: wire.PodView, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
+    ended = status.state.terminated if status else None
+    when = ended.finished_at if ended else None
+    moment = when or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
+    time_s = moment.timestamp() if moment else None
+    code = ended.exit_code if ended else None
+    cause = _own_eviction(pod)
+    if cause is None and result is not None:
+        return Ending(
+            reason=result.reason or contract.Reason.INTERNAL_ERROR,
+            message=_with_tail(result),
+            user_error=result.user_error,
+            exit_code=code,
+            time_s=time_s,
+        )
+    if cause is None and ended is not None and ended.reason == "OOMKilled":
+        cause = contract.Reason.OUT_OF_MEMORY, "killed for want of memory: raise resources.requests.memory", True
+    reason, message, user_error = cause or _of_the_pod(pod) or _of_the_container(ended)
+    return Ending(reason=reason, message=message, user_error=user_error, exit_code=code, time_s=time_s)
+
+
+def _with_tail(result: contract.TaskResult) -> str:
+    tail = result.stderr_tail.strip()
+    if not tail or tail in result.message:
+        return result.message
+    return f"{result.message}; its standard error ended with: {tail[-800:]}"
+
+
+_Cause = tuple[str, str, bool]
+"""Reason, message, and whether the user is to blame."""
+
+
+def _own_eviction(pod: wire.PodView) -> _Cause | None:
+    """The pod used more scratch space than it may; that the node ran out would not be its fault."""
+    status = pod.status
+    if status.reason != "Evicted" or not _OVER_ITS_LIMIT.search(status.message):
+        return None
+    return contract.Reason.OUT_OF_DISK, f"{status.message} (raise resources.requests.ephemeral-storage)", True
+
+
+def _of_the_pod(pod: wire.PodView) -> _Cause | None:
+    """The kubelet refused or removed it, or somebody disrupted it."""
+    if pod.status.reason:
+        return pod.status.reason, pod.status.message, False
+    disruption = pod.condition("DisruptionTarget")
+    if disruption is not None and disruption.status == "True":
+        return disruption.reason or Reason.POD_LOST, disruption.message, False
+    return None
+
+
+def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:
+    if ended is None:
+        return Reason.POD_LOST, "the pod failed before its container ran", False
+    if ended.reason in _NOT_STARTED:
+        message = f"{ended.message} (the image must hold boathouse-task: build it from the task image)"
+        return Reason.RUNTIME_NOT_FOUND, message, True
+    if ended.exit_code in _KILLED or ended.reason == "ContainerStatusUnknown":
+        return Reason.POD_LOST, f"the container was killed (exit code {ended.exit_code})", False
+    if ended.exit_code == 0:
+        message = "the container ended without a result: boathouse-task in the image is not Boathouse's task runtime"
+        return Reason.RUNTIME_NOT_FOUND, message, True
+    return Reason.TASK_FAILED, f"the container ended with exit code {ended.exit_code} and no result", True

@@ -1,0 +1,294 @@
+"""What a job needs next, from what can be observed: its object, its plan's ConfigMaps, its pods.
+
+    Pending -> Setup -> Map -> Reduce -> Commit -> Succeeded
+       any phase ----------------------------------> Failed
+
+`plan` is pure and level-triggered: the same observation gives the same answer, whatever happened before, so a restart
+at any moment only means that the next look decides. What it returns is carried out in this order: write the plan's
+ConfigMaps, write the status, delete pods, hand the waiting attempts to the scheduler; nothing relies on a pod's staying
+before the status that counts it is written.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from boathouse.resources import mrjob, mrjob_status, names, quantity
+from boathouse.services.mrjob import attempts, conditions
+from boathouse.services.mrjob.attempts import Attempt, Settlement, Verdict
+from boathouse.services.mrjob.model import Job, Refusal, Resources
+from boathouse.services.mrjob.record import MAX_LAST_FAILURES, Record, StageRecord
+from boathouse.services.mrjob.taskpods import PodState, TaskPod
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSeen:
+    """A split plan that is somewhere: in ConfigMaps, or in memory since setup posted it."""
+
+    digest: str
+    splits: int
+    size_bytes: int
+    shards: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Why tasks wait, in the scheduler's words."""
+
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long pods may take to start, and a missing ConfigMap to appear."""
+
+    start_s: float
+    image_pull_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """All that a decision may depend on.
+
+    Attributes:
+        stored: the plan in ConfigMaps, complete and with the right digest.
+        posted: the plan that setup posted, while this process remembers it.
+        missing: ConfigMaps that the job's files need and that are not there, in words.
+        diagnosis: why tasks wait; None when the scheduler knows of none.
+    """
+
+    job: Job
+    record: Record
+    pods: Sequence[TaskPod]
+    now_s: float
+    timeouts: Timeouts
+    stored: PlanSeen | None = None
+    posted: PlanSeen | None = None
+    missing: Sequence[str] = ()
+    diagnosis: Waiting | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """What is to be done, in this order.
+
+    Attributes:
+        write_plan: keep the posted plan as ConfigMaps, then look again.
+        delete: pods that work for nothing.
+        waiting: every attempt that needs a node; replaces what waited before.
+        recheck_at_s: look again then, even if nothing happens.
+    """
+
+    record: Record
+    write_plan: bool = False
+    delete: Sequence[TaskPod] = ()
+    waiting: Sequence[Attempt] = ()
+    recheck_at_s: float | None = None
+    results: Sequence[contract.TaskResult] = ()
+    failures: Sequence[mrjob_status.TaskFailure] = ()
+
+
+def refuse(record: Record, refusal: Refusal, generation: int, now_s: float) -> Record:
+    """The status of a resource that is no job: it waits, because its cause may be mended without touching it."""
+    if record.finished:
+        return record
+    table = conditions.Table(record.conditions, generation, now_s)
+    table.set(names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return dataclasses.replace(
+        record, observed_generation=generation, reason=refusal.reason, conditions=table.conditions
+    )
+
+
+def plan(seen: Observation) -> Desired:
+    """What the job needs next."""
+    record = _accept_plan(seen)
+    if record.finished:
+        live = [pod for pod in seen.pods if pod.state.live and pod.deleting_since_s is None]
+        return Desired(record=record, delete=live)
+    if seen.missing and record.plan is None and not seen.pods:
+        return _held(seen, record)
+    stage_type = _current(record, seen.job)
+    settlement = _settle(seen, record, stage_type)
+    write_plan = False
+    if stage_type is TaskType.SETUP and settlement.stage.done:
+        write_plan = _plan_at_hand(seen, settlement)
+    done = _advance(seen, record, stage_type, settlement)
+    record = _describe(seen, done, stage_type, settlement)
+    if record.finished:
+        return Desired(
+            record=record,
+            delete=[pod for pod in seen.pods if pod.state.live and pod.deleting_since_s is None],
+            results=settlement.results,
+            failures=settlement.failures,
+        )
+    moved = _current(record, seen.job) is not stage_type
+    return Desired(
+        record=record,
+        write_plan=write_plan,
+        delete=[*settlement.obsolete, *_strays(seen, stage_type)],
+        waiting=settlement.waiting,
+        recheck_at_s=seen.now_s if moved else settlement.recheck_at_s,
+        results=settlement.results,
+        failures=settlement.failures,
+    )
+
+
+def _current(record: Record, job: Job) -> TaskType:
+    """The stage whose tasks may run: each begins when the one before is done."""
+    if record.plan is None:
+        return TaskType.SETUP
+    if not record.stages[TaskType.MAP].done:
+        return TaskType.MAP
+    if job.steps[0].reduces and not record.stages[TaskType.REDUCE].done:
+        return TaskType.REDUCE
+    return TaskType.COMMIT
+
+
+def _accept_plan(seen: Observation) -> Record:
+    """A plan that lies complete in ConfigMaps is the plan: it was written after setup's digest had confirmed it."""
+    record, stored = seen.record, seen.stored
+    if record.plan is not None or stored is None or record.finished:
+        return record
+    setup = record.stages[TaskType.SETUP].copy()
+    setup.last[0] = max([setup.last[0], *(pod.attempt for pod in seen.pods if pod.task_type is TaskType.SETUP)])
+    setup.winner[0] = max(1, setup.last[0])
+    stages = {
+        **record.stages,
+        TaskType.SETUP: setup,
+        TaskType.MAP: StageRecord.empty(stored.splits),
+        TaskType.REDUCE: StageRecord.empty(seen.job.steps[0].reduces),
+    }
+    accepted = mrjob_status.PlanStatus(
+        splits=stored.splits, digest=stored.digest, bytes=stored.size_bytes, shards=stored.shards
+    )
+    return dataclasses.replace(record, plan=accepted, stages=stages)
+
+
+def _settle(seen: Observation, record: Record, stage_type: TaskType) -> Settlement:
+    limits = attempts.Limits(
+        max_attempts=seen.job.stage(stage_type).max_attempts,
+        start_timeout_s=seen.timeouts.start_s,
+        image_pull_timeout_s=seen.timeouts.image_pull_s,
+    )
+    # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
+    lost = record.stages[stage_type].settled(0) if stage_type is TaskType.SETUP else 0
+    pods = [
+        pod
+        for pod in seen.pods
+        if pod.task_type is stage_type and not (pod.state is PodState.SUCCEEDED and pod.attempt <= lost)
+    ]
+    return attempts.settle(stage_type, record.stages[stage_type], pods, record.counters, limits, seen.now_s)
+
+
+def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
+    """Whether the plan that setup's result vouches for is in memory. If not, setup must run again."""
+    result = settlement.results[-1] if settlement.results else None
+    if seen.posted and seen.posted.splits > mrjob.MAX_MAPS:
+        settlement.verdict = Verdict(
+            reason=names.Reason.TOO_MANY_SPLITS,
+            message=f"the input makes {seen.posted.splits} splits, more than {mrjob.MAX_MAPS}: raise spec.splitMaxSize",
+        )
+        return False
+    if seen.posted and result and seen.posted.digest == result.digest:
+        return True
+    stage = settlement.stage
+    stage.winner[0] = 0
+    stage.infrastructure_failures[0] += stage.last[0] - stage.settled(0)
+    settlement.failures.append(
+        mrjob_status.TaskFailure(
+            task="setup", attempt=stage.last[0], reason=names.Reason.PLAN_LOST, message="the operator restarted"
+        )
+    )
+    settlement.waiting.append(Attempt(task_type=TaskType.SETUP, index=0, number=stage.last[0] + 1))
+    return False
+
+
+def _strays(seen: Observation, stage_type: TaskType) -> list[TaskPod]:
+    """Pods of stages that are over."""
+    order = list(TaskType)
+    over = set(order[: order.index(stage_type)])
+    return [pod for pod in seen.pods if pod.task_type in over and pod.state.live and pod.deleting_since_s is None]
+
+
+def _held(seen: Observation, record: Record) -> Desired:
+    """A job whose ConfigMaps are missing waits for them a while, as a pod would."""
+    message = f"{'; '.join(seen.missing)}: create it in namespace {seen.job.namespace}, or correct spec.files"
+    deadline_s = seen.job.created_s + seen.timeouts.start_s
+    if seen.now_s >= deadline_s:
+        verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+        return Desired(record=conditions.failed(_common(seen, record), verdict, seen.now_s))
+    held = refuse(
+        record, Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message), seen.job.generation, seen.now_s
+    )
+    return Desired(record=dataclasses.replace(held, queue=seen.job.queue), recheck_at_s=min(deadline_s, seen.now_s + 5))
+
+
+def _advance(seen: Observation, record: Record, stage_type: TaskType, settlement: Settlement) -> Record:
+    """The record with the settlement in it; setup is done only when its plan is accepted."""
+    stage = settlement.stage
+    if stage_type is TaskType.SETUP:
+        stage.winner[0] = 0
+    failures = (*record.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:]
+    return dataclasses.replace(
+        _common(seen, record),
+        stages={**record.stages, stage_type: stage},
+        active={stage_type: (settlement.starting, settlement.running)},
+        counters=settlement.counters,
+        last_failures=failures,
+    )
+
+
+def _common(seen: Observation, record: Record) -> Record:
+    step = seen.job.steps[0]
+    return dataclasses.replace(
+        record,
+        observed_generation=seen.job.generation,
+        queue=seen.job.queue,
+        start_s=record.start_s if record.start_s is not None else seen.now_s,
+        resources=mrjob_status.DecidedResources(
+            map=_decided(step.mapper.resources), reduce=_decided(step.reducer.resources) if step.reducer else None
+        ),
+    )
+
+
+def _decided(resources: Resources) -> mrjob_status.StageResources:
+    return mrjob_status.StageResources(
+        cpu_request=quantity.format_milli(resources.cpu_milli),
+        cpu_limit=quantity.format_milli(resources.cpu_limit_milli),
+        memory_request=quantity.format_bytes(resources.memory_request_bytes),
+        memory_limit=quantity.format_bytes(resources.memory_bytes),
+    )
+
+
+def _describe(seen: Observation, record: Record, stage_type: TaskType, settlement: Settlement) -> Record:
+    """Phase, reason and conditions."""
+    if settlement.verdict is not None:
+        return conditions.failed(record, settlement.verdict, seen.now_s)
+    if stage_type is TaskType.COMMIT and settlement.stage.done:
+        return conditions.succeeded(record, seen.now_s)
+    phase = _phase(seen, record)
+    record = dataclasses.replace(record, phase=phase)
+    moved = _current(record, seen.job) is not stage_type
+    return conditions.in_progress(
+        record,
+        now_s=seen.now_s,
+        running=settlement.running,
+        problem=settlement.problems[0] if settlement.problems else None,
+        waiting=bool(settlement.waiting) and not moved,
+        diagnosis=(seen.diagnosis.reason, seen.diagnosis.message) if seen.diagnosis else None,
+    )
+
+
+def _phase(seen: Observation, record: Record) -> mrjob_status.Phase:
+    match _current(record, seen.job):
+        case TaskType.SETUP:
+            placed = any(pod.state is not PodState.UNPLACED for pod in seen.pods)
+            return "Setup" if placed or record.stages[TaskType.SETUP].last[0] else "Pending"
+        case TaskType.MAP:
+            return "Map"
+        case TaskType.REDUCE:
+            return "Reduce"
+        case TaskType.COMMIT:
+            return "Commit"

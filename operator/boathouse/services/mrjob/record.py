@@ -1,0 +1,230 @@
+"""What a job's status remembers, as values the planner can count with; to and from the wire.
+
+A record is all that survives when pods vanish: which tasks are done and whose attempt won, how many attempts each task
+used, and who was to blame. For a task that is not done, `user_failures + infrastructure_failures` attempts are settled:
+they ended and were counted, once each, in order.
+"""
+
+import base64
+import dataclasses
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boathouse.resources import base, mrjob_status, names
+from boathouse.services import times
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+Counters = dict[str, dict[str, int]]
+MAX_LAST_FAILURES = 5
+TERMINAL = frozenset({"Succeeded", "Failed"})
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class StageRecord:
+    """The tasks of one stage by index. Mutable: the planner works on its own copy.
+
+    Attributes:
+        winner: the attempt whose commit holds; 0 while the task is not done.
+        last: the highest attempt number ever seen.
+    """
+
+    winner: list[int]
+    last: list[int]
+    user_failures: list[int]
+    infrastructure_failures: list[int]
+
+    @classmethod
+    def empty(cls, total: int) -> "StageRecord":
+        """A stage of which nothing has run."""
+        return cls(winner=[0] * total, last=[0] * total, user_failures=[0] * total, infrastructure_failures=[0] * total)
+
+    @property
+    def total(self) -> int:
+        """How many tasks there are."""
+        return len(self.winner)
+
+    @property
+    def succeeded(self) -> int:
+        """How many tasks are done."""
+        return self.total - self.winner.count(0)
+
+    @property
+    def done(self) -> bool:
+        """Whether every task is done."""
+        return 0 not in self.winner
+
+    @property
+    def failed_attempts(self) -> int:
+        """Attempts that failed, by whosever fault."""
+        return sum(self.user_failures) + sum(self.infrastructure_failures)
+
+    def settled(self, index: int) -> int:
+        """How many attempts of the task have ended without success and are counted."""
+        return self.user_failures[index] + self.infrastructure_failures[index]
+
+    def copy(self) -> "StageRecord":
+        """An independent copy."""
+        return StageRecord(
+            winner=self.winner[:],
+            last=self.last[:],
+            user_failures=self.user_failures[:],
+            infrastructure_failures=self.infrastructure_failures[:],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A job's status; `stages` has setup and commit (one task each), and map and reduce once the plan is accepted."""
+
+    phase: mrjob_status.Phase = "Pending"
+    observed_generation: int = 0
+    queue: str = ""
+    reason: str = ""
+    conditions: tuple[base.Condition, ...] = ()
+    start_s: float | None = None
+    completion_s: float | None = None
+    plan: mrjob_status.PlanStatus | None = None
+    stages: Mapping[TaskType, StageRecord] = dataclasses.field(
+        default_factory=lambda: {TaskType.SETUP: StageRecord.empty(1), TaskType.COMMIT: StageRecord.empty(1)}
+    )
+    active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    counters: Counters = dataclasses.field(default_factory=dict)
+    last_failures: tuple[mrjob_status.TaskFailure, ...] = ()
+    resources: mrjob_status.DecidedResources | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the job has ended, one way or the other."""
+        return self.phase in TERMINAL
+
+    def condition(self, condition_type: names.ConditionType) -> base.Condition | None:
+        """The condition of this type, if it was ever set."""
+        return next((each for each in self.conditions if each.type == condition_type), None)
+
+
+def to_wire(record: Record) -> dict[str, Any]:
+    """The status as JSON, every field present (a merge patch then also clears what is gone)."""
+    failed = [record.stages[each] for each in TaskType if each in record.stages]
+    status = mrjob_status.MRJobStatus(
+        observed_generation=record.observed_generation,
+        phase=record.phase,
+        conditions=list(record.conditions),
+        queue=record.queue or None,
+        reason=record.reason or None,
+        start_time=times.rfc3339(record.start_s),
+        completion_time=times.rfc3339(record.completion_s),
+        progress=_progress(record),
+        maps=_counts(record, TaskType.MAP),
+        reduces=_counts(record, TaskType.REDUCE),
+        failures=mrjob_status.FailureCounts(
+            user=sum(sum(each.user_failures) for each in failed),
+            infrastructure=sum(sum(each.infrastructure_failures) for each in failed),
+        ),
+        succeeded_maps=_bitmap(record, TaskType.MAP),
+        succeeded_reduces=_bitmap(record, TaskType.REDUCE),
+        attempts=mrjob_status.Attempts(**{stage.value: _arrays(record.stages.get(stage)) for stage in TaskType}),
+        counters=record.counters or None,
+        last_failures=list(record.last_failures) or None,
+        plan=record.plan,
+        resources=record.resources,
+    )
+    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
+
+
+def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
+    """The record that a status holds; one without status is new."""
+    read = mrjob_status.MRJobStatus.model_validate(status or {})
+    stages = {TaskType.SETUP: _stage(read, TaskType.SETUP, 1), TaskType.COMMIT: _stage(read, TaskType.COMMIT, 1)}
+    if read.plan:
+        stages[TaskType.MAP] = _stage(read, TaskType.MAP, read.plan.splits, read.succeeded_maps)
+        stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)
+        stages[TaskType.SETUP].winner[0] = stages[TaskType.SETUP].last[0] or 1
+    if read.phase == "Succeeded":
+        stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
+    return Record(
+        phase=read.phase or "Pending",
+        observed_generation=read.observed_generation or 0,
+        queue=read.queue or "",
+        reason=read.reason or "",
+        conditions=tuple(read.conditions or ()),
+        start_s=times.epoch(read.start_time),
+        completion_s=times.epoch(read.completion_time),
+        plan=read.plan,
+        stages=stages,
+        counters=read.counters or {},
+        last_failures=tuple(read.last_failures or ()),
+        resources=read.resources,
+    )
+
+
+def _progress(record: Record) -> str | None:
+    if TaskType.MAP not in record.stages:
+        return None
+    parts = [(word, record.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
+    return ", ".join(
+        f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"
+    )
+
+
+def _counts(record: Record, task_type: TaskType) -> mrjob_status.TaskCounts | None:
+    stage = record.stages.get(task_type)
+    if stage is None:
+        return None
+    running = record.active.get(task_type, (0, 0))[1]
+    return mrjob_status.TaskCounts(
+        total=stage.total,
+        succeeded=stage.succeeded,
+        running=running,
+        pending=0 if record.finished else stage.total - stage.succeeded - running,
+        failed_attempts=stage.failed_attempts,
+    )
+
+
+def _bitmap(record: Record, task_type: TaskType) -> str | None:
+    stage = record.stages.get(task_type)
+    if stage is None or not stage.succeeded:
+        return None
+    return contract.encode_bitmap((index for index, winner in enumerate(stage.winner) if winner), stage.total)
+
+
+def _arrays(stage: StageRecord | None) -> mrjob_status.AttemptArrays | None:
+    if stage is None or not any(stage.last):
+        return None
+    return mrjob_status.AttemptArrays(
+        last=_pack(stage.last),
+        user_failures=_pack(stage.user_failures),
+        infrastructure_failures=_pack(stage.infrastructure_failures),
+        winners=_pack([0 if winner == 1 else winner for winner in stage.winner]),
+    )
+
+
+def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageRecord:
+    arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
+    winners = _unpack(arrays.winners, total)
+    done = contract.decode_bitmap(bitmap or "", total)
+    return StageRecord(
+        winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
+        last=_unpack(arrays.last, total),
+        user_failures=_unpack(arrays.user_failures, total),
+        infrastructure_failures=_unpack(arrays.infrastructure_failures, total),
+    )
+
+
+def _pack(values: Sequence[int]) -> str | None:
+    """base64(zlib(little-endian unsigned shorts)); None when all are 0."""
+    if not any(values):
+        return None
+    raw = struct.pack(f"<{len(values)}H", *(min(value, 0xFFFF) for value in values))
+    return base64.b64encode(zlib.compress(raw, 9)).decode()
+
+
+def _unpack(text: str | None, total: int) -> list[int]:
+    if not text:
+        return [0] * total
+    raw = zlib.decompress(base64.b64decode(text))
+    values = list(struct.unpack(f"<{len(raw) // 2}H", raw))
+    return (values + [0] * total)[:total]

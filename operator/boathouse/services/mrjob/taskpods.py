@@ -1,0 +1,93 @@
+"""A task pod as the planner sees it: which attempt of which task it is, and how it does."""
+
+import dataclasses
+import enum
+
+from boathouse.resources import names
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+
+class PodState(enum.Enum):
+    """The life of a pod, as far as the planner cares."""
+
+    UNPLACED = "unplaced"
+    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
+    STARTING = "starting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def live(self) -> bool:
+        """Whether the pod has yet to end."""
+        return self not in {PodState.SUCCEEDED, PodState.FAILED}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a pod does not start, in words for people."""
+
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an attempt ended without success."""
+
+    reason: str
+    message: str
+    user_error: bool
+    exit_code: int | None = None
+    time_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPod:
+    """One attempt of one task.
+
+    Attributes:
+        placed_s: when it got its node, from which its start is timed.
+        deleting_since_s: when it was asked to go; such a pod may linger on a node that does not answer.
+        result: of a pod that succeeded.
+        ending: of a pod that failed.
+        problem: of a pod that cannot start.
+    """
+
+    name: str
+    uid: str
+    task_type: TaskType
+    index: int
+    attempt: int
+    state: PodState
+    placed_s: float
+    node: str | None = None
+    deleting_since_s: float | None = None
+    problem: Problem | None = None
+    result: contract.TaskResult | None = None
+    ending: Ending | None = None
+
+    @property
+    def task_name(self) -> str:
+        """`m-00042`."""
+        return contract.task_name(self.task_type, self.index)
+
+
+FATAL_REASONS = frozenset(
+    {
+        contract.Reason.COMMAND_NOT_FOUND,
+        contract.Reason.FILE_NOT_FOUND,
+        contract.Reason.INVALID_URL,
+        contract.Reason.OUTPUT_EXISTS,
+        contract.Reason.STORE_NOT_EXCLUSIVE,
+        contract.Reason.PLAN_TOO_LARGE,
+        names.Reason.RUNTIME_NOT_FOUND,
+    }
+)
+"""Another attempt would end the same way."""
+
+
+def is_fatal(task_type: TaskType, ending: Ending) -> bool:
+    """Whether the job fails at once. What setup finds wrong with the input, the output or the rights stays wrong."""
+    return ending.user_error and (ending.reason in FATAL_REASONS or task_type is TaskType.SETUP)

@@ -1,0 +1,100 @@
+"""Builders: a job, its pods, and a look at them."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import model, planner
+from boathouse.services.mrjob.record import Record
+from boathouse.services.mrjob.taskpods import Ending, PodState, Problem, TaskPod
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+CREATED = "2026-01-01T00:00:00Z"
+CREATED_S = 1767225600.0
+UID = "0a1b2c3d-0000-4000-8000-000000000000"
+
+
+class Build:
+    """Values with everything decided that a test does not care for."""
+
+    UID = UID
+    CREATED_S = CREATED_S
+
+    @staticmethod
+    def body(**spec: Any) -> dict[str, Any]:
+        stage = {"command": ["python3", "stage.py"]}
+        return {
+            "metadata": {
+                "name": "wordcount",
+                "namespace": "demo",
+                "uid": UID,
+                "generation": 1,
+                "creationTimestamp": CREATED,
+            },
+            "spec": {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": stage, "reducer": stage} | spec,
+        }
+
+    @classmethod
+    def job(cls, **spec: Any) -> model.Job:
+        config = OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}})
+        job = model.from_resource(cls.body(**spec), config)
+        assert isinstance(job, model.Job), job
+        return job
+
+    @staticmethod
+    def pod(task: str, attempt: int = 1, state: PodState = PodState.RUNNING, **more: Any) -> TaskPod:
+        """`pod("m-3")`, `pod("setup")`."""
+        letter, _, index = task.partition("-")
+        kind = {"m": TaskType.MAP, "r": TaskType.REDUCE}.get(letter) or TaskType(task)
+        values = {"name": f"{task}-a{attempt}", "uid": f"uid-{task}-a{attempt}", "node": "n1", "placed_s": CREATED_S}
+        return TaskPod(task_type=kind, index=int(index or 0), attempt=attempt, state=state, **(values | more))
+
+    @classmethod
+    def won(cls, task: str, attempt: int = 1, **result: Any) -> TaskPod:
+        values = {"outcome": "succeeded", "winner_attempt": attempt} | result
+        return cls.pod(task, attempt, PodState.SUCCEEDED, result=contract.TaskResult(**values))
+
+    @classmethod
+    def failed(cls, task: str, attempt: int = 1, *, user: bool = True, reason: str = "UserCommandFailed", **more: Any):
+        values = {"message": "exit code 1", "exit_code": 1, "time_s": CREATED_S} | more
+        return cls.pod(task, attempt, PodState.FAILED, ending=Ending(reason=reason, user_error=user, **values))
+
+    @classmethod
+    def stuck(cls, task: str, reason: str, **more: Any) -> TaskPod:
+        problem = Problem(reason=reason, message="why")
+        return cls.pod(task, state=PodState.STARTING, problem=problem, **more)
+
+    @staticmethod
+    def plan(splits: int = 3, digest: str = "d1") -> planner.PlanSeen:
+        return planner.PlanSeen(digest=digest, splits=splits, size_bytes=100, shards=1)
+
+    @classmethod
+    def look(cls, job: model.Job, *pods: TaskPod, record: Record | None = None, **more: Any) -> planner.Desired:
+        """One look at a job; 1,000 s after its creation unless `now_s` says otherwise."""
+        values = {
+            "now_s": CREATED_S + 1000,
+            "timeouts": planner.Timeouts(start_s=10_000, image_pull_s=10_000),
+        } | more
+        return planner.plan(planner.Observation(job=job, record=record or Record(), pods=pods, **values))
+
+    @classmethod
+    def mapping(cls, job: model.Job, splits: int = 3) -> Record:
+        """The record of a job whose plan has just been accepted."""
+        return cls.look(job, stored=cls.plan(splits)).record
+
+    @classmethod
+    def reducing(cls, job: model.Job, splits: int = 3) -> Record:
+        """The record of a job whose maps are done."""
+        return cls.look(
+            job, *(cls.won(f"m-{index}") for index in range(splits)), record=cls.mapping(job, splits)
+        ).record
+
+    replace = staticmethod(dataclasses.replace)
+
+
+@pytest.fixture(scope="session")
+def build() -> type[Build]:
+    return Build

@@ -1,0 +1,320 @@
+"""What a job needs next, from what can be seen of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse.resources.names import ConditionType
+from boathouse.services.mrjob import planner, record
+from boathouse.services.mrjob.model import Refusal
+from boathouse.services.mrjob.taskpods import PodState
+from boathouse_task.contract import TaskType
+
+
+def names(desired):
+    """`["m-0a1", ...]` of what waits."""
+    letter = {TaskType.MAP: "m-", TaskType.REDUCE: "r-"}
+    return [
+        f"{letter[a.task_type]}{a.index}a{a.number}" if a.task_type in letter else f"{a.task_type}a{a.number}"
+        for a in desired.waiting
+    ]
+
+
+def status(desired, condition_type):
+    condition = desired.record.condition(condition_type)
+    return (condition.status, condition.reason)
+
+
+# --- the good path
+
+
+def test_a_new_job_wants_its_setup(build):
+    desired = build.look(build.job())
+    assert names(desired) == ["setupa1"]
+    assert desired.record.phase == "Pending"
+    assert status(desired, ConditionType.ADMITTED) == ("True", "Admitted")
+
+
+def test_a_setup_that_runs_is_the_phase_setup(build):
+    desired = build.look(build.job(), build.pod("setup"))
+    assert (desired.record.phase, desired.waiting) == ("Setup", [])
+
+
+def test_a_finished_setup_has_its_posted_plan_written_first(build):
+    desired = build.look(build.job(), build.won("setup", digest="d1"), posted=build.plan())
+    assert desired.write_plan
+    assert desired.record.plan is None
+    assert names(desired) == []
+
+
+def test_a_plan_in_config_maps_starts_the_maps(build):
+    desired = build.look(build.job(), build.won("setup", digest="d1"), stored=build.plan(splits=3))
+    assert names(desired) == ["m-0a1", "m-1a1", "m-2a1"]
+    assert desired.record.phase == "Map"
+    assert desired.record.plan.splits == 3
+
+
+def test_reduces_wait_until_the_last_map_is_counted(build):
+    job = build.job(numReduceTasks=2)
+    mapping = build.mapping(job, splits=2)
+    first = build.look(job, build.won("m-0"), build.pod("m-1"), record=mapping)
+    assert names(first) == []
+    both = build.look(job, build.won("m-0"), build.won("m-1"), record=first.record)
+    assert (names(both), both.record.phase, both.recheck_at_s) == ([], "Reduce", build.CREATED_S + 1000)
+    assert names(build.look(job, record=both.record)) == ["r-0a1", "r-1a1"]
+
+
+def test_the_commit_ends_the_job(build):
+    job = build.job()
+    committing = build.look(job, build.won("r-0"), record=build.reducing(job)).record
+    assert committing.phase == "Commit"
+    assert names(build.look(job, record=committing)) == ["commita1"]
+    done = build.look(job, build.won("commit"), record=committing)
+    assert done.record.phase == "Succeeded"
+    assert status(done, ConditionType.SUCCEEDED) == ("True", "Succeeded")
+    assert done.record.completion_s == build.CREATED_S + 1000
+
+
+def test_a_map_only_job_has_no_reduce_phase(build):
+    job = build.job(reducer=None)
+    desired = build.look(job, build.won("m-0"), record=build.mapping(job, splits=1))
+    assert desired.record.phase == "Commit"
+
+
+def test_an_input_without_any_split_still_reduces(build):
+    job = build.job()
+    assert build.look(job, stored=build.plan(splits=0)).record.phase == "Reduce"
+
+
+# --- every result counts once
+
+
+def test_counters_of_a_pod_that_stays_visible_are_added_once(build):
+    job = build.job()
+    pods = [build.won("m-0", counters={"g": {"n": 5}}), build.pod("m-1")]
+    once = build.look(job, *pods, record=build.mapping(job)).record
+    twice = build.look(job, *pods, record=once).record
+    assert once.counters == twice.counters == {"g": {"n": 5}}
+
+
+def test_two_attempts_that_both_succeed_count_as_one_and_the_commits_winner_is_kept(build):
+    job = build.job()
+    pods = [build.won("m-0", 2, winner_attempt=1), build.won("m-0", 1)]
+    stage = build.look(job, *pods, record=build.mapping(job)).record.stages[TaskType.MAP]
+    assert (stage.succeeded, stage.winner[0]) == (1, 1)
+
+
+def test_a_counted_success_survives_its_pods_deletion(build):
+    job = build.job()
+    counted = build.look(job, build.won("m-0"), record=build.mapping(job)).record
+    assert names(build.look(job, record=counted)) == ["m-1a1", "m-2a1"]
+
+
+def test_another_attempt_of_a_finished_task_is_deleted(build):
+    job = build.job()
+    desired = build.look(job, build.won("m-0"), build.pod("m-0", 2), record=build.mapping(job))
+    assert [pod.name for pod in desired.delete] == ["m-0-a2"]
+
+
+@given(st.data())
+def test_whatever_order_pods_end_in_the_final_status_is_the_same(build, data):
+    job = build.job()
+    pods = [build.won(f"m-{i}", attempt=1 + i % 2, counters={"g": {"n": i}}) for i in range(5)]
+    pods += [build.failed(f"m-{i}") for i in (1, 3)]
+    seen, state = [], build.mapping(job, splits=5)
+    for pod in data.draw(st.permutations(pods)):
+        seen.append(pod)
+        state = build.look(job, *seen, record=record.from_wire(record.to_wire(state), reduces=1)).record
+    stage = state.stages[TaskType.MAP]
+    assert (stage.done, stage.winner, state.counters) == (True, [1, 2, 1, 2, 1], {"g": {"n": 10}})
+
+
+# --- failures
+
+
+def test_a_failed_task_is_tried_again_under_the_next_number_after_a_pause(build):
+    job = build.job()
+    pod = build.failed("m-0", time_s=build.CREATED_S + 999.5)
+    paused = build.look(job, pod, build.pod("m-1"), build.pod("m-2"), record=build.mapping(job))
+    assert (names(paused), paused.recheck_at_s) == ([], build.CREATED_S + 1000.5)
+    later = build.look(job, pod, build.pod("m-1"), build.pod("m-2"), record=paused.record, now_s=build.CREATED_S + 1001)
+    assert names(later) == ["m-0a2"]
+
+
+def test_a_failure_is_counted_once_however_often_it_is_seen(build):
+    job = build.job()
+    first = build.look(job, build.failed("m-0"), record=build.mapping(job))
+    second = build.look(job, build.failed("m-0"), record=first.record)
+    assert first.record.stages[TaskType.MAP].user_failures[0] == 1
+    assert second.record.stages[TaskType.MAP].user_failures[0] == 1
+    assert (len(first.failures), len(second.failures)) == (1, 0)
+
+
+def test_max_attempts_failures_by_the_users_fault_fail_the_job(build):
+    job = build.job(mapper={"command": ["false"], "maxAttempts": 2})
+    desired = build.look(
+        job,
+        build.failed("m-0", 1),
+        build.failed("m-0", 2, message="exit code 1; boom"),
+        build.pod("m-1"),
+        record=build.mapping(job),
+    )
+    assert desired.record.phase == "Failed"
+    assert status(desired, ConditionType.FAILED) == ("True", "TaskFailed")
+    message = desired.record.condition(ConditionType.FAILED).message
+    assert all(part in message for part in ("m-00000", "attempt 2", "node n1", "2 times", "boom"))
+
+
+def test_a_failed_job_deletes_what_runs_and_keeps_what_ended_for_its_logs(build):
+    job = build.job(mapper={"command": ["false"], "maxAttempts": 1})
+    desired = build.look(job, build.failed("m-0"), build.pod("m-1"), build.won("m-2"), record=build.mapping(job))
+    assert [pod.name for pod in desired.delete] == ["m-1-a1"]
+    assert names(desired) == []
+
+
+def test_infrastructure_failures_never_fail_the_job(build):
+    job = build.job(mapper={"command": ["cat"], "maxAttempts": 1})
+    pods = [build.failed("m-0", n, user=False, reason="OutOfcpu") for n in range(1, 9)]
+    desired = build.look(job, *pods, build.pod("m-1"), build.pod("m-2"), record=build.mapping(job))
+    assert desired.record.phase == "Map"
+    assert names(desired) == ["m-0a9"]
+    assert desired.record.stages[TaskType.MAP].infrastructure_failures[0] == 8
+
+
+def test_a_pod_that_vanished_is_the_infrastructures_failure_and_its_number_is_not_used_again(build):
+    job = build.job()
+    seen = build.look(job, build.pod("m-0"), record=build.mapping(job, splits=1)).record
+    desired = build.look(job, record=record.from_wire(record.to_wire(seen), reduces=1))
+    assert names(desired) == ["m-0a2"]
+    assert desired.record.stages[TaskType.MAP].infrastructure_failures == [1]
+
+
+def test_a_pod_on_a_node_that_does_not_answer_is_given_up_after_a_while(build):
+    job = build.job()
+    pod = build.pod("m-0", deleting_since_s=build.CREATED_S + 950)
+    mapping = build.mapping(job, splits=1)
+    early = build.look(job, pod, record=mapping)
+    assert (names(early), early.recheck_at_s) == ([], build.CREATED_S + 1010)
+    late = build.look(job, pod, record=mapping, now_s=build.CREATED_S + 1011)
+    assert (names(late), list(late.delete)) == (["m-0a2"], [])
+
+
+def test_the_lost_pods_success_still_counts(build):
+    job = build.job()
+    mapping = build.mapping(job, splits=1)
+    lost = build.look(job, build.pod("m-0", deleting_since_s=build.CREATED_S), record=mapping).record
+    desired = build.look(job, build.won("m-0", 1), build.pod("m-0", 2), record=lost)
+    assert desired.record.stages[TaskType.MAP].winner == [1]
+    assert [pod.name for pod in desired.delete] == ["m-0-a2"]
+
+
+@pytest.mark.parametrize("reason", ["InputNotFound", "OutputExists", "AccessDenied"])
+def test_what_setup_finds_wrong_fails_the_job_at_once(build, reason):
+    desired = build.look(build.job(), build.failed("setup", reason=reason))
+    assert status(desired, ConditionType.FAILED) == ("True", reason)
+    assert desired.record.reason == reason
+
+
+def test_a_command_that_is_not_found_is_not_tried_again(build):
+    job = build.job()
+    desired = build.look(job, build.failed("m-0", reason="CommandNotFound"), record=build.mapping(job))
+    assert status(desired, ConditionType.FAILED) == ("True", "CommandNotFound")
+
+
+def test_a_storage_error_of_setup_is_tried_again(build):
+    desired = build.look(build.job(), build.failed("setup", user=False, reason="StorageError"))
+    assert names(desired) == ["setupa2"]
+
+
+# --- the plan
+
+
+def test_a_plan_that_no_one_remembers_means_another_setup(build):
+    job = build.job()
+    lost = build.look(job, build.won("setup", digest="d1"))
+    assert names(lost) == ["setupa2"]
+    assert lost.record.stages[TaskType.SETUP].infrastructure_failures == [1]
+    again = build.look(job, build.won("setup", digest="d1"), build.pod("setup", 2), record=lost.record)
+    assert (names(again), list(again.delete)) == ([], [])
+    second = build.look(
+        job, build.won("setup"), build.won("setup", 2, digest="d2"), record=again.record, posted=build.plan(digest="d2")
+    )
+    assert second.write_plan
+
+
+def test_a_posted_plan_with_another_digest_than_the_result_is_not_written(build):
+    desired = build.look(build.job(), build.won("setup", digest="d1"), posted=build.plan(digest="forged"))
+    assert not desired.write_plan
+    assert names(desired) == ["setupa2"]
+
+
+def test_too_many_splits_fail_the_job_and_say_what_to_raise(build):
+    desired = build.look(build.job(), build.won("setup", digest="d1"), posted=build.plan(splits=40_001))
+    assert status(desired, ConditionType.FAILED) == ("True", "TooManySplits")
+    assert "splitMaxSize" in desired.record.condition(ConditionType.FAILED).message
+
+
+# --- waiting
+
+
+def test_the_schedulers_reason_is_shown_while_tasks_wait(build):
+    desired = build.look(build.job(), diagnosis=planner.Waiting(reason="NeverFits", message="no node has 900 CPUs"))
+    assert status(desired, ConditionType.SCHEDULED) == ("False", "NeverFits")
+    assert (desired.record.reason, desired.record.phase) == ("NeverFits", "Pending")
+
+
+def test_nothing_waits_when_every_task_has_a_pod(build):
+    desired = build.look(build.job(), build.pod("setup"))
+    assert status(desired, ConditionType.SCHEDULED) == ("True", "AllTasksPlaced")
+    assert status(desired, ConditionType.RUNNING) == ("True", "TasksRunning")
+
+
+def test_a_pod_without_a_node_waits_under_its_own_uid(build):
+    desired = build.look(build.job(), build.pod("setup", state=PodState.UNPLACED, node=None))
+    assert [(a.number, a.pod_uid) for a in desired.waiting] == [(1, "uid-setup-a1")]
+
+
+def test_a_missing_config_map_is_named_and_the_job_waits_for_it(build):
+    missing = ["ConfigMap wc has no key mapper.py"]
+    desired = build.look(build.job(), missing=missing)
+    assert status(desired, ConditionType.ADMITTED) == ("False", "ConfigMapNotFound")
+    assert (desired.record.phase, names(desired)) == ("Pending", [])
+    assert names(build.look(build.job(), record=desired.record)) == ["setupa1"]
+
+
+def test_a_config_map_that_never_comes_fails_the_job(build):
+    desired = build.look(
+        build.job(), missing=["there is no ConfigMap wc"], timeouts=planner.Timeouts(start_s=600, image_pull_s=300)
+    )
+    assert status(desired, ConditionType.FAILED) == ("True", "ConfigMapNotFound")
+
+
+def test_a_missing_secret_is_named_at_once_and_fails_the_job_after_the_timeout(build):
+    pod = build.stuck("setup", "SecretNotFound")
+    desired = build.look(build.job(), pod)
+    assert status(desired, ConditionType.RUNNING) == ("False", "SecretNotFound")
+    assert desired.record.phase == "Setup"
+    late = build.look(build.job(), pod, record=desired.record, timeouts=planner.Timeouts(start_s=600, image_pull_s=300))
+    assert status(late, ConditionType.FAILED) == ("True", "SecretNotFound")
+    assert [pod.name for pod in late.delete] == ["setup-a1"]
+
+
+def test_a_pod_that_does_not_start_without_saying_why_is_replaced(build):
+    pod = build.pod("setup", state=PodState.STARTING)
+    desired = build.look(build.job(), pod, timeouts=planner.Timeouts(start_s=600, image_pull_s=300))
+    assert [each.name for each in desired.delete] == ["setup-a1"]
+    assert desired.record.stages[TaskType.SETUP].infrastructure_failures == [1]
+
+
+def test_a_refused_resource_waits_with_the_reason():
+    refusal = Refusal(reason="QueueNotFound", message="there is no queue x")
+    refused = planner.refuse(record.Record(), refusal, 1, 0.0)
+    assert (refused.phase, refused.reason) == ("Pending", "QueueNotFound")
+
+
+def test_a_finished_job_wants_nothing_more(build):
+    job = build.job()
+    finished = build.replace(build.mapping(job), phase="Failed")
+    desired = build.look(job, build.pod("m-0"), record=finished)
+    assert (desired.record, names(desired)) == (finished, [])
+    assert [pod.name for pod in desired.delete] == ["m-0-a1"]
