@@ -1,0 +1,29 @@
+"""Starts the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`."""
+
+from __future__ import annotations
+
+import sys
+
+from boathouse_cli.errors import CommandError
+
+
+def main() -> None:
+    """Run a command; what it cannot do is one line on stderr and an exit code (see `boathouse_cli.errors`)."""
+    try:
+        from boathouse_cli import commands
+    except ModuleNotFoundError as error:
+        print(f"error: {error.name} is missing: install boathouse with its extra, boathouse[cli]", file=sys.stderr)
+        sys.exit(2)
+    try:
+        commands.app()
+    except CommandError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.code)
+    except BrokenPipeError:
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

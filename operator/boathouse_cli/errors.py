@@ -1,0 +1,32 @@
+"""What the commands say when they cannot do what was asked, and the exit codes of it.
+
+| code | meaning |
+|---|---|
+| 0 | done; for `watch`: the job succeeded |
+| 1 | `watch`: the job failed |
+| 2 | wrong usage |
+| 3 | the object does not exist |
+| 4 | the cluster cannot be reached, or refuses |
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class ExitCode(enum.IntEnum):
+    """The exit codes above."""
+
+    OK = 0
+    JOB_FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CLUSTER = 4
+
+
+class CommandError(Exception):
+    """Shown to the user as one line; the message says what to do."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.CLUSTER) -> None:
+        super().__init__(message)
+        self.code = code

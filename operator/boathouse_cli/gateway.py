@@ -1,0 +1,171 @@
+"""Reads the cluster by the official client, as kubectl would: kubeconfig, contexts, exec plugins.
+
+Returns decoded JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+from kubernetes import client, config
+
+from boathouse.resources import names
+from boathouse_cli.errors import CommandError, ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boathouse_cli import model
+
+REQUEST_TIMEOUT_S = 30
+CONFIG_MAP = "boathouse-config"
+CONFIG_KEY = "config.json"
+
+
+class Gateway:
+    """One cluster, as one kubeconfig context sees it."""
+
+    def __init__(self, api: client.ApiClient, namespace: str) -> None:
+        # The client's types promise models; raw JSON is asked of it everywhere.
+        self._core: Any = client.CoreV1Api(api)
+        self._custom: Any = client.CustomObjectsApi(api)
+        self.namespace = namespace
+        """Where names without a namespace are looked up."""
+
+    @classmethod
+    def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
+        """Read the kubeconfig; nothing is sent yet.
+
+        Raises:
+            CommandError: There is none, or it does not have that context.
+        """
+        try:
+            api = config.new_client_from_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call]
+            contexts, active = config.list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+        except config.ConfigException as error:
+            raise CommandError(
+                f"no usable kubeconfig: {error} (set KUBECONFIG or pass --kubeconfig and --context)"
+            ) from error
+        chosen = next((each for each in contexts if each["name"] == context), active)
+        return cls(api, namespace or chosen["context"].get("namespace") or "default")
+
+    def job(self, name: str) -> model.Raw:
+        """An MRJob of the namespace."""
+        with _explained(f"mrjob/{name}", self.namespace):
+            found: model.Raw = self._custom.get_namespaced_custom_object(
+                names.GROUP, names.VERSION, self.namespace, names.MRJOB_PLURAL, name, _request_timeout=REQUEST_TIMEOUT_S
+            )
+            return found
+
+    def jobs(self, *, all_namespaces: bool) -> list[model.Raw]:
+        """The MRJobs of the namespace, or of all."""
+        with _explained("mrjobs", None if all_namespaces else self.namespace):
+            where = (names.GROUP, names.VERSION)
+            if all_namespaces:
+                found = self._custom.list_cluster_custom_object(
+                    *where, names.MRJOB_PLURAL, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            else:
+                found = self._custom.list_namespaced_custom_object(
+                    *where, self.namespace, names.MRJOB_PLURAL, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            return list(found["items"])
+
+    def pod(self, name: str) -> model.Raw:
+        """A pod of the namespace."""
+        with _explained(f"pod/{name}", self.namespace):
+            return _json(
+                self._core.read_namespaced_pod(
+                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            )
+
+    def pods(self, selector: str, *, all_namespaces: bool = False) -> list[model.Raw]:
+        """Pods by label, of the namespace or of all."""
+        options: dict[str, Any] = {
+            "label_selector": selector,
+            "_preload_content": False,
+            "_request_timeout": REQUEST_TIMEOUT_S,
+        }
+        with _explained("pods", None if all_namespaces else self.namespace):
+            if all_namespaces:
+                return _items(self._core.list_pod_for_all_namespaces(**options))
+            return _items(self._core.list_namespaced_pod(self.namespace, **options))
+
+    def events(self, kind: str, name: str) -> list[model.Raw]:
+        """Events about an object of the namespace."""
+        with _explained("events", self.namespace):
+            return _items(
+                self._core.list_namespaced_event(
+                    self.namespace,
+                    field_selector=f"involvedObject.kind={kind},involvedObject.name={name}",
+                    _preload_content=False,
+                    _request_timeout=REQUEST_TIMEOUT_S,
+                )
+            )
+
+    def nodes(self) -> list[model.Raw]:
+        """The cluster's nodes."""
+        with _explained("nodes", None):
+            return _items(self._core.list_node(_preload_content=False, _request_timeout=REQUEST_TIMEOUT_S))
+
+    def operator_config(self, namespace: str) -> model.Raw:
+        """The operator's configuration file, from its ConfigMap."""
+        with _explained(f"configmap/{CONFIG_MAP}", namespace):
+            found = self._core.read_namespaced_config_map(
+                CONFIG_MAP, namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+            )
+            decoded: model.Raw = json.loads(_json(found)["data"][CONFIG_KEY])
+            return decoded
+
+    def log(self, pod: str, *, tail: int | None, follow: bool) -> Iterator[str]:
+        """The lines of a task's log; with `follow` until its container ends."""
+        options: dict[str, Any] = {"tail_lines": tail} if tail is not None else {}
+        with _explained(f"pod/{pod}", self.namespace):
+            stream = self._core.read_namespaced_pod_log(
+                pod, self.namespace, container=names.CONTAINER, follow=follow, _preload_content=False, **options
+            )
+            rest = b""
+            for chunk in stream.stream(amt=None if not follow else 1024, decode_content=True):
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield from (line.decode(errors="replace") for line in lines)
+            if rest:
+                yield rest.decode(errors="replace")
+
+
+def _json(response: Any) -> model.Raw:
+    decoded: model.Raw = json.loads(response.data)
+    return decoded
+
+
+def _items(response: Any) -> list[model.Raw]:
+    return list(_json(response)["items"])
+
+
+@contextlib.contextmanager
+def _explained(what: str, namespace: str | None) -> Iterator[None]:
+    """Turn the client's errors into what the user can do."""
+    where = "" if namespace is None else f" in namespace {namespace}"
+    try:
+        yield
+    except client.ApiException as error:
+        raise _from_status(error, what, where) from error
+    except urllib3.exceptions.HTTPError as error:
+        raise CommandError(f"the cluster does not answer ({error}): check `kubectl cluster-info`") from error
+
+
+def _from_status(error: client.ApiException, what: str, where: str) -> CommandError:
+    match error.status:
+        case 404 if "/" not in what:
+            return CommandError(f"the cluster does not know {what}: is Boathouse installed? (helm install)")
+        case 404:
+            return CommandError(f"{what} does not exist{where}: check the name, or pass -n", ExitCode.NOT_FOUND)
+        case 401:
+            return CommandError("the cluster does not accept your credentials: check the kubeconfig's user")
+        case 403:
+            return CommandError(f"you may not read {what}{where}: ask for the role view there")
+        case _:
+            return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: try again")

@@ -1,0 +1,92 @@
+"""The options that commands share, and what they print with `-o`."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import os
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from boathouse_cli.errors import CommandError, ExitCode
+
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the kubeconfig's context.")
+]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Look in all namespaces.")]
+Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
+Kubeconfig = Annotated[str | None, typer.Option("--kubeconfig", help="Path of the kubeconfig; default: $KUBECONFIG.")]
+OperatorNamespace = Annotated[str, typer.Option("--operator-namespace", help="Where Boathouse is installed.")]
+
+
+class Format(enum.StrEnum):
+    """The formats of `-o`."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
+
+_KINDS = {"mrjob": "mrjob", "mrjobs": "mrjob", "mrj": "mrjob", "pod": "pod", "pods": "pod", "po": "pod"}
+
+
+def target(text: str) -> tuple[str, str]:
+    """Split KIND/NAME; a name alone is an MRJob's.
+
+    Raises:
+        CommandError: The kind is none of ours.
+    """
+    kind, slash, name = text.partition("/")
+    if not slash:
+        return "mrjob", kind
+    if kind not in _KINDS or not name:
+        raise CommandError(f'"{text}" is not understood: write mrjob/NAME or pod/NAME', ExitCode.USAGE)
+    return _KINDS[kind], name
+
+
+def job_name(text: str) -> str:
+    """The name in mrjob/NAME or NAME.
+
+    Raises:
+        CommandError: It names something else.
+    """
+    kind, name = target(text)
+    if kind != "mrjob":
+        raise CommandError(f'"{text}" is not a job: write mrjob/NAME', ExitCode.USAGE)
+    return name
+
+
+def print_data(value: Any, form: Format) -> None:
+    """Print a value for programs."""
+    plain = _plain(value)
+    if form is Format.YAML:
+        print(yaml.safe_dump(plain, sort_keys=False), end="")
+    else:
+        print(json.dumps(plain, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses and tuples as what JSON and YAML know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
+def kubeconfig_path(option: str | None) -> str | None:
+    """The option, else None: the client then reads $KUBECONFIG and ~/.kube/config itself.
+
+    Raises:
+        CommandError: The file does not exist.
+    """
+    if option is not None and not os.path.exists(option):  # noqa: PTH110 - the client wants text
+        raise CommandError(f"{option} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
+    return option

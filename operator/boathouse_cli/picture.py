@@ -1,0 +1,254 @@
+"""The timeline as a picture: attempts as bars, packed into lanes by node, over the job's critical path.
+
+`layout` turns a timeline into coordinates (pixels of the SVG's own view box); the templates only draw them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+import jinja2
+
+from boathouse_cli.timeline import Activity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from boathouse_cli import timeline
+
+COLOURS: Final[Mapping[Activity, str]] = {
+    Activity.WAITING: "#dcdcdc",
+    Activity.STARTING: "#b9a6d3",
+    Activity.SETUP: "#8d99ae",
+    Activity.MAP: "#4f8fc9",
+    Activity.SORT: "#efb03f",
+    Activity.UPLOAD: "#76c5c0",
+    Activity.WAIT_FOR_MAPS: "#f1e9d8",
+    Activity.SHUFFLE: "#e2725b",
+    Activity.REDUCE: "#5aa469",
+    Activity.COMMIT: "#6d597a",
+    Activity.RUNNING: "#9ec5e8",
+}
+
+WIDTH: Final = 1200
+LEFT: Final = 150
+RIGHT: Final = 20
+TOP: Final = 40
+LANE: Final = 16
+BAR: Final = 12
+GROUP_GAP: Final = 10
+TICKS: Final = 10
+NO_NODE: Final = "no node yet"
+CRITICAL: Final = "critical path"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rect:
+    """One coloured piece of a bar."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    title: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The outline of one attempt, with its name where there is room for it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    failed: bool
+    label: str
+    title: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The lanes of one node."""
+
+    name: str
+    y: float
+    height: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A mark on the time axis."""
+
+    x: float
+    label: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A row of the table of seconds."""
+
+    activity: str
+    colour: str
+    wall_s: float
+    task_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """All that the templates draw."""
+
+    title: str
+    subtitle: str
+    width: int
+    height: float
+    left: int
+    right: int
+    bottom: float
+    groups: tuple[Group, ...]
+    rects: tuple[Rect, ...]
+    frames: tuple[Frame, ...]
+    ticks: tuple[Tick, ...]
+    shares: tuple[Share, ...]
+
+
+def to_svg(line: timeline.Timeline) -> str:
+    """A self-contained SVG document."""
+    return _environment().get_template("timeline.svg.j2").render(p=layout(line), legend=True)
+
+
+def to_html(line: timeline.Timeline) -> str:
+    """A self-contained HTML page with the picture and a table of where the seconds went."""
+    return _environment().get_template("timeline.html.j2").render(p=layout(line), legend=False)
+
+
+def layout(line: timeline.Timeline) -> Picture:
+    """Coordinates of everything in the picture."""
+    scale = _Scale(start_s=line.start_s, pixels_per_s=(WIDTH - LEFT - RIGHT) / max(line.duration_s, 1e-3))
+    y = float(TOP)
+    groups = [Group(name=CRITICAL, y=y, height=LANE)]
+    rects = [scale.rect(segment, y, f"{CRITICAL}: ") for segment in line.critical_path]
+    frames: list[Frame] = []
+    y += LANE + GROUP_GAP
+    for node in sorted({each.pod.node or NO_NODE for each in line.bars}):
+        bars = [each for each in line.bars if (each.pod.node or NO_NODE) == node]
+        lanes = _lanes(bars)
+        groups.append(Group(name=node, y=y, height=LANE * (max(lanes) + 1)))
+        for each, lane in zip(bars, lanes, strict=True):
+            top = y + lane * LANE + (LANE - BAR) / 2
+            rects += [scale.rect(segment, top, _title(each)) for segment in each.segments if segment.duration_s > 0]
+            frames.append(scale.frame(each, top))
+        y += groups[-1].height + GROUP_GAP
+    return Picture(
+        title=f"{line.job.title}: {_outcome(line)}",
+        subtitle=_subtitle(line),
+        width=WIDTH,
+        height=y + 24,
+        left=LEFT,
+        right=WIDTH - RIGHT,
+        bottom=y,
+        groups=tuple(groups),
+        rects=tuple(rects),
+        frames=tuple(frames),
+        ticks=scale.ticks(line.duration_s),
+        shares=shares(line),
+    )
+
+
+def shares(line: timeline.Timeline) -> tuple[Share, ...]:
+    """Where each second went: by activity, along the critical path and over all attempts."""
+    wall, task = line.wall_seconds(), line.task_seconds()
+    return tuple(
+        Share(
+            activity=activity.value,
+            colour=COLOURS[activity],
+            wall_s=wall.get(activity, 0.0),
+            task_s=task.get(activity, 0.0),
+        )
+        for activity in Activity
+        if activity in wall or activity in task
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    start_s: float
+    pixels_per_s: float
+
+    def x(self, at_s: float) -> float:
+        return round(LEFT + (at_s - self.start_s) * self.pixels_per_s, 2)
+
+    def rect(self, segment: timeline.Segment, y: float, prefix: str) -> Rect:
+        x = self.x(segment.start_s)
+        return Rect(
+            x=x,
+            y=y,
+            width=round(max(self.x(segment.end_s) - x, 0.4), 2),
+            height=BAR,
+            colour=COLOURS[segment.activity],
+            title=f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
+            f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})",
+        )
+
+    def frame(self, each: timeline.Bar, y: float) -> Frame:
+        x = self.x(each.start_s)
+        width = round(max(self.x(each.end_s) - x, 0.8), 2)
+        label = each.pod.task if width > 7 * len(each.pod.task) else ""
+        return Frame(
+            x=x, y=y, width=width, height=BAR, failed=each.pod.failed, label=label, title=_title(each) + _ended(each)
+        )
+
+    def ticks(self, duration_s: float) -> tuple[Tick, ...]:
+        step = next(
+            step * 10**power for power in range(-2, 7) for step in (1, 2, 5) if step * 10**power * TICKS >= duration_s
+        )
+        count = int(duration_s / step) + 1
+        return tuple(Tick(x=self.x(self.start_s + n * step), label=f"{n * step:g} s") for n in range(count))
+
+
+def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
+    """A lane for each bar (they come by start): the lowest that is free."""
+    free_from: list[float] = []
+    lanes: list[int] = []
+    for each in bars:
+        lane = next((n for n, free_s in enumerate(free_from) if free_s <= each.start_s), len(free_from))
+        free_from[lane : lane + 1] = [each.end_s]
+        lanes.append(lane)
+    return lanes
+
+
+def _title(each: timeline.Bar) -> str:
+    return f"{each.pod.task} attempt {each.pod.attempt}: "
+
+
+def _ended(each: timeline.Bar) -> str:
+    seconds = f"{each.end_s - each.start_s:.2f} s on {each.pod.node or NO_NODE}"
+    result = each.pod.result
+    return f"{seconds}, failed: {result.reason if result else 'killed'}" if each.pod.failed else seconds
+
+
+def _outcome(line: timeline.Timeline) -> str:
+    phase = line.job.phase or "Pending"
+    return f"{phase} after {line.duration_s:.1f} s"
+
+
+def _subtitle(line: timeline.Timeline) -> str:
+    started = dt.datetime.fromtimestamp(line.start_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    nodes = {each.pod.node for each in line.bars if each.pod.node}
+    return f"{len(line.bars)} pods on {len(nodes)} nodes, {line.job.progress}; created {started}"
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("boathouse_cli"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+
+
+def describe(entries: Iterable[Share]) -> list[tuple[str, str, str]]:
+    """The rows as text: activity, seconds of the job's duration, seconds of all attempts."""
+    return [(each.activity, f"{each.wall_s:.1f}", f"{each.task_s:.1f}") for each in entries]

@@ -1,0 +1,82 @@
+"""Tables for people, drawn from plain data. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box, table
+
+from boathouse.scheduling import quantities
+from boathouse_cli import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathouse_cli import explain, model, picture
+    from boathouse_cli.queues import Queue
+
+
+def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float) -> table.Table:
+    """The list of jobs."""
+    columns = ("NAMESPACE",) if namespaces else ()
+    drawn = _plain(*columns, "NAME", "QUEUE", "PHASE", "PROGRESS", "WHY", "AGE")
+    for job in entries:
+        row = (job.name, job.queue, job.phase, job.progress, why(job), text.ago(now_s - job.created_s))
+        drawn.add_row(*((job.namespace, *row) if namespaces else row))
+    return drawn
+
+
+def why(job: model.Job) -> str:
+    """The reason that a job waits or failed, in one word; nothing when all is well."""
+    for kind, bad in (("Failed", "True"), ("Scheduled", "False")):
+        found = job.conditions.get(kind)
+        if found and found.status == bad:
+            return found.reason
+    return ""
+
+
+def queues(entries: Iterable[Queue]) -> table.Table:
+    """The list of queues."""
+    drawn = _plain("NAME", "WEIGHT", "JOBS", "PODS", "CPU", "MEMORY", "SHARE", "FAIR SHARE")
+    for queue in entries:
+        drawn.add_row(
+            queue.name,
+            "" if queue.weight is None else f"{queue.weight:g}",
+            str(queue.jobs),
+            str(queue.pods),
+            f"{queue.cpu_milli / quantities.milli(quantities.NANO):g}",
+            text.size(queue.memory_bytes),
+            f"{queue.share:.0%}",
+            "" if queue.fair_share is None else f"{queue.fair_share:.0%}",
+        )
+    return drawn
+
+
+def explanation(entry: explain.Explanation) -> table.Table:
+    """The details of an explanation."""
+    drawn = table.Table.grid(padding=(0, 2))
+    drawn.add_column(style="dim", no_wrap=True)
+    drawn.add_column(overflow="fold")
+    for what, details in entry.details:
+        drawn.add_row(f"  {what}", details)
+    return drawn
+
+
+def seconds(entries: Sequence[picture.Share]) -> table.Table:
+    """Where each second went."""
+    drawn = _plain("WHERE EACH SECOND WENT", "OF THE JOB", "", "OF ALL TASKS")
+    total_s = sum(each.wall_s for each in entries)
+    for each in entries:
+        share = each.wall_s / total_s if total_s else 0.0
+        drawn.add_row(each.activity, f"{each.wall_s:.1f} s", f"{share:.0%}", f"{each.task_s:.1f} s")
+    drawn.add_row("together", f"{total_s:.1f} s", "", f"{sum(each.task_s for each in entries):.1f} s")
+    for column in drawn.columns[1:]:
+        column.justify = "right"
+    return drawn
+
+
+def _plain(*columns: str) -> table.Table:
+    drawn = table.Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column in columns:
+        drawn.add_column(column, overflow="fold")
+    return drawn

@@ -1,0 +1,215 @@
+"""Where a job's time went: what each attempt did when, and the chain of waits and work that made the job last so long.
+
+Pure: from pods to segments. Kubernetes' own times have a resolution of one second, the runtime's of a millisecond;
+where they contradict one another, the runtime's win.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import TYPE_CHECKING, Final
+
+from boathouse_task.contract import TaskType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathouse_cli import model
+
+RESOLUTION_S: Final = 1.0
+"""Kubernetes cuts its times to whole seconds: an event of that second may be this much later."""
+
+
+class Activity(enum.Enum):
+    """What a job or a task does in a span of time, in the order of a task's life; the value is what people read."""
+
+    WAITING = "waiting to be placed"
+    STARTING = "starting pods"
+    SETUP = "setup"
+    MAP = "read and map"
+    SORT = "sort and combine"
+    UPLOAD = "upload"
+    WAIT_FOR_MAPS = "waiting for maps"
+    SHUFFLE = "shuffle"
+    REDUCE = "merge and reduce"
+    COMMIT = "commit"
+    RUNNING = "running"
+
+
+_BY_PHASE: Final = {
+    "list": Activity.SETUP,
+    "race": Activity.SETUP,
+    "post": Activity.SETUP,
+    "read": Activity.MAP,
+    "sort": Activity.SORT,
+    "upload": Activity.UPLOAD,
+    "wait": Activity.WAIT_FOR_MAPS,
+    "shuffle": Activity.SHUFFLE,
+    "reduce": Activity.REDUCE,
+    "commit": Activity.COMMIT,
+    "verify": Activity.COMMIT,
+    "promote": Activity.COMMIT,
+    "clean": Activity.COMMIT,
+}
+"""The runtime's phases (`boathouse_task.contract.TaskResult.timings`)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One activity from `start_s` to `end_s` (seconds since the epoch)."""
+
+    activity: Activity
+    start_s: float
+    end_s: float
+
+    @property
+    def duration_s(self) -> float:
+        """Never negative."""
+        return self.end_s - self.start_s
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One attempt's life in segments that follow one another."""
+
+    pod: model.TaskPod
+    segments: tuple[Segment, ...]
+
+    @property
+    def start_s(self) -> float:
+        """When its pod was created."""
+        return self.segments[0].start_s
+
+    @property
+    def end_s(self) -> float:
+        """When it ended, or now."""
+        return self.segments[-1].end_s
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end."""
+
+    job: model.Job
+    start_s: float
+    end_s: float
+    bars: tuple[Bar, ...]
+    critical_path: tuple[Segment, ...]
+
+    @property
+    def duration_s(self) -> float:
+        """From the job's creation to its end, or to now."""
+        return self.end_s - self.start_s
+
+    def wall_seconds(self) -> dict[Activity, float]:
+        """The job's duration by activity along the critical path; the sum is the duration."""
+        return seconds_by_activity(self.critical_path)
+
+    def task_seconds(self) -> dict[Activity, float]:
+        """What all attempts together spent, by activity."""
+        return seconds_by_activity(segment for bar in self.bars for segment in bar.segments)
+
+
+def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
+    """The timeline of a job that ended or still runs.
+
+    Args:
+        job: The job.
+        pods: Its pods, in any order; pods that are gone leave gaps, shown as waiting.
+        now_s: Where segments of what still runs end.
+    """
+    end_of_running_s = job.completed_s or now_s
+    bars = tuple(sorted((bar(pod, now_s=end_of_running_s) for pod in pods), key=_by_start))
+    end_s = max([job.completed_s or now_s, *(each.end_s for each in bars)])
+    return Timeline(
+        job=job,
+        start_s=job.created_s,
+        end_s=end_s,
+        bars=bars,
+        critical_path=_critical_path(job.created_s, end_s, bars),
+    )
+
+
+def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
+    """What one attempt did: starting, then the runtime's own phases; without them, running until it ended or now."""
+    timings = pod.result.timings if pod.result else []
+    if timings:
+        spans = [
+            (_BY_PHASE.get(each.phase, Activity.RUNNING), each.start_ms / 1000, each.end_ms / 1000) for each in timings
+        ]
+        if pod.task_type == TaskType.SETUP:
+            spans = [(Activity.SETUP, start_s, end_s) for _, start_s, end_s in spans]
+        first = (Activity.STARTING, pod.created_s, spans[0][1])
+    else:
+        ended_s = pod.finished_s or now_s
+        started_s = pod.started_s or ended_s
+        first = (Activity.STARTING if pod.node else Activity.WAITING, pod.created_s, started_s)
+        spans = [(Activity.RUNNING, started_s, ended_s)]
+    return Bar(pod=pod, segments=_joined(pod.created_s, [first, *spans]))
+
+
+def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
+    """Sums of durations, in the order of `Activity`, without zeros."""
+    sums = dict.fromkeys(Activity, 0.0)
+    for segment in segments:
+        sums[segment.activity] += segment.duration_s
+    return {activity: seconds for activity, seconds in sums.items() if seconds > 0}
+
+
+def _joined(start_s: float, spans: Sequence[tuple[Activity, float, float]]) -> tuple[Segment, ...]:
+    """Segments without gaps or overlaps: each begins where the one before ended."""
+    segments: list[Segment] = []
+    at_s = start_s
+    for activity, _, end_s in spans:
+        segments.append(Segment(activity=activity, start_s=at_s, end_s=max(at_s, end_s)))
+        at_s = segments[-1].end_s
+    return tuple(segments)
+
+
+def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[Segment, ...]:
+    """Walk back from the end: through the attempt that ended last, then through the one whose end let it begin."""
+    path: list[Segment] = []
+    at_s, gap = end_s, Activity.WAITING
+    left = list(bars)
+    while (last := _last_to_end(left, at_s)) is not None:
+        left.remove(last)
+        _step_back(path, gap, last.end_s, at_s)
+        at_s = min(at_s, last.end_s)
+        gap = Activity.WAITING
+        for segment in reversed(last.segments):
+            if segment.activity is Activity.WAIT_FOR_MAPS:
+                gap = Activity.WAIT_FOR_MAPS
+                left = [each for each in left if each.pod.task_type == TaskType.MAP or each.end_s <= last.start_s]
+                break
+            _step_back(path, segment.activity, segment.start_s, at_s)
+            at_s = min(at_s, segment.start_s)
+        if gap is Activity.WAITING:
+            at_s = _give_back(path, at_s, left)
+    _step_back(path, Activity.WAITING, start_s, at_s)
+    return tuple(reversed(path))
+
+
+def _step_back(path: list[Segment], activity: Activity, start_s: float, end_s: float) -> None:
+    if start_s < end_s:
+        path.append(Segment(activity=activity, start_s=start_s, end_s=end_s))
+
+
+def _give_back(path: list[Segment], at_s: float, left: Sequence[Bar]) -> float:
+    """A creation time is cut to its second: where another attempt ended within that second, creation came after it."""
+    enabler = _last_to_end(left, at_s + RESOLUTION_S)
+    if enabler is None or enabler.end_s <= at_s or not path or path[-1].activity is not Activity.STARTING:
+        return at_s
+    starting = path.pop()
+    moved_s = min(enabler.end_s, starting.end_s)
+    _step_back(path, Activity.STARTING, moved_s, starting.end_s)
+    return moved_s
+
+
+def _last_to_end(bars: Iterable[Bar], at_s: float) -> Bar | None:
+    ended = [each for each in bars if each.end_s <= at_s]
+    return max(ended, key=lambda each: (each.end_s, each.pod.name), default=None)
+
+
+def _by_start(each: Bar) -> tuple[float, str]:
+    return each.start_s, each.pod.name

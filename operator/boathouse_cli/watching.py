@@ -1,0 +1,53 @@
+"""Follows a job until it ends, drawing its progress."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from rich import live as rich_live
+
+from boathouse_cli import live, model
+from boathouse_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from rich import console
+
+    from boathouse_cli.gateway import Gateway
+
+POLL_S: Final = 1.0
+LINE_EVERY_S: Final = 10.0
+"""Where nothing can be redrawn (a log file), a line so often, and at each change of phase."""
+
+
+def follow(gateway: Gateway, name: str, screen: console.Console, *, timeout_s: float | None = None) -> model.Job:
+    """Wait until a job ends.
+
+    Raises:
+        CommandError: The job is gone, the cluster does not answer, or the time is up.
+    """
+    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
+        said: tuple[str, float] = ("", 0.0)
+        while True:
+            job = model.job(gateway.job(name))
+            if screen.is_terminal:
+                view.update(live.draw(job, now_s=time.time()))
+            else:
+                said = _say(job, said, screen)
+            if job.finished:
+                return job
+            if deadline_s is not None and time.monotonic() > deadline_s:
+                raise CommandError(
+                    f"{job.title} has not ended after {timeout_s:.0f} s: see `boathouse explain {job.title}`"
+                )
+            time.sleep(POLL_S)
+
+
+def _say(job: model.Job, said: tuple[str, float], screen: console.Console) -> tuple[str, float]:
+    phase, at_s = said
+    now_s = time.monotonic()
+    if job.phase == phase and now_s - at_s < LINE_EVERY_S:
+        return said
+    screen.print(live.line(job, now_s=time.time()), highlight=False, soft_wrap=True)
+    return job.phase, now_s

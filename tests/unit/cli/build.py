@@ -1,0 +1,71 @@
+"""Builders: API objects as the commands get them, with only what a test cares about said."""
+
+import datetime as dt
+import json
+
+from boathouse.resources import names
+from boathouse_task import contract
+
+START_S = 1_800_000_000.0
+
+
+def at(offset_s: float) -> str:
+    """A Kubernetes time, `offset_s` after the job's creation: cut to its second."""
+    return dt.datetime.fromtimestamp(int(START_S + offset_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def condition(kind: str, status: str, reason: str = "", message: str = "") -> dict:
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at(1)}
+
+
+def job(name: str = "wordcount", *, conditions: list[dict] | None = None, **status: object) -> dict:
+    return {
+        "metadata": {"name": name, "namespace": "demo", "uid": "u-1", "creationTimestamp": at(0)},
+        "spec": {"output": "s3://books/out"},
+        "status": {"conditions": conditions or []} | status,
+    }
+
+
+def pod(
+    task_type: str = "map", index: int = 0, *, node: str | None = "node-0", created_s: float = 0, attempt: int = 1
+) -> dict:
+    task = contract.task_name(contract.TaskType(task_type), index)
+    labels = {
+        names.LABEL_TASK_TYPE: task_type,
+        names.LABEL_TASK_INDEX: str(index),
+        names.LABEL_ATTEMPT: str(attempt),
+        names.LABEL_QUEUE: "default",
+    }
+    return {
+        "metadata": {
+            "name": f"wc-s0-{task}-a{attempt}",
+            "namespace": "demo",
+            "uid": f"pod-{task}-{attempt}",
+            "labels": labels,
+            "creationTimestamp": at(created_s),
+        },
+        "spec": {"schedulerName": names.SCHEDULER_NAME} | ({"nodeName": node} if node else {}),
+        "status": {"phase": "Pending"},
+    }
+
+
+def running(raw: dict, *, since_s: float) -> dict:
+    return _with_state(raw, "Running", {"running": {"startedAt": at(since_s)}})
+
+
+def ended(raw: dict, *phases: tuple[str, float, float], reason: str = "") -> dict:
+    """A pod whose task went through these phases (name, start, end in seconds after the job's creation)."""
+    timings = [[name, round((START_S + start) * 1000), round((START_S + end) * 1000)] for name, start, end in phases]
+    outcome = "failed" if reason else "succeeded"
+    message = json.dumps({"outcome": outcome, "reason": reason, "message": "it broke", "timings": timings})
+    times = {"startedAt": at(phases[0][1]), "finishedAt": at(phases[-1][2]), "exitCode": 10 if reason else 0}
+    return _with_state(raw, "Failed" if reason else "Succeeded", {"terminated": {"message": message} | times})
+
+
+def killed(raw: dict, *, start_s: float, end_s: float) -> dict:
+    times = {"startedAt": at(start_s), "finishedAt": at(end_s), "exitCode": 137, "reason": "Error"}
+    return _with_state(raw, "Failed", {"terminated": times})
+
+
+def _with_state(raw: dict, phase: str, state: dict) -> dict:
+    return raw | {"status": {"phase": phase, "containerStatuses": [{"name": names.CONTAINER, "state": state}]}}

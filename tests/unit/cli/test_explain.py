@@ -1,0 +1,103 @@
+import pytest
+
+from boathouse.resources import names
+from boathouse_cli import explain, model, queues
+from tests.unit.cli import build
+
+NOW_S = build.START_S + 90
+
+
+def headline(*conditions, pods=(), **status):
+    job = model.job(build.job(conditions=list(conditions), **status))
+    return explain.explain_job(job, [model.task_pod(pod) for pod in pods], None, now_s=NOW_S).headline
+
+
+def test_a_waiting_job_says_what_the_scheduler_said():
+    why = build.condition("Scheduled", "False", "InsufficientCPU", "5 maps wait: cpu 4 of 4 is held by mrjob/other")
+    assert headline(why, phase="Map") == "mrjob/wordcount waits: 5 maps wait: cpu 4 of 4 is held by mrjob/other"
+
+
+def test_a_job_that_runs_and_waits_says_both():
+    why = build.condition("Scheduled", "False", "InsufficientCPU", "3 maps wait for cpu")
+    line = headline(why, phase="Map", progress="maps 2/7, reduces 0/1", maps={"total": 7, "running": 2})
+    assert line == (
+        "mrjob/wordcount is in phase Map (maps 2/7, reduces 0/1, 2 tasks running) and waits: 3 maps wait for cpu"
+    )
+
+
+def test_a_failed_job_says_why():
+    failed = build.condition("Failed", "True", "OutputExists", "s3://books/out exists: remove it")
+    assert headline(failed, phase="Failed") == "mrjob/wordcount failed: OutputExists: s3://books/out exists: remove it"
+
+
+def test_a_job_that_cannot_start_its_pods_names_the_reason():
+    stuck = build.condition("Running", "False", "SecretNotFound", 'm-00000 on node a: secret "keys" not found')
+    assert "cannot go on: SecretNotFound" in headline(stuck, phase="Setup")
+
+
+def test_a_finished_job_says_how_long_it_took_and_where_the_output_is():
+    done = build.condition("Succeeded", "True", "Succeeded")
+    line = headline(done, phase="Succeeded", progress="maps 3/3, reduces 1/1", completionTime=build.at(75))
+    assert line == "mrjob/wordcount succeeded in 1m15s (maps 3/3, reduces 1/1); the output is in s3://books/out"
+
+
+def test_a_job_that_nobody_looks_at_sends_the_user_to_the_operator():
+    assert "kubectl get pods -n boathouse-system" in headline()
+
+
+def test_failures_tell_whose_fault_they_were():
+    failure = {"task": "m-00001", "attempt": 2, "reason": "PodLost", "message": "node gone", "userError": False}
+    details = explain.explain_job(model.job(build.job(lastFailures=[failure])), [], None, now_s=NOW_S).details
+    assert ("failure", "m-00001 attempt 2: PodLost: node gone (the infrastructure's fault, tried again)") in details
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(build.pod(node=None), "waits for a node; no scheduler has said why yet", id="unseen"),
+        pytest.param(build.pod(), "is starting on node-0", id="starting"),
+        pytest.param(build.running(build.pod(), since_s=60), "runs on node-0 since 30s", id="running"),
+        pytest.param(build.ended(build.pod(), ("read", 1, 4)), "succeeded after 4s", id="succeeded"),
+        pytest.param(
+            build.ended(build.pod(), ("read", 1, 4), reason="OutOfDisk"), "failed: OutOfDisk: it broke", id="failed"
+        ),
+        pytest.param(build.killed(build.pod(), start_s=1, end_s=3), "failed: its container was killed", id="killed"),
+    ],
+)
+def test_a_pod_says_where_it_stands(pod, expected):
+    answer = explain.explain_pod(pod, [], now_s=NOW_S)
+    assert answer.headline == f"pod/{pod['metadata']['name']} {expected}"
+
+
+def test_a_pod_of_another_scheduler_is_said_to_be_so():
+    pod = build.pod()
+    pod["spec"]["schedulerName"] = "default-scheduler"
+    assert ("scheduler", "default-scheduler (not Boathouse)") in explain.explain_pod(pod, [], now_s=NOW_S).details
+
+
+def node(cpu="4", memory="8Gi"):
+    return {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": cpu, "memory": memory}}}
+
+
+def holding(queue, cpu, memory="1Gi", phase="Running"):
+    pod = build.running(build.pod(), since_s=1)
+    pod["metadata"]["labels"] = {names.LABEL_QUEUE: queue}
+    requests = {"requests": {"cpu": cpu, "memory": memory}}
+    pod["spec"]["containers"] = [{"name": names.CONTAINER, "resources": requests}]
+    return pod | {"status": {"phase": phase}}
+
+
+def test_a_queues_share_is_that_of_its_scarcest_resource():
+    (queue,) = queues.usage({"a": 1.0}, [], [holding("a", "500m", "4Gi"), holding("a", "500m", "2Gi")], [node()])
+    assert (queue.cpu_milli, queue.share) == (1000, 0.75)
+
+
+def test_pods_that_ended_hold_nothing():
+    (queue,) = queues.usage({"a": 1.0}, [], [holding("a", "1", phase="Succeeded")], [node()])
+    assert (queue.pods, queue.share) == (0, 0.0)
+
+
+def test_fair_shares_are_by_weight_among_queues_with_unfinished_jobs():
+    jobs = [model.job(build.job(queue="a")), model.job(build.job(queue="b"))]
+    found = queues.usage({"a": 3.0, "b": 1.0, "idle": 4.0}, jobs, [], [node()])
+    assert {queue.name: queue.fair_share for queue in found} == {"a": 0.75, "b": 0.25, "idle": None}

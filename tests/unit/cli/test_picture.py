@@ -1,0 +1,69 @@
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from boathouse_cli import model, picture, timeline
+from tests.unit.cli import build
+
+
+@pytest.fixture
+def line():
+    pods = [
+        build.ended(build.pod("setup", created_s=1), ("list", 2, 3)),
+        build.ended(build.pod("map", 0, created_s=3), ("read", 4, 8)),
+        build.ended(build.pod("map", 1, created_s=3), ("read", 4, 9)),
+        build.ended(build.pod("map", 2, created_s=8), ("read", 9, 12)),
+        build.ended(build.pod("map", 3, node="node-1", created_s=3), ("read", 4, 5), reason="UserCommandFailed"),
+    ]
+    job = model.job(build.job("word<count>", phase="Succeeded", completionTime=build.at(13)))
+    return timeline.build(job, map(model.task_pod, pods), now_s=0)
+
+
+def test_every_piece_lies_inside_the_picture(line):
+    drawn = picture.layout(line)
+    for each in (*drawn.rects, *drawn.frames):
+        assert each.x >= picture.LEFT
+        assert each.x + each.width <= picture.WIDTH - picture.RIGHT + 1
+        assert each.y + each.height <= drawn.bottom
+
+
+def test_attempts_that_overlap_never_share_a_lane(line):
+    frames = picture.layout(line).frames
+    for one in frames:
+        for other in frames:
+            if one is not other and one.y == other.y:
+                assert one.x + one.width <= other.x + 0.01 or other.x + other.width <= one.x + 0.01
+
+
+def test_a_free_lane_is_used_again(line):
+    node = next(group for group in picture.layout(line).groups if group.name == "node-0")
+    assert node.height == 2 * picture.LANE
+
+
+def test_failed_attempts_are_marked_and_say_why(line):
+    (failed,) = [frame for frame in picture.layout(line).frames if frame.failed]
+    assert "UserCommandFailed" in failed.title
+
+
+def test_the_svg_is_well_formed_and_has_a_tooltip_for_each_piece(line):
+    root = ET.fromstring(picture.to_svg(line))  # noqa: S314 - our own output
+    titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert len(titles) == len(picture.layout(line).rects)
+    assert any("m-00001 attempt 1: read and map, 5.00 s" in title for title in titles)
+
+
+def test_names_are_escaped(line):
+    assert "word&lt;count&gt;" in picture.to_html(line)
+    assert "word<count>" not in picture.to_html(line)
+
+
+def test_the_page_needs_nothing_from_elsewhere(line):
+    assert not re.search(r"(src|href)=|url\(|@import", picture.to_html(line))
+
+
+@pytest.mark.parametrize("duration_s", [0.4, 7, 39, 3600, 86400])
+def test_the_axis_has_between_five_and_eleven_ticks(duration_s):
+    job = model.job(build.job())
+    drawn = picture.layout(timeline.build(job, [], now_s=build.START_S + duration_s))
+    assert 5 <= len(drawn.ticks) <= 11
