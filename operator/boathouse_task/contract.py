@@ -1,7 +1,7 @@
 """What the operator and the task pods say to one another: the task's order, its result, its reports, the split plan.
 
-Imported by both sides, so it holds values only: no I/O, nothing of the operator. JSON by msgspec; fields keep their Python names.
-Unknown fields are ignored on both sides, so that an older runtime understands a newer operator.
+Imported by both sides, so it holds values only: no I/O, nothing of the operator. JSON by msgspec; fields keep their
+Python names. Unknown fields are ignored on both sides, so that an older runtime understands a newer operator.
 """
 
 import base64
@@ -56,6 +56,7 @@ class Reason(enum.StrEnum):
     INPUT_NOT_FOUND = "InputNotFound"
     OUTPUT_EXISTS = "OutputExists"
     INVALID_URL = "InvalidURL"
+    INVALID_SPEC = "InvalidSpec"
     COMMAND_NOT_FOUND = "CommandNotFound"
     FILE_NOT_FOUND = "FileNotFound"
     USER_COMMAND_FAILED = "UserCommandFailed"
@@ -108,7 +109,10 @@ class FileSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where S3 URLs lead. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are unsigned."""
+    """Where S3 URLs lead.
+
+    The keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are unsigned.
+    """
 
     endpoint_url: str | None = None
     region: str = "us-east-1"
@@ -141,8 +145,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         maps: the number of map tasks; 0 in a setup task.
         reduces: the number of reduce tasks; 0 is a map-only job.
         files: put into the working folder of every task (setup looks commands up in it).
-        progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task keeps the plan in the work folder only, and
-            reduces look for the maps' commits in the storage.
+        progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan into the
+            work folder instead (`sN/plan.json`), and reduces look for the maps' commits in the storage.
     """
 
     job_uid: str
@@ -184,7 +188,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task ended: its termination message, on success and on failure (at most `TERMINATION_LOG_MAX_BYTES`).
 
     Attributes:
-        outcome: "succeeded" or "failed". An attempt whose output another attempt had committed before has succeeded; `winner_attempt` says whose counts.
+        outcome: "succeeded" or "failed". An attempt that finds another attempt's commit in its place has succeeded;
+            `winner_attempt` says whose output counts.
         reason: a `Reason` when failed, else "".
         message: one line for people: what, where, what to do.
         user_error: charged to the user (and counted against maxAttempts) or to the infrastructure.
@@ -193,8 +198,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         splits: setup only: number of splits.
         bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
         counters: Hadoop's and the user's counters, cut to what fits; then group "Boathouse" has "Counters dropped".
-        timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit; reduce: wait, shuffle, reduce, upload, commit;
-            commit: verify, promote, clean.
+        timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit (map-only:
+            read, commit); reduce: wait, shuffle, reduce, commit; commit: verify, promote, clean.
         stderr_tail: the last part of the command's standard error, on failure.
     """
 

@@ -1,0 +1,203 @@
+"""`boathouse-task`: without arguments, the task that BOATHOUSE_TASK describes; `boathouse-task local`, a job on this machine."""
+
+import argparse
+import contextlib
+import os
+import re
+import shlex
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from boathouse_task import contract, environment, local, runner
+from boathouse_task.contract import FileSource, Partitioner, Reason, S3Config, TaskResult, TaskSpec
+from boathouse_task.environment import Environment
+from boathouse_task.errors import TaskError
+from boathouse_task.processes import Processes
+
+_GRACE_S = 3.0
+_SIZE = re.compile(r"(\d+)(Ki|Mi|Gi)?")
+_UNITS = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
+
+
+class _Terminated(BaseException):
+    """SIGTERM has come."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The console script."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "local":
+        return _local(options)
+    order = os.environ.get(contract.TASK_ENV)
+    if order is None:
+        parser.error(
+            f"{contract.TASK_ENV} is not set: task pods have it; to run a job on this machine: boathouse-task local --help"
+        )
+    return _pod(order, environment.from_variables(os.environ))
+
+
+def _pod(order: str, surroundings: Environment) -> int:
+    """Runs a pod's task: in a thread, so that SIGTERM is answered at once, whatever the task waits for."""
+    processes = Processes()
+    results: list[TaskResult] = []
+
+    def work() -> None:
+        try:
+            spec = msgspec.json.decode(order, type=TaskSpec)
+        except msgspec.DecodeError as error:
+            message = f"{contract.TASK_ENV} cannot be read: {error}; are operator and task image of one version?"
+            results.append(runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False)))
+            return
+        _say(
+            f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins"
+        )
+        results.append(runner.run(spec, surroundings, processes))
+
+    worker = threading.Thread(target=work, name="task", daemon=True)
+    signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        worker.start()
+        worker.join()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    except _Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        processes.stop_all(_GRACE_S)
+        ended = TaskError(
+            Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task had ended", user_error=False
+        )
+        results[:] = [runner.failure(ended)]
+    status = _finish(results[0], surroundings)
+    if worker.is_alive():
+        sys.stderr.flush()
+        os._exit(status)  # the thread may sit in a request for minutes
+    return status
+
+
+def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def _finish(result: TaskResult, surroundings: Environment) -> int:
+    with contextlib.suppress(OSError):
+        surroundings.termination_log_path.write_bytes(runner.encode(result))
+    _say(
+        f"succeeded, winner is attempt {result.winner_attempt}"
+        if result.succeeded
+        else f"{result.reason}: {result.message}"
+    )
+    return runner.exit_status(result)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"boathouse-task: {text}\n")
+    sys.stderr.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="boathouse-task", description=__doc__)
+    job = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser(
+        "local",
+        help="run a whole MapReduce job on this machine, by the code that runs in the task pods",
+        description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that runs in the task pods.",
+        epilog="Example: boathouse-task local --input books/ --output /tmp/counts --mapper 'python3 mapper.py' "
+        "--reducer 'python3 reducer.py' --file mapper.py --file reducer.py --reduces 2",
+    )
+    job.add_argument(
+        "--input",
+        action="append",
+        required=True,
+        help="a path or URL (s3://, file:///): a file, folder or glob; may be repeated",
+    )
+    job.add_argument("--output", required=True, help="a path or URL that does not exist")
+    job.add_argument("--mapper", required=True, help="reads lines, writes KEY<TAB>VALUE lines")
+    job.add_argument("--combiner", help="reads and writes sorted KEY<TAB>VALUE lines inside the map task")
+    job.add_argument(
+        "--reducer", help="reads sorted KEY<TAB>VALUE lines; without it, the mapper's output is the result"
+    )
+    job.add_argument("--reduces", type=int, default=1, help="number of reduce tasks (default: 1)")
+    job.add_argument(
+        "--file", action="append", default=[], help="put into the commands' working folder, executable; may be repeated"
+    )
+    job.add_argument(
+        "--partitioner", default="HashPartitioner", help="HashPartitioner (default) or KeyFieldBasedPartitioner"
+    )
+    job.add_argument("--partitioner-options", default="", help="for KeyFieldBasedPartitioner, as -k1,2")
+    job.add_argument(
+        "--key-field-separator", default="\t", help="what separates the fields that the options name (default: TAB)"
+    )
+    job.add_argument("--key-fields", type=int, default=1, help="how many TAB-separated fields are the key (default: 1)")
+    job.add_argument("--split-size", type=_size, default="64Mi", help="largest split (default: 64Mi)")
+    job.add_argument(
+        "--memory",
+        type=_size,
+        default="512Mi",
+        help="memory limit of a task; sorting takes about half (default: 512Mi)",
+    )
+    job.add_argument("--endpoint-url", help="S3 endpoint; keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    job.add_argument("--region", default="us-east-1", help="S3 region (default: us-east-1)")
+    return parser
+
+
+def _size(text: str) -> int:
+    found = _SIZE.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size as 64Mi")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _local(options: argparse.Namespace) -> int:
+    spec = local.job_spec(
+        inputs=[_url(text) for text in options.input],
+        output=_url(options.output),
+        mapper=shlex.split(options.mapper),
+        combiner=shlex.split(options.combiner or ""),
+        reducer=shlex.split(options.reducer or ""),
+        reduces=options.reduces,
+        files=[FileSource(name=Path(path).name, path=str(Path(path).absolute())) for path in options.file],
+        partitioner=Partitioner(
+            type=options.partitioner,
+            options=options.partitioner_options,
+            key_field_separator=options.key_field_separator,
+            num_key_fields=options.key_fields,
+        ),
+        split_max_bytes=options.split_size,
+        s3=S3Config(endpoint_url=options.endpoint_url, region=options.region),
+    )
+    with tempfile.TemporaryDirectory(prefix="boathouse-") as folder:
+        try:
+            result = local.run_job(spec, local.local_environment(Path(folder), os.environ, options.memory), _tell)
+        except local.JobFailed as failed:
+            return runner.exit_status(failed.result)
+    _say(
+        f"the output is {spec.output_url}, {result.bytes_total} bytes\n"
+        + "\n".join(local.counter_lines(result.counters))
+    )
+    return contract.EXIT_SUCCEEDED
+
+
+def _url(text: str) -> str:
+    """A path as a URL."""
+    return text if "://" in text else f"file://{Path(text).absolute()}"
+
+
+def _tell(task: str, result: TaskResult) -> None:
+    seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
+    if result.succeeded:
+        _say(f"{task} done in {seconds:.1f} s")
+    else:
+        _say(
+            f"{task} failed: {result.reason}: {result.message}"
+            + (f"\n{result.stderr_tail}" if result.stderr_tail else "")
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""The user's commands: found, started in the task's folder, fed, watched, and their end explained."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from boathouse_task.contract import Reason
+from boathouse_task.counters import CounterSet
+from boathouse_task.errors import CommandFailed, TaskError
+from boathouse_task.processes import Feeder, Processes, chunks_of
+from boathouse_task.stderr import StderrPump
+
+_COMMAND_NOT_FOUND = 127
+"""What shells and env exit with when they do not find a command."""
+_COMMAND_NOT_EXECUTABLE = 126
+
+
+class CommandRunner:
+    """Runs commands of the job in its folder.
+
+    Args:
+        folder: their working folder, searched for commands before PATH, as Hadoop does.
+        variables: their environment.
+    """
+
+    def __init__(self, processes: Processes, counters: CounterSet, folder: Path, variables: Mapping[str, str]) -> None:
+        self._processes = processes
+        self._counters = counters
+        self._folder = folder
+        self._variables = variables
+
+    def find(self, argv: Sequence[str]) -> str:
+        """The path of the program that `argv` names.
+
+        Raises:
+            CommandFailed: CommandNotFound.
+        """
+        if not argv or not argv[0]:
+            raise CommandFailed(Reason.COMMAND_NOT_FOUND, "the command is empty", user_error=True)
+        path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
+        name = str(self._folder / argv[0]) if "/" in argv[0] else argv[0]
+        found = shutil.which(name, path=path)
+        if found is None:
+            raise not_found(argv[0])
+        return found
+
+    def run(self, argv: Sequence[str], source: Iterable[bytes] | int) -> Iterator[bytes]:
+        """Starts the command at once and returns its output, chunk by chunk; at its end the exit status is checked.
+
+        Args:
+            argv: the command.
+            source: chunks for its input, or a descriptor to read from.
+
+        Raises:
+            CommandFailed: CommandNotFound, UserCommandFailed, OutOfMemory.
+        """
+        kills_before = oom_kills()
+        process = self._start(argv, source if isinstance(source, int) else subprocess.PIPE)
+        assert process.stderr is not None
+        pump = StderrPump(process.stderr, count=self._counters.add_users, status=self._counters.set_status)
+        pump.start()
+        feeder = None
+        if not isinstance(source, int):
+            assert process.stdin is not None
+            feeder = Feeder(process.stdin, source)
+            feeder.start()
+        return self._output(argv, process, pump, feeder, kills_before)
+
+    def _start(self, argv: Sequence[str], stdin: int) -> "subprocess.Popen[bytes]":
+        program = self.find(argv)
+        try:
+            return self._processes.start(
+                [program, *argv[1:]], stdin=stdin, stderr=subprocess.PIPE, env=self._variables, cwd=self._folder
+            )
+        except InterruptedError:
+            raise
+        except OSError as error:
+            message = f"{argv[0]} cannot be run: {error.strerror}; does its first line name an interpreter (#!) that the image has?"
+            raise CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True) from None
+
+    def _output(
+        self,
+        argv: Sequence[str],
+        process: "subprocess.Popen[bytes]",
+        pump: StderrPump,
+        feeder: Feeder | None,
+        kills_before: int,
+    ) -> Iterator[bytes]:
+        assert process.stdout is not None
+        finished = False
+        try:
+            yield from chunks_of(process.stdout)
+            status = process.wait()
+            pump.join()
+            if feeder is not None:
+                feeder.join()
+                if feeder.error is not None:
+                    raise feeder.error
+            finished = True
+        finally:
+            self._processes.kill(process) if not finished else self._processes.wait(process)
+        if status:
+            raise explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
+
+
+def not_found(name: str) -> CommandFailed:
+    """The failure of a command that is nowhere."""
+    message = f"{name} is neither in the working folder (spec.files) nor on the image's PATH"
+    return CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True)
+
+
+def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
+    """Why a command ended with a status other than 0 (negative: by that signal)."""
+    command = " ".join(argv)[:200]
+    if status == -signal.SIGKILL and killed_for_memory:
+        reason, what = Reason.OUT_OF_MEMORY, "was killed for want of memory: raise resources.requests.memory"
+    elif status < 0:
+        reason, what = Reason.USER_COMMAND_FAILED, f"was killed by {_signal_name(-status)}"
+    elif status in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
+        what = f"exited with status {status}: a command in it was not found or is not executable"
+        reason = Reason.COMMAND_NOT_FOUND
+    else:
+        reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
+    last = tail.rsplit("\n", 1)[-1][:300]
+    return CommandFailed(
+        reason, f"{command!r} {what}" + (f": {last}" if last else ""), user_error=True, stderr_tail=tail
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+_OOM_FILES = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
+
+
+def oom_kills() -> int:
+    """How often the kernel has killed a process of this container for want of memory (cgroup v2 and v1); 0 if unknown."""
+    for path in _OOM_FILES:
+        try:
+            words = path.read_text().split()
+        except OSError:
+            continue
+        if "oom_kill" in words:
+            return int(words[words.index("oom_kill") + 1])
+    return 0

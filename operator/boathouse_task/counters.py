@@ -1,0 +1,89 @@
+"""Counters by Hadoop's names, filled by several threads."""
+
+import threading
+
+from boathouse_task.contract import Counters
+
+TASK = "org.apache.hadoop.mapreduce.TaskCounter"
+INPUT = "File Input Format Counters"
+OUTPUT = "File Output Format Counters"
+BOATHOUSE = "Boathouse"
+DROPPED = "Counters dropped"
+"""In group Boathouse: how many of the user's counters were too many to be kept."""
+
+MAX_COUNTERS = 120
+"""mapreduce.job.counters.max."""
+_MAX_NAME = 64
+"""mapreduce.job.counters.counter.name.max."""
+_MAX_GROUP = 128
+"""mapreduce.job.counters.group.name.max."""
+
+MAP_INPUT_RECORDS = "Map input records"
+MAP_OUTPUT_RECORDS = "Map output records"
+MAP_OUTPUT_BYTES = "Map output bytes"
+MAP_OUTPUT_MATERIALIZED_BYTES = "Map output materialized bytes"
+INPUT_SPLIT_BYTES = "Input split bytes"
+COMBINE_INPUT_RECORDS = "Combine input records"
+COMBINE_OUTPUT_RECORDS = "Combine output records"
+REDUCE_INPUT_GROUPS = "Reduce input groups"
+REDUCE_INPUT_RECORDS = "Reduce input records"
+REDUCE_OUTPUT_RECORDS = "Reduce output records"
+REDUCE_SHUFFLE_BYTES = "Reduce shuffle bytes"
+SHUFFLED_MAPS = "Shuffled Maps"
+SPILLED_RECORDS = "Spilled Records"
+CPU_MILLISECONDS = "CPU time spent (ms)"
+BYTES_READ = "Bytes Read"
+BYTES_WRITTEN = "Bytes Written"
+SPILLED_BYTES = "Spilled bytes"
+SPILLS = "Spills"
+
+
+class CounterSet:
+    """A task's counters and its status."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: Counters = {}
+        self._users = 0
+        self.status = ""
+
+    def add(self, name: str, amount: int, group: str = TASK) -> None:
+        """Adds to one of Hadoop's or our counters."""
+        with self._lock:
+            counters = self._values.setdefault(group, {})
+            counters[name] = counters.get(name, 0) + amount
+
+    def add_users(self, group: str, name: str, amount: int) -> None:
+        """Adds to a counter that the user's command named; beyond `MAX_COUNTERS` new ones are only counted as dropped."""
+        group, name = group[:_MAX_GROUP], name[:_MAX_NAME]
+        with self._lock:
+            if name not in self._values.get(group, {}):
+                if self._users >= MAX_COUNTERS:
+                    group, name, amount = BOATHOUSE, DROPPED, 1
+                self._users += 1
+        self.add(name, amount, group)
+
+    def set_status(self, message: str) -> None:
+        """Keeps the command's last status."""
+        self.status = message[:200]
+
+    def get(self, name: str, group: str = TASK) -> int:
+        """A counter's value so far."""
+        with self._lock:
+            return self._values.get(group, {}).get(name, 0)
+
+    def values(self) -> Counters:
+        """A copy of all counters."""
+        with self._lock:
+            return {group: dict(counters) for group, counters in self._values.items()}
+
+
+def total(sets: list[Counters]) -> Counters:
+    """The sums over several tasks."""
+    sums: Counters = {}
+    for counters in sets:
+        for group, values in counters.items():
+            target = sums.setdefault(group, {})
+            for name, value in values.items():
+                target[name] = target.get(name, 0) + value
+    return sums

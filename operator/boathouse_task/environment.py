@@ -1,0 +1,117 @@
+"""Where a task runs: its paths, its memory, its identity; and the variables that its commands see."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boathouse_task import contract
+from boathouse_task.contract import TaskSpec, TaskType
+
+_MIB = 1024 * 1024
+DEFAULT_MEMORY_BYTES = 512 * _MIB
+"""Where no limit is told."""
+RUNTIME_BYTES = 40 * _MIB
+"""What this process takes beside sorting, measured: Python and obstore 30 MiB, windows and parts of transfers."""
+COMMAND_SHARE = 0.5
+"""What is left of the limit is shared with the user's command: sorting takes this part at most."""
+_LEAST_BUFFER_BYTES = 4 * _MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A task's surroundings.
+
+    Attributes:
+        work_path: writable; spills and the command's working folder lie in it.
+        memory_limit_bytes: the container's limit.
+        buffer_bytes: memory for sorting or merging; None follows the limit.
+        pod_uid: tells attempts of the same number apart.
+        variables: this process's environment.
+    """
+
+    work_path: Path = Path(contract.WORK_PATH)
+    token_path: Path = Path(contract.TOKEN_PATH)
+    ca_path: Path = Path(contract.CA_PATH)
+    termination_log_path: Path = Path(contract.TERMINATION_LOG_PATH)
+    memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
+    buffer_bytes: int | None = None
+    pod_name: str = ""
+    pod_uid: str = ""
+    node_name: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sort_bytes(self) -> int:
+        """The memory for sorting or merging in bytes: half of what the runtime itself does not need."""
+        if self.buffer_bytes is not None:
+            return self.buffer_bytes
+        return max(_LEAST_BUFFER_BYTES, int((self.memory_limit_bytes - RUNTIME_BYTES) * COMMAND_SHARE))
+
+    @property
+    def window_bytes(self) -> int:
+        """The size of one ranged read: two of them are held."""
+        return max(_MIB // 2, min(8 * _MIB, self.memory_limit_bytes // 64))
+
+    @property
+    def part_bytes(self) -> int:
+        """The size of one part of an upload: a few of them are held, and S3 takes at most 10,000 of at least 5 MiB."""
+        return 8 * _MIB if self.memory_limit_bytes >= DEFAULT_MEMORY_BYTES else 5 * _MIB
+
+
+def from_variables(variables: Mapping[str, str]) -> Environment:
+    """The surroundings in a pod, as its builder tells them."""
+    limit = variables.get(contract.MEMORY_LIMIT_ENV, "")
+    return Environment(
+        memory_limit_bytes=int(limit) if limit.isdecimal() and int(limit) else DEFAULT_MEMORY_BYTES,
+        pod_name=variables.get(contract.POD_NAME_ENV, ""),
+        pod_uid=variables.get(contract.POD_UID_ENV, ""),
+        node_name=variables.get(contract.NODE_NAME_ENV, ""),
+        variables=variables,
+    )
+
+
+def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment of the user's commands: the pod's own, and the job's settings as Hadoop Streaming exports them."""
+    kept = {name: value for name, value in inherited.items() if not name.startswith("BOATHOUSE_")}
+    return {**kept, **_job_variables(spec, folder), **_task_variables(spec)}
+
+
+def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
+    variables = {
+        "mapreduce_job_id": _job_id(spec),
+        "mapreduce_job_name": spec.job_name,
+        "mapreduce_job_maps": str(spec.maps),
+        "mapreduce_job_reduces": str(spec.reduces),
+        "mapreduce_job_partitioner_class": spec.partitioner.type,
+        "mapreduce_output_fileoutputformat_outputdir": spec.output_url,
+        "mapreduce_task_output_dir": spec.work_url,
+        "mapreduce_job_local_dir": str(folder),
+        "stream_num_map_output_key_fields": str(spec.partitioner.num_key_fields),
+        "stream_map_output_field_separator": "\t",
+        "stream_reduce_input_field_separator": "\t",
+    }
+    commands = {"map": spec.mapper, "combine": spec.combiner, "reduce": spec.reducer}
+    return variables | {f"stream_{kind}_streamprocessor": " ".join(argv) for kind, argv in commands.items() if argv}
+
+
+def _task_variables(spec: TaskSpec) -> dict[str, str]:
+    is_map = spec.task_type is TaskType.MAP
+    task = f"{_job_id(spec).replace('job', 'task')}_{'m' if is_map else 'r'}_{spec.index:06d}"
+    variables = {
+        "mapreduce_task_id": task,
+        "mapreduce_task_attempt_id": f"{task.replace('task', 'attempt')}_{spec.attempt - 1}",
+        "mapreduce_task_partition": str(spec.index),
+        "mapreduce_task_ismap": "true" if is_map else "false",
+    }
+    if spec.split is not None:
+        variables["mapreduce_map_input_file"] = spec.split.url
+        variables["mapreduce_map_input_start"] = str(spec.split.offset_bytes)
+        variables["mapreduce_map_input_length"] = str(spec.split.length_bytes)
+    return variables
+
+
+def _job_id(spec: TaskSpec) -> str:
+    """In Hadoop's form, which scripts take apart: job_NUMBER_NUMBER."""
+    digits = spec.job_uid.replace("-", "")[:8]
+    number = int(digits, 16) if digits and all(char in "0123456789abcdef" for char in digits) else 0
+    return f"job_{number}_{spec.step + 1:04d}"

@@ -1,0 +1,52 @@
+"""The job's files in the command's working folder, executable, as Hadoop's -files puts them there."""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from boathouse_task import locations
+from boathouse_task.contract import FileSource, Reason
+from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.processes import write_all
+from boathouse_task.sorting import out_of_disk
+from boathouse_task.storage import Storage
+
+
+def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_bytes: int) -> None:
+    """Copies the files into the folder.
+
+    Raises:
+        TaskError: FileNotFound, InvalidSpec, or the storage's reasons.
+    """
+    for file in files:
+        if file.name in ("", ".", "..") or "/" in file.name:
+            raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name", user_error=True)
+        target = folder / file.name
+        with out_of_disk(target):
+            _fetch(file, target, storage, window_bytes)
+        target.chmod(0o755)
+
+
+def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) -> None:
+    if file.path is not None:
+        try:
+            shutil.copyfile(file.path, target)
+        except FileNotFoundError:
+            raise _missing(file, file.path) from None
+        return
+    if file.url is None:
+        raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL", user_error=True)
+    location = locations.parse(file.url)
+    size = storage.size(location)
+    if size is None:
+        raise _missing(file, location.url)
+    try:
+        with target.open("wb", buffering=0) as opened:
+            for window in storage.read_windows(location, 0, size, window_bytes):
+                write_all(opened, window)
+    except NotFound:
+        raise _missing(file, location.url) from None
+
+
+def _missing(file: FileSource, where: str) -> TaskError:
+    return TaskError(Reason.FILE_NOT_FOUND, f"spec.files: {file.name} is not at {where}", user_error=True)

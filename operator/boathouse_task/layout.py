@@ -1,0 +1,41 @@
+"""Names in the job's work folder and output."""
+
+from boathouse_task import locations
+from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
+from boathouse_task.locations import Location
+
+SUCCESS = "_SUCCESS"
+TEMPORARY = "_temporary"
+
+
+class Layout:
+    """A step's places, from the task's URLs.
+
+    Raises:
+        TaskError: InvalidURL.
+    """
+
+    def __init__(self, spec: TaskSpec) -> None:
+        self.output = locations.parse(spec.output_url)
+        self.work = locations.parse(spec.work_url)
+        self.step = self.work.child(f"s{spec.step}")
+        self.commits = self.step.child("_commit")
+        self.promoted = self.work.child("promoted.json")
+        self.plan = self.step.child("plan.json")
+        self.success = self.output.child(SUCCESS)
+
+    def data(self, task_type: TaskType, index: int, attempt: int) -> Location:
+        """An attempt's data."""
+        return self.step.child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
+
+    def index(self, index: int, attempt: int) -> Location:
+        """The index of a map attempt's data."""
+        return self.step.child(f"attempts/{attempt_name(TaskType.MAP, index, attempt)}.index")
+
+    def commit(self, task_type: TaskType, index: int) -> Location:
+        """What says whose attempt counts."""
+        return self.commits.child(task_name(task_type, index))
+
+    def part(self, index: int) -> Location:
+        """A file of the result."""
+        return self.output.child(f"part-{index:05d}")

@@ -1,0 +1,128 @@
+"""A whole job on this machine, by the same code as in the pods: to try streaming scripts, and for tests."""
+
+import dataclasses
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from boathouse_task import runner
+from boathouse_task.contract import Counters, Plan, TaskResult, TaskSpec, TaskType
+from boathouse_task.environment import Environment
+from boathouse_task.layout import Layout
+from boathouse_task.processes import Processes
+from boathouse_task.storage import Storage
+
+
+class JobFailed(Exception):  # noqa: N818 - it is what happened
+    """A task of the job failed.
+
+    Attributes:
+        task: its name.
+        result: how.
+    """
+
+    def __init__(self, task: str, result: TaskResult) -> None:
+        super().__init__(f"{task}: {result.reason}: {result.message}")
+        self.task = task
+        self.result = result
+
+
+def job_spec(
+    *,
+    inputs: Sequence[str],
+    output: str,
+    mapper: Sequence[str],
+    combiner: Sequence[str] | None = None,
+    reducer: Sequence[str] | None = None,
+    reduces: int = 1,
+    **more: object,
+) -> TaskSpec:
+    """The setup task's order of a new job; the other tasks' follow from it. `more` are further fields of `TaskSpec`."""
+    uid = str(uuid.uuid4())
+    fields: dict[str, object] = {
+        "job_uid": uid,
+        "job_name": "local",
+        "namespace": "local",
+        "task_type": TaskType.SETUP,
+        "input_urls": list(inputs),
+        "output_url": output.rstrip("/"),
+        "work_url": f"{output.rstrip('/')}/_temporary/boathouse-{uid}",
+        "mapper": list(mapper),
+        "combiner": list(combiner) if combiner else None,
+        "reducer": list(reducer) if reducer else None,
+        "reduces": reduces if reducer else 0,
+        **more,
+    }
+    return msgspec.convert(fields, TaskSpec)
+
+
+def run_job(
+    spec: TaskSpec, environment: Environment, said: Callable[[str, TaskResult], None] = lambda _task, _result: None
+) -> TaskResult:
+    """Runs all tasks one after another and returns the commit's result.
+
+    Args:
+        spec: the setup task's order.
+        environment: each task gets a folder of its own below `work_path`.
+        said: is told every task's result.
+
+    Raises:
+        JobFailed: a task failed.
+    """
+
+    def execute(order: TaskSpec) -> TaskResult:
+        number = f"{order.task_type.value}-{order.index}"
+        surroundings = dataclasses.replace(
+            environment, work_path=environment.work_path / number, pod_uid=uuid.uuid4().hex
+        )
+        try:
+            result = runner.run(order, surroundings, Processes())
+        finally:
+            runner.clean_folder(surroundings)
+        said(number, result)
+        if not result.succeeded:
+            raise JobFailed(number, result)
+        return result
+
+    execute(spec)
+    plan = _plan(spec, environment)
+    for order in orders(spec, plan):
+        result = execute(order)
+    return result
+
+
+def _plan(spec: TaskSpec, environment: Environment) -> Plan:
+    storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes)
+    return msgspec.json.decode(storage.read(Layout(spec).plan), type=Plan)
+
+
+def orders(spec: TaskSpec, plan: Plan) -> Iterator[TaskSpec]:
+    """The orders of the maps, reduces and commit of a planned job, from its setup's."""
+    change = msgspec.structs.replace
+    base = change(spec, maps=len(plan.splits), input_urls=[])
+    for index, split in enumerate(plan.splits):
+        yield change(base, task_type=TaskType.MAP, index=index, split=split)
+    for index in range(spec.reduces):
+        yield change(base, task_type=TaskType.REDUCE, index=index)
+    yield change(base, task_type=TaskType.COMMIT)
+
+
+def local_environment(work_path: Path, variables: Mapping[str, str], memory_limit_bytes: int) -> Environment:
+    """Surroundings without a pod."""
+    return Environment(
+        work_path=work_path,
+        memory_limit_bytes=memory_limit_bytes,
+        pod_name="local",
+        pod_uid="local",
+        variables=variables,
+    )
+
+
+def counter_lines(values: Counters) -> Iterator[str]:
+    """Counters as Hadoop prints them at a job's end."""
+    for group in sorted(values):
+        yield f"\t{group}"
+        for name, value in sorted(values[group].items()):
+            yield f"\t\t{name}={value}"

@@ -1,0 +1,146 @@
+"""URLs of the user's storage: s3://BUCKET/KEY and file:///PATH; folders, hidden names and globs as Hadoop has them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from boathouse_task.contract import Reason
+from boathouse_task.errors import TaskError
+
+_GLOB = re.compile(r"[*?\[{]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in a store.
+
+    Attributes:
+        scheme: "s3" or "file".
+        bucket: S3's bucket; "" for files.
+        path: the key without slashes at its ends; "" is the root.
+    """
+
+    scheme: str
+    bucket: str
+    path: str
+
+    @property
+    def url(self) -> str:
+        """The URL as users write it."""
+        return f"{self.scheme}://{self.bucket}/{self.path}"
+
+    def child(self, name: str) -> "Location":
+        """The location `name` below this one."""
+        return self.at(f"{self.path}/{name}" if self.path else name)
+
+    def at(self, path: str) -> "Location":
+        """Another path in the same store."""
+        return Location(scheme=self.scheme, bucket=self.bucket, path=path.strip("/"))
+
+
+def parse(url: str) -> Location:
+    """The location that a URL names.
+
+    Raises:
+        TaskError: InvalidURL, when the scheme is unknown or the bucket is missing.
+    """
+    scheme, _, rest = url.partition("://")
+    bucket, _, path = rest.partition("/")
+    if scheme == "s3" and bucket:
+        return Location(scheme=scheme, bucket=bucket, path=path.strip("/"))
+    if scheme == "file" and not bucket and path:
+        return Location(scheme=scheme, bucket="", path=path.strip("/"))
+    raise TaskError(
+        Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY or file:///PATH", user_error=True
+    )
+
+
+def without_credentials(url: str) -> str:
+    """The URL without a user:password part, for messages."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return url.replace(parts.netloc, parts.netloc.rpartition("@")[2]) if "@" in parts.netloc else url
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Hadoop's FileInputFormat skips a file or folder of this name."""
+    return name.startswith(("_", "."))
+
+
+def is_glob(path: str) -> bool:
+    """Whether the path has one of Hadoop's wildcards: * ? [..] {a,b}."""
+    return _GLOB.search(path) is not None
+
+
+def expand_braces(pattern: str) -> Iterator[str]:
+    """`a{b,c{d,e}}` as `ab`, `acd`, `ace`, in this order; a brace without its partner stands for itself."""
+    opening = pattern.find("{")
+    closing, commas = _braces(pattern, opening)
+    if closing < 0:
+        yield pattern
+        return
+    borders = [opening, *commas, closing]
+    for start, end in zip(borders, borders[1:], strict=False):
+        yield from expand_braces(pattern[:opening] + pattern[start + 1 : end] + pattern[closing + 1 :])
+
+
+def _braces(pattern: str, opening: int) -> tuple[int, list[int]]:
+    """Where the brace at `opening` closes (-1: nowhere), and the commas of its own level."""
+    depth, commas = 0, []
+    for place in range(opening, len(pattern)) if opening >= 0 else ():
+        match pattern[place]:
+            case "{":
+                depth += 1
+            case "," if depth == 1:
+                commas.append(place)
+            case "}":
+                depth -= 1
+                if depth == 0:
+                    return place, commas
+            case _:
+                pass
+    return -1, []
+
+
+def segment_pattern(segment: str) -> re.Pattern[str]:
+    """One path segment's wildcards as a regular expression; it matches no hidden name unless it says so itself."""
+    text = "" if segment[:1] in ("_", ".") else "(?![_.])"
+    place = 0
+    while place < len(segment):
+        char = segment[place]
+        end = segment.find("]", place + 2) if char == "[" else -1
+        if end > 0:
+            inner = segment[place + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
+            text += f"[^{inner[1:]}]" if inner[0] in "!^" else f"[{inner}]"
+            place = end + 1
+            continue
+        text += {"*": ".*", "?": "."}.get(char, re.escape(char))
+        place += 1
+    try:
+        return re.compile(text, re.DOTALL)
+    except re.error as error:
+        raise TaskError(
+            Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}", user_error=True
+        ) from None
+
+
+def glob_base(path: str) -> str:
+    """The folder above the first wildcard."""
+    segments = path.split("/")
+    first = next(index for index, segment in enumerate(segments) if is_glob(segment))
+    return "/".join(segments[:first])
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether the glob names `path`, or a folder that holds it at any depth outside hidden ones."""
+    wanted, given = pattern.split("/"), path.split("/")
+    if len(given) < len(wanted) or any(is_hidden(name) for name in given[len(wanted) :]):
+        return False
+    return all(_same(want, name) for want, name in zip(wanted, given, strict=False))
+
+
+def _same(want: str, name: str) -> bool:
+    return segment_pattern(want).fullmatch(name) is not None if is_glob(want) else want == name

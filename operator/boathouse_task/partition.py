@@ -1,0 +1,269 @@
+"""Which reduce gets a key: Hadoop's partitioners, with Hadoop's results.
+
+HashPartitioner hashes the key's bytes as org.apache.hadoop.io.Text does (WritableComparator.hashBytes: start with 1,
+then hash = 31 * hash + signed byte, 32 bits), and takes (hash & Integer.MAX_VALUE) % reduces. KeyFieldBasedPartitioner
+does the same, starting with 0, with the bytes of the fields that -k options name; without options it hashes the key as
+java.lang.String.
+
+Hashing is done for many keys at once: byte j of all keys is one column, and a column is one Python integer with a lane of
+64 bits for each key, so that multiplying, adding and masking run in C (five times as fast as key by key).
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from operator import add, contains
+
+from boathouse_task.contract import Partitioner, Reason
+from boathouse_task.errors import TaskError
+
+HASH = "HashPartitioner"
+KEY_FIELD = "KeyFieldBasedPartitioner"
+
+_MAX_VALUE = 0x7FFFFFFF
+_TAB = 0x09
+_LANE_BYTES = 8
+_BATCH = 4096
+_LONG_KEY_BYTES = 256
+"""Longer keys are hashed alone: one of them would widen all columns of its batch."""
+_CACHE_KEYS = 50_000
+"""Keys whose partition is remembered; real keys repeat."""
+_SIGN = bytes(1 if byte > 0x7F else 0 for byte in range(256))  # noqa: PLR2004 - the lowest negative byte
+_SIGN_CORRECTION = (1 << 32) - 256
+_DIGITS = bytes(range(0x21, 0x7F))
+"""Digits of the partition prefix: printable, and ascending as sort compares them."""
+
+
+def prefix_width(reduces: int) -> int:
+    """How many digits tell the partitions apart; none for a single one."""
+    width, room = 0, 1
+    while room < reduces:
+        width, room = width + 1, room * len(_DIGITS)
+    return width
+
+
+def prefix(partition: int, width: int) -> bytes:
+    """The partition as digits of fixed width that sort in its order."""
+    digits = bytearray()
+    for _ in range(width):
+        partition, digit = divmod(partition, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return bytes(reversed(digits))
+
+
+class Prefixer:
+    """Makes mapper output sortable: every line gets its TAB, and its partition in front.
+
+    A line without a TAB is a key with an empty value and gets the TAB, as Hadoop writes it to the reducer; without it
+    `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
+
+    Args:
+        partitioner: which one.
+        reduces: the number of partitions, at least 1.
+
+    Raises:
+        TaskError: InvalidSpec, when the partitioner or its options are not Hadoop's.
+    """
+
+    def __init__(self, partitioner: Partitioner, reduces: int) -> None:
+        self._fields = partitioner.num_key_fields
+        self._hashes = _hash_function(partitioner)
+        self._reduces = reduces
+        self._prefixes = [prefix(number, prefix_width(reduces)) for number in range(reduces)]
+        self._known: dict[bytes, bytes] = {}
+
+    def __call__(self, block: bytes) -> bytes:
+        """The block of whole lines with prefixes and TABs."""
+        lines = block[:-1].split(b"\n")
+        if not all(map(contains, lines, repeat(_TAB))):
+            lines = [line if b"\t" in line else line + b"\t" for line in lines]
+        elif self._reduces == 1:
+            return block
+        if self._reduces > 1:
+            keys = [key(line, self._fields) for line in lines] if self._fields > 1 else _first_fields(lines)
+            lines = list(map(add, self._prefixes_of(keys), lines))
+        lines.append(b"")
+        return b"\n".join(lines)
+
+    def _prefixes_of(self, keys: list[bytes]) -> list[bytes]:
+        known = self._known
+        new = set(keys).difference(known)
+        if len(new) * 2 > len(keys):
+            return self._compute(keys)  # keys that seldom repeat are not worth remembering
+        if len(known) + len(new) > _CACHE_KEYS:
+            known.clear()
+            new = set(keys)
+        fresh = list(new)
+        known.update(zip(fresh, self._compute(fresh), strict=True))
+        return list(map(known.__getitem__, keys))
+
+    def _compute(self, keys: list[bytes]) -> list[bytes]:
+        reduces, prefixes = self._reduces, self._prefixes
+        found: list[bytes] = []
+        for start in range(0, len(keys), _BATCH):
+            hashes = self._hashes(keys[start : start + _BATCH])
+            found += [prefixes[(value & _MAX_VALUE) % reduces] for value in hashes]
+        return found
+
+
+def _first_fields(lines: list[bytes]) -> list[bytes]:
+    return [line.partition(b"\t")[0] for line in lines]
+
+
+def key(line: bytes, fields: int) -> bytes:
+    """The first `fields` TAB-separated fields (stream.num.map.output.key.fields); the whole line when it has fewer."""
+    return b"\t".join(line.split(b"\t", fields)[:fields])
+
+
+def partition_of(partitioner: Partitioner, key: bytes, reduces: int) -> int:
+    """The reduce that gets `key`."""
+    return (next(iter(_hash_function(partitioner)([key]))) & _MAX_VALUE) % reduces
+
+
+_HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
+
+
+def _hash_function(partitioner: Partitioner) -> _HashFunction:
+    if partitioner.num_key_fields < 1:
+        raise _invalid(f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
+    match partitioner.type:
+        case "HashPartitioner":
+            return functools.partial(java_hashes, seed=1)
+        case "KeyFieldBasedPartitioner":
+            specs = parse_key_options(partitioner.options)
+            separator = partitioner.key_field_separator.encode()
+            if not separator:
+                raise _invalid("the key field separator is empty")
+            return functools.partial(_key_field_hashes, specs=specs, separator=separator) if specs else _string_hashes
+        case unknown:
+            raise _invalid(f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
+
+
+def _invalid(problem: str) -> TaskError:
+    return TaskError(Reason.INVALID_SPEC, f"spec.partitioner: {problem}", user_error=True)
+
+
+def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
+    """31-polynomial hashes of the keys' signed bytes, as unsigned 32-bit values, in the order of the keys."""
+    if not keys:
+        return []
+    widest = max(map(len, keys))
+    if widest > _LONG_KEY_BYTES:
+        return [java_hash(key, seed) for key in keys]
+    lanes = len(keys) * _LANE_BYTES
+    mask = int.from_bytes(b"\xff\xff\xff\xff\0\0\0\0" * len(keys), "little")
+    # Leading NULs add nothing to a sum that starts with 0; the seed's share depends on the length alone.
+    padded = b"".join(map(bytes.rjust, keys, repeat(widest), repeat(b"\0")))
+    total = _columns(padded, widest, lanes, mask)
+    powers = [seed * pow(31, length, 1 << 32) for length in range(widest + 1)]
+    sums = memoryview(total.to_bytes(lanes, "little")).cast("Q")
+    return [
+        value + power & 0xFFFFFFFF for value, power in zip(sums, map(powers.__getitem__, map(len, keys)), strict=True)
+    ]
+
+
+def _columns(padded: bytes, width: int, lanes: int, mask: int) -> int:
+    """Horner's rule over the columns; each lane stays below 2**32 between steps, so that none runs into the next."""
+    column = bytearray(lanes)
+    total = 0
+    signs = b"" if padded.isascii() else padded.translate(_SIGN)
+    for place in range(width):
+        column[0::_LANE_BYTES] = padded[place::width]
+        total = total * 31 + int.from_bytes(column, "little")
+        if signs:
+            column[0::_LANE_BYTES] = signs[place::width]
+            total += int.from_bytes(column, "little") * _SIGN_CORRECTION
+        total &= mask
+    return total
+
+
+def java_hash(key: bytes, seed: int) -> int:
+    """One key's hash: the same as `java_hashes`, key by key."""
+    value = seed
+    for byte in key:
+        value = (31 * value + byte - (byte > 0x7F) * 256) & 0xFFFFFFFF  # noqa: PLR2004 - the lowest negative byte
+    return value
+
+
+def _string_hashes(keys: Sequence[bytes]) -> list[int]:
+    """java.lang.String.hashCode of each key: over UTF-16 code units."""
+    return [_string_hash(key.decode("utf-8", "replace").encode("utf-16-be", "replace")) for key in keys]
+
+
+def _string_hash(units: bytes) -> int:
+    value = 0
+    for place in range(0, len(units), 2):
+        value = (31 * value + (units[place] << 8) + units[place + 1]) & 0xFFFFFFFF
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySpec:
+    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]], counted from 1; 0 stands for the end."""
+
+    begin_field: int
+    begin_char: int = 1
+    end_field: int = 0
+    end_char: int = 0
+
+
+def parse_key_options(options: str) -> tuple[KeySpec, ...]:
+    """The -k options of mapreduce.partition.keypartitioner.options; -n and -r, which only order keys, are passed over."""
+    words = options.split()
+    specs = []
+    while words:
+        word = words.pop(0)
+        if word.startswith("-k"):
+            text = word[2:] or (words.pop(0) if words else "")
+            specs.append(_key_spec(text))
+        elif word.lstrip("-").strip("nr") or not word.startswith("-"):
+            raise _invalid(f"the option {word!r} is not of the form -k1,2")
+    return tuple(specs)
+
+
+def _key_spec(text: str) -> KeySpec:
+    begin, _, end = text.rstrip("nr").partition(",")
+    begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
+    end_field, end_char = _position(end, text, default_char=0) if end else (0, 0)
+    if begin_field < 1 or begin_char < 1 or end_field < 0:
+        raise _invalid(f"the option -k{text} counts fields and characters from 1")
+    return KeySpec(begin_field=begin_field, begin_char=begin_char, end_field=end_field, end_char=end_char)
+
+
+def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
+    field, _, char = text.partition(".")
+    if not field.isdecimal() or (char and not char.isdecimal()):
+        raise _invalid(f"the option -k{whole} is not of the form -k1,2 or -k1.3,2.4")
+    return int(field), int(char) if char else default_char
+
+
+def _key_field_hashes(keys: Sequence[bytes], specs: tuple[KeySpec, ...], separator: bytes) -> list[int]:
+    return [_key_field_hash(key, specs, separator) for key in keys]
+
+
+def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
+    value = 0
+    for spec in specs:
+        start, end = _span(key, spec, separator)
+        value = java_hash(key[start:end], value)
+    return value
+
+
+def _span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int]:
+    """The bytes that one -k option selects (KeyFieldHelper's getStartOffset and getEndOffset); empty when it names none."""
+    lengths = [len(field) for field in key.split(separator)]
+    if spec.begin_field > len(lengths):
+        return 0, 0
+    start = _field_start(lengths, spec.begin_field, separator) + spec.begin_char - 1
+    if start >= len(key):
+        return 0, 0
+    if spec.end_field == 0 or spec.end_field > len(lengths):
+        return start, len(key)
+    end = _field_start(lengths, spec.end_field, separator)
+    end += spec.end_char or lengths[spec.end_field - 1]
+    return start, max(start, min(end, len(key)))
+
+
+def _field_start(lengths: list[int], field: int, separator: bytes) -> int:
+    return sum(lengths[: field - 1]) + (field - 1) * len(separator)

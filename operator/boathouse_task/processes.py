@@ -1,0 +1,135 @@
+"""Child processes: their own process groups, pipes of bytes, an end that is always noticed."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+READ_BYTES = 256 * 1024
+_PIPE_BYTES = 1024 * 1024
+
+
+class Processes:
+    """All children that run, so that a stop reaches every one of them with all that they started."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int | IO[bytes],
+        stderr: int | IO[bytes],
+        stdout: int | IO[bytes] = subprocess.PIPE,
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Starts a command as the leader of a process group of its own.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        with self._lock:
+            if self._stopped:
+                raise InterruptedError("the task is being stopped")
+            process = subprocess.Popen(
+                argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd, pass_fds=pass_fds,
+                process_group=0, bufsize=0,
+            )  # fmt: skip
+            self._running.add(process)
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                widen(stream)
+        return process
+
+    def wait(self, process: subprocess.Popen[bytes]) -> int:
+        """The exit status (negative: the signal) of a command that has closed its output or been stopped."""
+        status = process.wait()
+        with self._lock:
+            self._running.discard(process)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        return status
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a command and all of its group; nothing when it has ended."""
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self.wait(process)
+
+    def stop_all(self, grace_s: float) -> None:
+        """SIGTERM to every group, SIGKILL to those that stay; none can be started afterwards."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            _signal(process, signal.SIGTERM)
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(grace_s)
+            _signal(process, signal.SIGKILL)
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def widen(stream: IO[bytes]) -> None:
+    """A larger pipe saves switches between its two ends; the kernel may refuse, which does not matter."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """What the stream holds, as it comes."""
+    descriptor = stream.fileno()
+    while chunk := os.read(descriptor, READ_BYTES):
+        yield chunk
+
+
+def write_all(stream: IO[bytes], data: bytes) -> None:
+    """Writes to a pipe, however small the steps it takes."""
+    view = memoryview(data)
+    descriptor = stream.fileno()
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+class Feeder(threading.Thread):
+    """Writes chunks to a command's input and closes it.
+
+    A command may stop reading early; its exit status says whether that was well. An error of the chunks themselves is kept in `error`.
+    """
+
+    def __init__(self, stream: IO[bytes], chunks: Iterable[bytes]) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self._stream = stream
+        self._chunks = chunks
+        self.error: Exception | None = None
+
+    def run(self) -> None:  # noqa: D102 - Thread's
+        try:
+            for chunk in self._chunks:
+                write_all(self._stream, chunk)
+        except BrokenPipeError:
+            pass
+        except Exception as error:  # noqa: BLE001 - handed to the thread that waits for the command
+            self.error = error
+        finally:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+            if isinstance(self._chunks, Generator):
+                self._chunks.close()  # ends what it holds now, not when it is collected

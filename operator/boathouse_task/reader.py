@@ -1,0 +1,54 @@
+"""A map's share of a file by the rules of Hadoop's LineRecordReader.
+
+A line belongs to the split in which it starts; a line that starts exactly at a border, to the split before the border. So
+both borders of a split move in the same way, to just behind the first newline at or after them, and a split is one range
+of bytes.
+"""
+
+from collections.abc import Iterator
+from concurrent import futures
+
+from boathouse_task import locations
+from boathouse_task.contract import Split
+from boathouse_task.storage import Storage
+
+_TAIL_BYTES = 64 * 1024
+"""Read beyond the border with the last window: most lines end within it."""
+
+
+def read_split(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:
+    """The split's lines as chunks; only the file's last line may lack its newline."""
+    end = split.offset_bytes + split.length_bytes
+    offset, skipping = split.offset_bytes, split.offset_bytes > 0
+    for data in _read_ahead(storage, split, window_bytes):
+        start = data.find(b"\n") + 1 if skipping else 0
+        skipping = skipping and start == 0
+        border = data.find(b"\n", max(end - offset, 0)) + 1 if offset + len(data) > end else 0
+        if not skipping and start < (border or len(data)):
+            yield data[start : border or len(data)]
+        if border:
+            return
+        offset += len(data)
+
+
+def _read_ahead(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:
+    """The file's windows from the split's start on, the next one being fetched while one is used."""
+    location = locations.parse(split.url)
+    with futures.ThreadPoolExecutor(1, "read-ahead") as fetcher:
+        pending: futures.Future[bytes] | None = None
+        for start, end in _windows(split, window_bytes):
+            ready, pending = pending, fetcher.submit(storage.read_range, location, start, end - start)
+            if ready is not None:
+                yield ready.result()
+        if pending is not None:
+            yield pending.result()
+
+
+def _windows(split: Split, window_bytes: int) -> Iterator[tuple[int, int]]:
+    """The split and a little more in windows, then the rest of the file, which is seldom asked for."""
+    offset = split.offset_bytes
+    likely_end = min(offset + split.length_bytes + _TAIL_BYTES, split.size_bytes)
+    while offset < split.size_bytes:
+        end = min(offset + window_bytes, likely_end if offset < likely_end else split.size_bytes)
+        yield offset, end
+        offset = end

@@ -1,0 +1,96 @@
+"""The reduce task: wait for the maps, fetch and merge its sections, reducer, part, commit."""
+
+import time
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from boathouse_task import contract, counters, lines, map_task, partition
+from boathouse_task.contract import CommitRecord, Reason, TaskResult, TaskType
+from boathouse_task.errors import TaskError
+from boathouse_task.shuffle import Shuffle
+from boathouse_task.task import Task
+
+_LOOK_S = 1.0
+"""How often the storage is asked for commits where there is no progress endpoint."""
+
+
+def run(task: Task) -> TaskResult:
+    """Runs the attempt.
+
+    Raises:
+        TaskError: see `contract.Reason`.
+    """
+    spec, reducer = task.spec, task.spec.reducer
+    if reducer is None:
+        raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer", user_error=False)
+    task.place_files()
+    shuffle = Shuffle(task)
+    with task.phase("wait"):
+        for number, (index, attempt) in enumerate(_finished_maps(task), 1):
+            shuffle.fetch(index, attempt)
+            task.fraction = number / max(1, spec.maps) / 3
+    with task.phase("shuffle"):
+        shuffle.wait()
+    with task.phase("reduce"):
+        output = map_task.Output(task, counters.REDUCE_OUTPUT_RECORDS)
+        merged = _counted_groups(task, shuffle.merged(), task.bytes_in)
+        data = task.layout.data(TaskType.REDUCE, spec.index, spec.attempt)
+        size = task.storage.upload(data, output.passing(task.commands.run(reducer, merged)))
+    return map_task.finish(task, output.digest, size, output.records)
+
+
+def _finished_maps(task: Task) -> Iterator[tuple[int, int]]:
+    """Each map with the attempt that won it, as they become known, until all are."""
+    known: set[int] = set()
+    source = _by_orders(task) if task.client else _by_commits(task)
+    while len(known) < task.spec.maps:
+        for index, attempt in next(source):
+            if index not in known:
+                known.add(index)
+                yield index, attempt
+
+
+def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
+    """What the operator says, poll after poll."""
+    assert task.client is not None
+    version = 0
+    while True:
+        orders = task.client.orders(version)
+        if orders.cancel:
+            raise TaskError(Reason.CANCELLED, "the operator has cancelled this task", user_error=False)
+        if orders.version == version:
+            time.sleep(_LOOK_S / 10)  # an endpoint that does not hold polls must not be asked without pause
+        version = orders.version
+        done = contract.decode_bitmap(orders.maps_done, task.spec.maps)
+        yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
+
+
+def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
+    """What the commits in the storage say."""
+    known: dict[int, int] = {}
+    while True:
+        for file in task.storage.files(task.layout.commits):
+            kind, _, number = file.location.path.rpartition("/")[2].partition("-")
+            if kind == "m" and int(number) not in known:
+                known[int(number)] = msgspec.json.decode(task.storage.read(file.location), type=CommitRecord).attempt
+        yield sorted(known.items())
+        time.sleep(_LOOK_S)
+
+
+def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) -> Iterator[bytes]:
+    """The reducer's input in blocks of lines; equal keys are adjacent, so a block's groups are its distinct keys."""
+    fields = task.spec.partitioner.num_key_fields
+    last_key: bytes | None = None
+    passed = 0
+    for block in lines.blocks(chunks):
+        rows = block[:-1].split(b"\n")
+        keys = (
+            {row.partition(b"\t")[0] for row in rows} if fields == 1 else {partition.key(row, fields) for row in rows}
+        )
+        task.counters.add(counters.REDUCE_INPUT_GROUPS, len(keys) - (last_key in keys))
+        task.counters.add(counters.REDUCE_INPUT_RECORDS, len(rows))
+        last_key = partition.key(rows[-1], fields)
+        yield block
+        passed += len(block)
+        task.fraction = 1 / 3 + passed / max(1, expected_bytes) * 2 / 3

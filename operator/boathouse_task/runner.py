@@ -1,0 +1,105 @@
+"""Runs one task and says how it ended."""
+
+import shutil
+import sys
+import traceback
+
+import msgspec
+
+from boathouse_task import commit_task, contract, counters, map_task, reduce_task, setup_task
+from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
+from boathouse_task.environment import Environment
+from boathouse_task.errors import TaskError
+from boathouse_task.processes import Processes
+from boathouse_task.task import Reporter, Task
+
+_MESSAGE_CHARS = 800
+_TAIL_CHARS = 1500
+_STOP_GRACE_S = 2.0
+
+
+def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskResult:
+    """Runs the task to its end; a failure is a result, too."""
+    task: Task | None = None
+    reporter: Reporter | None = None
+    try:
+        task = Task(spec, environment, processes)
+        if task.client is not None:
+            reporter = Reporter(task, task.client)
+            reporter.start()
+        result = _dispatch(task)
+    except TaskError as error:
+        result = failure(error)
+    except Exception as error:  # noqa: BLE001 - whatever happens, the operator must learn it
+        traceback.print_exc(file=sys.stderr)
+        message = f"{type(error).__name__}: {error}; this is a bug of Boathouse"
+        result = failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
+    finally:
+        if reporter is not None:
+            reporter.stop()
+        processes.stop_all(_STOP_GRACE_S)
+    if task is None:
+        return result
+    measured = counters.total([result.counters, task.counters.values()])
+    return msgspec.structs.replace(result, counters=measured, timings=list(task.timings))
+
+
+def _dispatch(task: Task) -> TaskResult:
+    match task.spec.task_type:
+        case TaskType.SETUP:
+            return setup_task.run(task)
+        case TaskType.MAP:
+            return map_task.run(task)
+        case TaskType.REDUCE:
+            return reduce_task.run(task)
+        case TaskType.COMMIT:
+            return commit_task.run(task)
+
+
+def failure(error: TaskError) -> TaskResult:
+    """The result of a task that has failed so."""
+    return TaskResult(
+        outcome=contract.FAILED,
+        reason=error.reason.value,
+        message=error.message[:_MESSAGE_CHARS],
+        user_error=error.user_error,
+        stderr_tail=error.stderr_tail[-_TAIL_CHARS:],
+    )
+
+
+def exit_status(result: TaskResult) -> int:
+    """The process's exit status for a result."""
+    if result.succeeded:
+        return contract.EXIT_SUCCEEDED
+    if result.reason == Reason.TERMINATED:
+        return contract.EXIT_TERMINATED
+    return contract.EXIT_USER_ERROR if result.user_error else contract.EXIT_INFRASTRUCTURE
+
+
+def encode(result: TaskResult, limit_bytes: int = contract.TERMINATION_LOG_MAX_BYTES) -> bytes:
+    """The result as JSON within the limit: first the tail is shortened, then counters are left out (Hadoop's own last)."""
+    encoded = msgspec.json.encode(result)
+    while len(encoded) > limit_bytes and result.stderr_tail:
+        over = len(encoded) - limit_bytes
+        result = msgspec.structs.replace(result, stderr_tail=result.stderr_tail[max(1, over // 2) :])
+        encoded = msgspec.json.encode(result)
+    names = [(group, name) for group, values in result.counters.items() for name in values]
+    names.sort(key=lambda each: each[0] in _KEPT_LONGEST)
+    kept = {group: dict(values) for group, values in result.counters.items()}
+    for dropped, (group, name) in enumerate(names, 1):
+        if len(encoded) <= limit_bytes:
+            break
+        del kept[group][name]
+        ours = {**kept.get(counters.BOATHOUSE, {}), counters.DROPPED: dropped}
+        shown = {**{key: values for key, values in kept.items() if values}, counters.BOATHOUSE: ours}
+        encoded = msgspec.json.encode(msgspec.structs.replace(result, counters=shown))
+    return encoded
+
+
+_KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHOUSE)
+
+
+def clean_folder(environment: Environment) -> None:
+    """Empties the work folder's parts that tasks use, for the next task of the same process."""
+    for name in ("task", "spill"):
+        shutil.rmtree(environment.work_path / name, ignore_errors=True)

@@ -1,0 +1,133 @@
+"""The reduce's shuffle: its section of every map's data, held in memory up to a budget, else in sorted runs on disk.
+
+As in Hadoop, small sections gather in memory; when they would exceed the budget they are merged into one run on disk (a
+spill). A section that is a large part of the budget by itself goes to disk at once.
+"""
+
+import os
+import threading
+import zlib
+from collections.abc import Iterator
+from concurrent import futures
+
+from boathouse_task import counters, mapoutput
+from boathouse_task.contract import Reason, TaskType
+from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.mapoutput import Section
+from boathouse_task.processes import write_all
+from boathouse_task.sorting import Run
+from boathouse_task.task import Task
+
+_COPIERS = 4
+"""mapreduce.reduce.shuffle.parallelcopies has 5."""
+_MERGE_SHARE = 0.25
+"""Of the memory, what merging keeps for its buffers."""
+_SINGLE_SHARE = 0.25
+"""Of the budget, what one section may take (mapreduce.reduce.shuffle.memory.limit.percent)."""
+_MOST_IN_MEMORY = 200
+"""Each section in memory is an open descriptor."""
+_DESCRIPTORS = "/proc/self/fd"
+
+
+class Shuffle:
+    """Fetches sections, several at a time, and merges them."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
+        self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
+        self._lock = threading.Lock()
+        self._reserved = 0
+        self._memory: list[Run] = []
+        self._disk: list[Run] = []
+        self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
+        self._fetches: list[futures.Future[None]] = []
+
+    def fetch(self, index: int, attempt: int) -> None:
+        """Starts to fetch this reduce's section of one map's data."""
+        self._fetches.append(self._copiers.submit(self._fetch, index, attempt))
+
+    def wait(self) -> None:
+        """Waits for all fetches.
+
+        Raises:
+            TaskError: ShuffleError, OutOfDisk, or the storage's reasons.
+        """
+        try:
+            for fetch in self._fetches:
+                fetch.result()
+        finally:
+            self._copiers.shutdown(cancel_futures=True)
+
+    def merged(self) -> Iterator[bytes]:
+        """All sections' lines in order; the sections are used up."""
+        return self._task.sort.merge(self._disk + self._memory, self._merge_bytes)
+
+    def _fetch(self, index: int, attempt: int) -> None:
+        layout, reduce_index = self._task.layout, self._task.spec.index
+        try:
+            row = self._task.storage.read_range(
+                layout.index(index, attempt), reduce_index * mapoutput.ROW_BYTES, mapoutput.ROW_BYTES
+            )
+            section = Section.unpack(row)
+            if section.length_bytes:
+                self._keep(section, self._windows(index, attempt, section))
+        except NotFound as error:
+            message = f"the output of map {index}, attempt {attempt}, has gone: {error.message}"
+            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False) from None
+        self._task.counters.add(counters.SHUFFLED_MAPS, 1)
+        self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
+        self._task.bytes_in += section.length_bytes
+
+    def _windows(self, index: int, attempt: int, section: Section) -> Iterator[bytes]:
+        """The section's bytes; its checksum is compared at the end."""
+        crc = 0
+        start = section.offset_bytes
+        data = self._task.layout.data(TaskType.MAP, index, attempt)
+        for window in self._task.storage.read_windows(
+            data, start, start + section.length_bytes, self._task.environment.window_bytes
+        ):
+            crc = zlib.crc32(window, crc)
+            yield window
+        if crc != section.crc32:
+            message = f"the bytes of {data.url} at {start} do not have the checksum that its index says"
+            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False)
+
+    def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
+        if not self._reserve(section.length_bytes):
+            run = self._task.sort.spill(windows, section.records)
+            with self._lock:
+                self._disk.append(run)
+            return
+        descriptor = os.memfd_create("section")
+        try:
+            with open(descriptor, "wb", buffering=0, closefd=False) as file:
+                for window in windows:
+                    write_all(file, window)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        path = f"{_DESCRIPTORS}/{descriptor}"
+        run = Run(path=path, size_bytes=section.length_bytes, records=section.records, descriptor=descriptor)
+        with self._lock:
+            self._memory.append(run)
+
+    def _reserve(self, size_bytes: int) -> bool:
+        """Takes memory for a section, after merging what is there to disk if need be; False: it must go to disk."""
+        if size_bytes > self._budget_bytes * _SINGLE_SHARE:
+            return False
+        with self._lock:
+            if self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY:
+                self._spill_memory()
+            if self._reserved + size_bytes > self._budget_bytes:
+                return False  # sections that are still on their way hold the rest
+            self._reserved += size_bytes
+            return True
+
+    def _spill_memory(self) -> None:
+        if not self._memory:
+            return
+        runs, self._memory = self._memory, []
+        merged = self._task.sort.merge(runs, self._merge_bytes)
+        self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
+        self._reserved -= sum(run.size_bytes for run in runs)

@@ -1,0 +1,321 @@
+"""Sorting in bounded memory by GNU sort, in runs that are our own, so that what is spilled is known to the byte.
+
+Lines go to one `sort` process until they fill its buffer. If all lines fit, its output is the result and nothing touches
+the disk; else each full buffer becomes a run on disk (a spill), and `sort -m` merges the runs. Whole lines are compared as
+bytes (LC_ALL=C): every line has its TAB, so equal keys stay adjacent.
+
+A buffer's fill is counted as GNU sort counts it (src/sort.c): a line costs its bytes and 1.5 struct lines of 32 bytes. So
+sort never starts a temporary file of its own.
+"""
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boathouse_task import counters, lines
+from boathouse_task.contract import Reason
+from boathouse_task.errors import CommandFailed, TaskError
+from boathouse_task.processes import Processes, chunks_of, write_all
+
+LINE_COST_BYTES = 48
+_SLACK_BYTES = 512 * 1024
+_MERGE_BUFFER_BYTES = 64 * 1024
+"""The least buffer for each run of a merge."""
+_MAX_FAN_IN = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Sorted lines: a file on disk, or a descriptor of memory (`descriptor` >= 0)."""
+
+    path: str
+    size_bytes: int
+    records: int
+    descriptor: int = -1
+
+    def discard(self) -> None:
+        """Gives its space back."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        else:
+            Path(self.path).unlink(missing_ok=True)
+
+
+class SortTool:
+    """Runs GNU sort.
+
+    Args:
+        processes: the task's children.
+        counters: get the spills.
+        folder: where spills lie.
+
+    Raises:
+        TaskError: OutOfDisk, OutOfMemory or InternalError, when sort fails.
+    """
+
+    def __init__(self, processes: Processes, counters: counters.CounterSet, folder: Path) -> None:
+        self.processes = processes
+        self.counters = counters
+        self.folder = folder
+        self._number = 0
+        self._env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
+
+    def start(self, arguments: Sequence[str], *, stdin: int, pass_fds: Sequence[int] = ()) -> "SortProcess":
+        """Starts `sort` with its output as a pipe."""
+        errors = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 - lives as long as the process
+        argv = ["sort", "--parallel=1", "-T", str(self.folder), *arguments]
+        process = self.processes.start(argv, stdin=stdin, stderr=errors, env=self._env, pass_fds=pass_fds)
+        return SortProcess(self, process, errors)
+
+    def spill(self, chunks: Iterable[bytes], records: int) -> Run:
+        """Writes sorted lines to disk and counts them."""
+        self._number += 1
+        path = self.folder / f"spill-{self._number:05d}"
+        size = 0
+        with out_of_disk(path), path.open("wb", buffering=0) as file:
+            for chunk in chunks:
+                write_all(file, chunk)
+                size += len(chunk)
+        self.counters.add(counters.SPILLED_RECORDS, records)
+        self.counters.add(counters.SPILLED_BYTES, size, counters.BOATHOUSE)
+        self.counters.add(counters.SPILLS, 1, counters.BOATHOUSE)
+        return Run(path=str(path), size_bytes=size, records=records)
+
+    def merge(self, runs: list[Run], buffer_bytes: int) -> Iterator[bytes]:
+        """All runs' lines in order; the runs are used up. Too many runs are merged in several passes, which spill again."""
+        fan_in = max(2, min(_MAX_FAN_IN, buffer_bytes // _MERGE_BUFFER_BYTES))
+        runs = sorted(runs, key=lambda run: (run.size_bytes, run.path))
+        while len(runs) > fan_in:
+            # as few runs as are needed to end with a full last merge, the smallest first
+            share, runs = runs[: min(fan_in, len(runs) - fan_in + 1)], runs[min(fan_in, len(runs) - fan_in + 1) :]
+            runs.append(self.spill(self._merge_once(share, buffer_bytes), sum(run.records for run in share)))
+        yield from self._merge_once(runs, buffer_bytes)
+
+    def _merge_once(self, runs: list[Run], buffer_bytes: int) -> Iterator[bytes]:
+        if not runs:
+            return
+        descriptors = [run.descriptor for run in runs if run.descriptor >= 0]
+        arguments = ["-m", f"--batch-size={max(2, len(runs))}", f"-S{buffer_bytes}b", "--", *(run.path for run in runs)]
+        merging = self.start(arguments, stdin=subprocess.DEVNULL, pass_fds=descriptors)
+        try:
+            yield from merging.output()
+        finally:
+            merging.abandon()
+            for run in runs:
+                run.discard()
+
+
+class SortProcess:
+    """One running `sort`."""
+
+    def __init__(
+        self, tool: SortTool, process: "subprocess.Popen[bytes]", errors: "tempfile._TemporaryFileWrapper[bytes]"
+    ) -> None:
+        self._tool = tool
+        self._process = process
+        self._errors = errors
+
+    @property
+    def stdout(self) -> int:
+        """The read end of its output, to be given to another command."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def write(self, block: bytes) -> None:
+        """Gives it lines."""
+        assert self._process.stdin is not None
+        try:
+            write_all(self._process.stdin, block)
+        except BrokenPipeError:
+            self.finish()
+            raise
+
+    def close_input(self) -> None:
+        """Says that there are no more lines."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def output(self) -> Iterator[bytes]:
+        """The sorted lines in chunks; then its end is checked."""
+        assert self._process.stdout is not None
+        yield from chunks_of(self._process.stdout)
+        self.finish()
+
+    def finish(self) -> None:
+        """Waits for its end.
+
+        Raises:
+            TaskError: it failed.
+        """
+        status = self._tool.processes.wait(self._process)
+        self._errors.seek(0)
+        said = self._errors.read(2000).decode("utf-8", "replace").strip()
+        self._errors.close()
+        if status:
+            raise _sort_failed(status, said)
+
+    def abandon(self) -> None:
+        """Ends it if it still runs."""
+        if not self._errors.closed:
+            self._tool.processes.kill(self._process)
+            self._errors.close()
+
+
+def _sort_failed(status: int, said: str) -> TaskError:
+    if os.strerror(errno.ENOSPC) in said:
+        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {said}", user_error=False)
+    if status == -9 or "memory exhausted" in said:
+        return TaskError(
+            Reason.OUT_OF_MEMORY, f"sort was stopped for want of memory: {said or 'killed'}", user_error=True
+        )
+    return CommandFailed(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {said}", user_error=False)
+
+
+@contextlib.contextmanager
+def out_of_disk(path: Path) -> Iterator[None]:
+    """Turns a full disk into its reason."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        usage = shutil.disk_usage(path.parent)
+        message = f"no space left in {path.parent} ({usage.free} of {usage.total} bytes are free): raise the work volume's size"
+        raise TaskError(Reason.OUT_OF_DISK, message, user_error=False) from None
+
+
+class RunBuffer:
+    """Lines on their way to one in-memory `sort`, up to a budget.
+
+    Args:
+        budget_bytes: what the lines and sort's table of them may take.
+    """
+
+    def __init__(self, tool: SortTool, budget_bytes: int) -> None:
+        self._tool = tool
+        self._budget_bytes = budget_bytes
+        self._sort: SortProcess | None = None
+        self.cost_bytes = 0
+        self.records = 0
+
+    def fits(self, cost_bytes: int) -> bool:
+        """Whether so much more stays within the budget; anything fits into an empty buffer."""
+        return self.records == 0 or self.cost_bytes + cost_bytes <= self._budget_bytes
+
+    def write(self, block: bytes, records: int) -> None:
+        """Adds a block of whole lines."""
+        if self._sort is None:
+            size = max(self._budget_bytes, cost(block, records)) + _SLACK_BYTES
+            self._sort = self._tool.start([f"-S{size}b"], stdin=subprocess.PIPE)
+        self._sort.write(block)
+        self.cost_bytes += cost(block, records)
+        self.records += records
+
+    def sorted(self) -> SortProcess | None:
+        """The process that now gives out the lines in order (None: there were none); the buffer is empty again."""
+        finished, self._sort = self._sort, None
+        self.cost_bytes = self.records = 0
+        if finished is not None:
+            finished.close_input()
+        return finished
+
+
+def cost(block: bytes, records: int) -> int:
+    """What a block takes in sort's buffer, in bytes."""
+    return len(block) + LINE_COST_BYTES * records
+
+
+def pieces(block: bytes, budget_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """The block, or halves of it that each fit into the budget (a single line always passes), with their line counts."""
+    records = lines.count(block)
+    if records <= 1 or cost(block, records) <= budget_bytes:
+        yield block, records
+        return
+    middle = block.rfind(b"\n", 0, max(len(block) // 2, block.index(b"\n") + 1)) + 1
+    yield from pieces(block[:middle], budget_bytes)
+    yield from pieces(block[middle:], budget_bytes)
+
+
+class Sorter:
+    """Sorts any number of lines within `budget_bytes` of memory."""
+
+    def __init__(self, tool: SortTool, budget_bytes: int) -> None:
+        self._tool = tool
+        self._budget_bytes = budget_bytes
+        self._buffer = RunBuffer(tool, budget_bytes)
+        self._runs: list[Run] = []
+
+    def write(self, block: bytes) -> None:
+        """Adds a block of whole lines; spills when they do not fit."""
+        for piece, records in pieces(block, self._budget_bytes):
+            if not self._buffer.fits(cost(piece, records)):
+                self._spill()
+            self._buffer.write(piece, records)
+
+    def finish(self) -> Iterator[bytes]:
+        """All lines in order, in chunks. What is in memory is spilled, too, if anything was, so that merging has the memory."""
+        if not self._runs:
+            process = self._buffer.sorted()
+            return process.output() if process else iter(())
+        self._spill()
+        return self._tool.merge(self._runs, self._budget_bytes)
+
+    def _spill(self) -> None:
+        records = self._buffer.records
+        process = self._buffer.sorted()
+        if process is not None:
+            self._runs.append(self._tool.spill(process.output(), records))
+
+
+class CombiningSorter:
+    """As `Sorter`, with a combiner: each full buffer is sorted, combined, partitioned, and sorted again.
+
+    The first sort takes half of the memory and leaves keys adjacent; the combiner's output (usually much smaller) is made sortable by
+    `prepare` and gathered in a `Sorter` with the other half. A combiner may so change keys or order, unlike in Hadoop.
+
+    Args:
+        combine: runs the combiner: its input is a descriptor, its output is returned.
+    """
+
+    def __init__(
+        self,
+        tool: SortTool,
+        budget_bytes: int,
+        *,
+        combine: Callable[[SortProcess], Iterator[bytes]],
+        prepare: Callable[[bytes], bytes],
+    ) -> None:
+        self._counters = tool.counters
+        self._half_bytes = budget_bytes // 2
+        self._buffer = RunBuffer(tool, self._half_bytes)
+        self._combined = Sorter(tool, self._half_bytes)
+        self._combine = combine
+        self._prepare = prepare
+
+    def write(self, block: bytes) -> None:
+        """Adds a block of whole lines."""
+        for piece, records in pieces(block, self._half_bytes):
+            if not self._buffer.fits(cost(piece, records)):
+                self._flush()
+            self._buffer.write(piece, records)
+
+    def finish(self) -> Iterator[bytes]:
+        """All combined lines in order, in chunks."""
+        self._flush()
+        return self._combined.finish()
+
+    def _flush(self) -> None:
+        self._counters.add(counters.COMBINE_INPUT_RECORDS, self._buffer.records)
+        process = self._buffer.sorted()
+        if process is None:
+            return
+        for block in lines.blocks(self._combine(process)):
+            self._counters.add(counters.COMBINE_OUTPUT_RECORDS, lines.count(block))
+            self._combined.write(self._prepare(block))
+        process.finish()

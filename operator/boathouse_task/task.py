@@ -1,0 +1,136 @@
+"""What every kind of task works with: its order, places, counters, phases, and the exclusive commit."""
+
+import contextlib
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from boathouse_task import counters, files
+from boathouse_task.command import CommandRunner
+from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, Timing, task_name
+from boathouse_task.counters import CounterSet
+from boathouse_task.environment import Environment, command_variables
+from boathouse_task.layout import Layout
+from boathouse_task.processes import Processes
+from boathouse_task.progress import Client
+from boathouse_task.sorting import SortTool
+from boathouse_task.storage import Storage
+
+
+class Task:
+    """One attempt at work.
+
+    Args:
+        spec: the order.
+        environment: where it runs.
+        processes: its children.
+        clock: epoch seconds, for the timings.
+    """
+
+    def __init__(
+        self, spec: TaskSpec, environment: Environment, processes: Processes, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.spec = spec
+        self.environment = environment
+        self.counters = CounterSet()
+        self.storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes)
+        self.layout = Layout(spec)
+        self.folder: Path = environment.work_path / "task"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        spills = environment.work_path / "spill"
+        spills.mkdir(exist_ok=True)
+        self.sort = SortTool(processes, self.counters, spills)
+        self.commands = CommandRunner(
+            processes, self.counters, self.folder, command_variables(spec, environment.variables, self.folder)
+        )
+        self.client = Client(spec, environment) if spec.progress_url else None
+        self.timings: list[Timing] = []
+        self.phase_name = "start"
+        self.fraction = 0.0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        """`m-00042`."""
+        return task_name(self.spec.task_type, self.spec.index)
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Notes the phase's start and end."""
+        self.phase_name = name
+        start = self._clock()
+        try:
+            yield
+        finally:
+            self.timings.append(Timing(name, int(start * 1000), int(self._clock() * 1000)))
+
+    def place_files(self) -> None:
+        """Puts the job's files into the command's folder."""
+        files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
+
+    def commit(self, *, digest: str, size_bytes: int, records: int) -> CommitRecord:
+        """Creates `_commit/TASK` exclusively and returns whose it is: this attempt's, or that of the one that was first."""
+        mine = CommitRecord(
+            task=self.name,
+            attempt=self.spec.attempt,
+            pod_uid=self.environment.pod_uid,
+            digest=digest,
+            size_bytes=size_bytes,
+            records=records,
+            counters=self.counters.values(),
+        )
+        location = self.layout.commit(self.spec.task_type, self.spec.index)
+        if self.storage.create(location, msgspec.json.encode(mine)):
+            return mine
+        return msgspec.json.decode(self.storage.read(location), type=CommitRecord)
+
+    def report(self) -> TaskReport:
+        """How far the task is."""
+        get = self.counters.get
+        return TaskReport(
+            phase=self.phase_name,
+            progress=round(min(1.0, self.fraction), 4),
+            records_in=get(counters.MAP_INPUT_RECORDS) + get(counters.REDUCE_INPUT_RECORDS),
+            records_out=get(counters.MAP_OUTPUT_RECORDS) + get(counters.REDUCE_OUTPUT_RECORDS),
+            bytes_in=self.bytes_in,
+            bytes_out=self.bytes_out,
+            spilled_bytes=get(counters.SPILLED_BYTES, counters.BOATHOUSE),
+            spilled_records=get(counters.SPILLED_RECORDS),
+            cpu_s=round(cpu_seconds(), 2),
+            counters=self.counters.values(),
+            status=self.counters.status,
+        )
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its children that have ended, in seconds."""
+    usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+class Reporter(threading.Thread):
+    """Sends the task's report every few seconds until it is stopped."""
+
+    def __init__(self, task: Task, client: Client, interval_s: float = 5.0) -> None:
+        super().__init__(name="reporter", daemon=True)
+        self._task = task
+        self._client = client
+        self._interval_s = interval_s
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Sends no more."""
+        self._stopped.set()
+
+    def run(self) -> None:  # noqa: D102 - Thread's
+        from boathouse_task.progress import Unavailable
+
+        while not self._stopped.wait(self._interval_s):
+            with contextlib.suppress(Unavailable):
+                self._client.report(self._task.report())
