@@ -1,0 +1,78 @@
+{{- /*
+Names do not follow the release: the Lease, the Services and the scheduler's name are known to task pods and policies,
+and a cluster has one Boathouse. Helm refuses a second release, because the cluster-wide objects exist.
+*/ -}}
+{{- define "boathouse.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: boathouse
+{{ include "boathouse.selectorLabels" . }}
+{{- end }}
+
+{{- define "boathouse.selectorLabels" -}}
+app.kubernetes.io/name: boathouse
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{- define "boathouse.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:boathouse
+{{- end }}
+
+{{- /* Argument: (dict "image" .Values.image "chart" .Chart) */ -}}
+{{- define "boathouse.image" -}}
+{{- with .image -}}
+{{ with .registry }}{{ . }}/{{ end }}{{ .repository }}
+{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+
+{{- /* The operator's configuration file (its keys are those of boathouse.resources.config.OperatorConfig). */ -}}
+{{- define "boathouse.config" -}}
+{{- $task := dict
+  "image" (include "boathouse.image" (dict "image" .Values.task.image "chart" .Chart))
+  "imagePullPolicy" .Values.task.image.pullPolicy
+  "imagePullSecrets" .Values.task.image.pullSecrets
+  "scratchSize" .Values.task.scratchSize
+  "imagePullTimeoutSeconds" .Values.task.imagePullTimeoutSeconds
+  "startTimeoutSeconds" .Values.task.startTimeoutSeconds
+  "notReadyTolerationSeconds" .Values.task.notReadyTolerationSeconds
+-}}
+{{- dict
+  "namespace" .Release.Namespace
+  "watchNamespaces" .Values.namespaces
+  "queues" .Values.queues
+  "defaultQueue" .Values.defaultQueue
+  "namespaceQueues" .Values.namespaceQueues
+  "profile" .Values.profile
+  "pendingAhead" .Values.pendingAhead
+  "task" $task
+  "lease" .Values.lease
+  "logLevel" .Values.log.level
+  "logFormat" .Values.log.format
+  | toPrettyJson -}}
+{{- end }}
+
+{{- /* What the schema cannot say: contradictions that would otherwise end the operator at its start. */ -}}
+{{- define "boathouse.validate" -}}
+{{- $queues := list }}
+{{- range .Values.queues }}
+{{- if has .name $queues }}{{ fail (printf "queues: %q is there twice" .name) }}{{ end }}
+{{- $queues = append $queues .name }}
+{{- end }}
+{{- $known := join ", " $queues }}
+{{- if not (has .Values.defaultQueue $queues) }}
+{{- fail (printf "defaultQueue is %q, which is not among the queues: %s" .Values.defaultQueue $known) }}
+{{- end }}
+{{- range $namespace, $queue := .Values.namespaceQueues }}
+{{- if not (has $queue $queues) }}
+{{- fail (printf "namespaceQueues.%s is %q, which is not among the queues: %s" $namespace $queue $known) }}
+{{- end }}
+{{- end }}
+{{- with .Values.lease }}
+{{- if not (and (gt (float64 .durationSeconds) (float64 .renewDeadlineSeconds)) (gt (float64 .renewDeadlineSeconds) (float64 .retryPeriodSeconds))) }}
+{{- fail "lease: durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds" }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,15 @@
+{{- /* A binding of the policy of the same name, for all that it matches. */ -}}
+{{- define "boathouse.policyBinding" -}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ .name }}
+  labels: {{- include "boathouse.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ .name }}
+  validationActions: [Deny]
+  {{- with .paramRef }}
+  paramRef: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,144 @@
+"""The chart: rendered by helm, and applied to a real API server where others act on it by name."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from boathouse_e2e import tools
+
+CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
+NAMESPACE = "boathouse-system"
+
+Manifest = dict[str, Any]
+
+
+class Manifests:
+    """What helm rendered."""
+
+    def __init__(self, text: str) -> None:
+        self._all: list[Manifest] = [manifest for manifest in yaml.safe_load_all(text) if manifest]
+
+    def __iter__(self) -> Iterator[Manifest]:
+        return iter(self._all)
+
+    def of(self, *kinds: str) -> list[Manifest]:
+        """All manifests of some kinds."""
+        return [manifest for manifest in self._all if manifest["kind"] in kinds]
+
+    def find(self, kind: str, name: str = "boathouse", namespace: str | None = None) -> Manifest:
+        """The one manifest of that kind and name."""
+        metas = [(manifest, manifest["metadata"]) for manifest in self.of(kind)]
+        (found,) = [m for m, meta in metas if meta["name"] == name and namespace in (None, meta.get("namespace"))]
+        return found
+
+
+class Chart:
+    """What helm makes of the chart."""
+
+    def __init__(self, helm: Path) -> None:
+        self._helm = helm
+
+    def lint(self, *arguments: str) -> str:
+        """What `helm lint --strict` says; empty when it is content."""
+        done = self._run("lint", str(CHART), "--strict", *arguments)
+        return "" if done.returncode == 0 else done.stdout + done.stderr
+
+    def render(self, *arguments: str, **values: Any) -> Manifests:
+        """The manifests for some values: `render(namespaces=["a"])`."""
+        done = self._template(*arguments, **values)
+        assert done.returncode == 0, done.stderr
+        return Manifests(done.stdout)
+
+    def refusal(self, *arguments: str, **values: Any) -> str:
+        """What helm says about values that it does not take."""
+        done = self._template(*arguments, **values)
+        assert done.returncode != 0, "helm took the values"
+        return done.stderr
+
+    def _template(self, *arguments: str, **values: Any) -> subprocess.CompletedProcess[str]:
+        settings = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
+        return self._run("template", "boathouse", str(CHART), f"--namespace={NAMESPACE}", *settings, *arguments)
+
+    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self._helm, *command], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def chart() -> Chart:
+    return Chart(tools.ensure(["helm"])["helm"])
+
+
+@pytest.fixture(scope="session")
+def defaults(chart: Chart) -> Manifests:
+    return chart.render()
+
+
+class Cluster:
+    """The API server, as kubectl reaches it under some name."""
+
+    def __init__(self, kubeconfig: Path, cache: Path, user: str = "") -> None:
+        self._kubeconfig = kubeconfig
+        self._cache = cache
+        self._user = [f"--as={user}"] if user else []
+        self._program = tools.ensure(["kubectl"])["kubectl"]
+
+    def acting_as(self, user: str) -> "Cluster":
+        """The same API server under another name."""
+        return Cluster(self._kubeconfig, self._cache, user)
+
+    def apply(self, *manifests: Manifest) -> None:
+        """Apply manifests as a user of the rendered chart would."""
+        done = self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", body=manifests)
+        assert done.returncode == 0, done.stderr
+
+    def delete(self, *manifests: Manifest) -> None:
+        """Delete what the manifests name, if it is there."""
+        done = self.kubectl("delete", "--ignore-not-found", "--now", "--wait=false", "-f", "-", body=manifests)
+        assert done.returncode == 0, done.stderr
+
+    def kubectl(self, *arguments: str, body: Sequence[Manifest] = ()) -> subprocess.CompletedProcess[str]:
+        """Run kubectl, with manifests as its input."""
+        command = [self._program, f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._cache}", *self._user]
+        whole = body[0] if len(body) == 1 else {"apiVersion": "v1", "kind": "List", "items": list(body)}
+        return subprocess.run([*command, *arguments], input=json.dumps(whole), capture_output=True, text=True, check=False)
+
+    # What follows is a dry run: admitted or not, and nothing is left behind. Each returns `admitted`, or the refusal.
+
+    def creates(self, manifest: Manifest) -> str:
+        """Create an object."""
+        return self._answer("create", "--dry-run=server", "-f", "-", body=[manifest])
+
+    def binds(self, pod: str, namespace: str = "demo", **metadata: Any) -> str:
+        """Bind a pod to a node."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod, **metadata}, "target": target}
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding?dryRun=All"
+        return self._answer("create", "--raw", path, "-f", "-", body=[binding])
+
+    def patches(self, what: str, patch: Manifest, namespace: str = "demo", **flags: str) -> str:
+        """Merge a patch into an object (`pod/p`), or with `subresource=` into a part of it."""
+        options = [f"--namespace={namespace}", *(f"--{name}={value}" for name, value in flags.items())]
+        return self._answer("patch", what, "--type=merge", f"--patch={json.dumps(patch)}", "--dry-run=server", *options)
+
+    def deletes(self, what: str, namespace: str = "demo") -> str:
+        """Delete an object (`pod/p`)."""
+        return self._answer("delete", what, f"--namespace={namespace}", "--dry-run=server", "--wait=false")
+
+    def may(self, verb: str, resource: str, namespace: str = "", *, name: str = "") -> bool:
+        """Ask the API server's authorizer."""
+        scope = f"--namespace={namespace}" if namespace else "--all-namespaces"
+        subject = f"{resource}/{name}" if name else resource
+        return self.kubectl("auth", "can-i", verb, subject, scope).stdout.strip() == "yes"
+
+    def _answer(self, *arguments: str, body: Sequence[Manifest] = ()) -> str:
+        done = self.kubectl(*arguments, body=body)
+        return "admitted" if done.returncode == 0 else done.stderr
+
+
+@pytest.fixture(scope="session")
+def cluster(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    return Cluster(kubeconfig, tmp_path_factory.mktemp("kubectl"))

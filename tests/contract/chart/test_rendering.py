@@ -1,0 +1,179 @@
+"""What the chart makes of its values, by helm itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+from boathouse.resources import config
+
+EVERYTHING = str(Path(__file__).resolve().parents[3] / "charts/boathouse/ci/namespaces-values.yaml")
+SPREAD = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+
+
+@pytest.fixture(scope="module")
+def pod(defaults):
+    return defaults.find("Deployment")["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--values", EVERYTHING)], ids=["defaults", "everything"])
+def test_helm_lint_is_content(chart, arguments):
+    assert chart.lint(*arguments) == ""
+
+
+def test_two_replicas_stand_by_for_each_other(defaults):
+    deployment = defaults.find("Deployment")["spec"]
+    budget = defaults.find("PodDisruptionBudget")["spec"]
+    assert deployment["replicas"] == 2
+    assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert budget["maxUnavailable"] == 1
+    assert budget["selector"] == deployment["selector"]
+
+
+def test_replicas_prefer_different_nodes_but_start_on_one(pod):
+    spread = {rule["topologyKey"]: rule["whenUnsatisfiable"] for rule in pod["topologySpreadConstraints"]}
+    assert spread == {"kubernetes.io/hostname": "ScheduleAnyway", "topology.kubernetes.io/zone": "ScheduleAnyway"}
+
+
+def test_a_single_replica_has_no_budget_that_would_hold_up_a_drain(chart):
+    assert not chart.render(replicas=1).of("PodDisruptionBudget")
+
+
+def test_the_operator_is_placed_by_the_default_scheduler(pod):
+    assert pod["schedulerName"] == "default-scheduler"
+
+
+def test_only_the_operators_pods_get_the_accounts_token(defaults, pod):
+    assert defaults.find("ServiceAccount")["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is True
+
+
+def test_probes_ask_the_health_port(pod):
+    (container,) = pod["containers"]
+    paths = {probe: container[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert {get["port"] for get in paths.values()} == {"health"}
+    assert paths["livenessProbe"]["path"] == "/healthz"
+    assert paths["readinessProbe"]["path"] == "/readyz"
+
+
+def test_the_ports_are_those_of_the_operators_configuration(pod):
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    expected = config.OperatorConfig()
+    assert ports == {
+        "metrics": expected.metrics_port,
+        "health": expected.health_port,
+        "progress": expected.progress_port,
+    }
+
+
+def test_reports_go_to_the_leader_only(defaults):
+    service = defaults.find("Service", "boathouse-progress")["spec"]
+    assert service["selector"]["boathouse.dev/leader"] == "true"
+    assert [(port["port"], port["targetPort"]) for port in service["ports"]] == [(443, "progress")]
+
+
+def test_the_operator_reads_the_rendered_configuration(chart):
+    rendered = chart.render("--values", EVERYTHING)
+    text = rendered.find("ConfigMap", "boathouse-config")["data"]["config.json"]
+    read = config.OperatorConfig.model_validate_json(text)
+    assert read.namespace == "boathouse-system"
+    assert read.watch_namespaces == ["boathouse-ci-a", "boathouse-ci-b"]
+    assert read.queue_for("boathouse-ci-b", None) == "nightly"
+    assert {queue.name: queue.weight for queue in read.queues} == {"default": 1, "nightly": 0.5}
+
+
+def test_the_charts_defaults_are_the_operators(defaults):
+    text = defaults.find("ConfigMap", "boathouse-config")["data"]["config.json"]
+    image = {"task": config.TaskDefaults(image="localhost/boathouse-task:0.1.0")}
+    assert config.OperatorConfig.model_validate_json(text) == config.OperatorConfig.model_validate(image)
+
+
+def test_every_value_of_the_configuration_can_be_set(defaults):
+    written = json.loads(defaults.find("ConfigMap", "boathouse-config")["data"]["config.json"])
+    fixed_by_the_chart = {"progressService", "progressPort", "metricsPort", "healthPort"}
+    fields = {field.alias for field in config.OperatorConfig.model_fields.values()}
+    assert set(written) == fields - fixed_by_the_chart
+    assert set(written["task"]) == {field.alias for field in config.TaskDefaults.model_fields.values()}
+
+
+def test_a_changed_configuration_restarts_the_operator(chart, defaults):
+    def checksum(manifests):
+        return manifests.find("Deployment")["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+
+    assert checksum(chart.render(pendingAhead=6)) != checksum(defaults)
+
+
+def test_a_digest_wins_over_the_tag(chart):
+    image = {"registry": "registry.example", "repository": "b/op", "tag": "1", "digest": "sha256:" + "a" * 64}
+    (container,) = chart.render(image=image).find("Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"registry.example/b/op@sha256:{'a' * 64}"
+
+
+def test_placement_values_reach_the_pod(chart):
+    values = {
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "system", "operator": "Exists"}],
+        "priorityClassName": "system-cluster-critical",
+        "topologySpreadConstraints": [SPREAD],
+    }
+    pod = chart.render(**values).find("Deployment")["spec"]["template"]["spec"]
+    assert {name: pod[name] for name in values} == values
+
+
+def test_custom_resources_stay_when_the_chart_goes(chart, defaults):
+    definitions = defaults.of("CustomResourceDefinition")
+    assert [definition["metadata"]["name"] for definition in definitions] == ["mrjobs.boathouse.dev"]
+    assert definitions[0]["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert not chart.render(crds={"install": False}).of("CustomResourceDefinition")
+
+
+def test_flow_schemas_put_renewals_before_the_operators_other_requests(defaults):
+    levels = {
+        schema["metadata"]["name"]: schema["spec"]["priorityLevelConfiguration"]["name"]
+        for schema in sorted(defaults.of("FlowSchema"), key=lambda schema: schema["spec"]["matchingPrecedence"])
+    }
+    assert list(levels.items()) == [("boathouse-leader-election", "leader-election"), ("boathouse", "workload-high")]
+
+
+def test_there_are_no_webhooks(defaults):
+    assert not defaults.of("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+
+
+def test_monitoring_is_off_until_asked_for(chart, defaults):
+    assert not defaults.of("ServiceMonitor", "NetworkPolicy")
+    everything = chart.render("--values", EVERYTHING)
+    assert everything.find("ServiceMonitor")["spec"]["endpoints"][0]["port"] == "metrics"
+    assert everything.find("NetworkPolicy")
+    assert json.loads(everything.find("ConfigMap", "boathouse-dashboard")["data"]["boathouse.json"])["panels"]
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"replicas": "two"}, "at '/replicas': got string, want integer"),
+        ({"namespace": "a"}, "additional properties 'namespace' not allowed"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "at '/image/pullPolicy': value must be one of"),
+        ({"queues": []}, "at '/queues'"),
+        ({"queues": [{"name": "a", "limits": {"cpu": "lots"}}]}, "at '/queues/0/limits/cpu': 'lots' does not match"),
+        ({"profile": "random"}, "at '/profile': value must be one of"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(chart, values, complaint):
+    assert complaint in chart.refusal(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"defaultQueue": "nightly"}, 'defaultQueue is "nightly", which is not among the queues: default'),
+        ({"namespaceQueues": {"a": "nightly"}}, 'namespaceQueues.a is "nightly", which is not among the queues: default'),
+        ({"queues": [{"name": "default"}, {"name": "default"}]}, 'queues: "default" is there twice'),
+        ({"lease": {"durationSeconds": 5}}, "lease: durationSeconds must be more than renewDeadlineSeconds"),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused_before_the_operator_sees_them(chart, values, complaint):
+    assert complaint in chart.refusal(**values)
+
+
+def test_an_older_kubernetes_is_refused(chart):
+    assert "requires kubeVersion: >=1.35" in chart.refusal("--kube-version=1.34.1")
