@@ -209,7 +209,7 @@ class MRJobSpec(Model):
             ),
             rule(
                 "has(self.reducer) || !has(self.numReduceTasks) || self.numReduceTasks == 0",
-                "'numReduceTasks is ' + string(self.numReduceTasks) + ' without a reducer: add one or remove it'",
+                "numReduceTasks asks for reduces, but there is no reducer: add spec.reducer, or remove numReduceTasks",
             ),
             rule(
                 "!has(self.combiner) || (has(self.reducer) && (!has(self.numReduceTasks) || self.numReduceTasks > 0))",
