@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import random
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -40,7 +39,7 @@ class Informer(Generic[T]):
         fields: str = "",
         timing: reflector.Timing = _TIMING,
         backoff: retries.Backoff = _BACKOFF,
-        jitter: retries.Jitter | None = None,
+        jitter: retries.Jitter = retries.JITTER,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -59,7 +58,6 @@ class Informer(Generic[T]):
             monotonic: The clock.
             sleep: How to wait.
         """
-        jitter = jitter or random.Random()  # noqa: S311 - spreads load, guards nothing
         self.synced = asyncio.Event()
         self._resource = resource
         self._monotonic = monotonic

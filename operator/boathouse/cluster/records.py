@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from boathouse.cluster import wire
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+def micro_time(moment: datetime) -> str:
+    """Return a ``metav1.MicroTime``: the API server wants exactly six digits of the second, zeros included."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Record(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
@@ -32,8 +40,8 @@ class LeaseSpec(Record, frozen=True, kw_only=True):
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
-    acquire_time: datetime | None = None
-    renew_time: datetime | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
     lease_transitions: int = 0
 
 
@@ -81,7 +89,7 @@ class EventSeries(Record, frozen=True, kw_only=True):
     """How often, and when last, an event happened again."""
 
     count: int
-    last_observed_time: datetime
+    last_observed_time: str
 
 
 class Event(Record, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
@@ -89,7 +97,7 @@ class Event(Record, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
 
     api_version: str
     metadata: WrittenMeta
-    event_time: datetime
+    event_time: str
     reporting_controller: str
     reporting_instance: str
     action: str

@@ -24,6 +24,10 @@ class Jitter(Protocol):
         """Return a number between the two."""
 
 
+JITTER: Jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
+"""The process's own randomness for delays."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
     """Growing delays: ``base_s``, times ``factor`` each time, at most ``cap_s``, each times a random 0.5 to 1."""
@@ -70,7 +74,7 @@ async def retrying(
     idempotent: bool,
     conflicts: bool = False,
     backoff: Backoff = Backoff(),
-    jitter: Jitter | None = None,
+    jitter: Jitter = JITTER,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
     """Call until it succeeds, fails for good, or ``backoff.attempts`` are used up; Retry-After is honoured.
@@ -86,7 +90,6 @@ async def retrying(
     Raises:
         errors.ClusterError: The last error.
     """
-    jitter = jitter or random.Random()  # noqa: S311 - spreads load, guards nothing
     failures = 0
     while True:
         try:

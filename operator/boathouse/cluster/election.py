@@ -1,0 +1,263 @@
+"""Leader election by a Lease, with an epoch that grows at every acquisition.
+
+::
+
+    WAITING ──lease free, or unchanged for its duration──▶ SETTLING ──settle_s──▶ LEADING
+       ▲ ─────────────── PUT lost (409) ───────────────┘      │                      │
+                                                              └──── renewal late or lease taken ────▶ LOST (for ever)
+
+* The epoch is ``leaseTransitions``. Unlike client-go it also grows when the same holder acquires again, so that what a
+  former life of this very process left on its way is old.
+* Nobody's clock is trusted: a lease has expired when *we* saw it unchanged for its duration, on our monotonic clock. A
+  leader counts from before it sent its last successful renewal. Times in the record are for people.
+* A lease cannot stop a process that stands still and then goes on: ``valid()`` is asked before every write, and the
+  chart's policy compares each write's epoch with the Lease on the server.
+* Out of bounds: deleting the Lease object by hand while a leader stands still; the epoch begins anew then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime as dt
+import logging
+import math
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import structs
+
+from boathouse.cluster import catalogue, errors, records, retries
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from boathouse.cluster.client import ApiClient
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Kubernetes' own defaults (component-base), in seconds.
+
+    Attributes:
+        duration_s: How long others leave an unchanged lease alone. The record holds whole seconds, rounded up.
+        renew_deadline_s: How long after its last renewal a leader may still write; must be below ``duration_s``.
+        retry_s: How often to try, waiting or leading.
+        settle_s: How long a new leader waits before its first write, for the API server's policies to see its epoch.
+    """
+
+    duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_s: float = 2.0
+    settle_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry_s < self.renew_deadline_s < self.duration_s:
+            raise ValueError(
+                f"a lease needs 0 < retry ({self.retry_s} s) < renew deadline ({self.renew_deadline_s} s) < duration "
+                f"({self.duration_s} s)"
+            )
+
+    @property
+    def written_s(self) -> int:
+        """The duration as the record holds it."""
+        return math.ceil(self.duration_s)
+
+
+_TIMING = Timing()
+
+
+class LeaderElection:
+    """One candidate. `run` it, await `acquired`, ask `valid` before every write.
+
+    Attributes:
+        epoch: The epoch of our leadership; None while we do not lead.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        namespace: str,
+        identity: str,
+        on_lost: Callable[[str], None],
+        name: str = "boathouse",
+        timing: Timing = _TIMING,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: retries.Jitter = retries.JITTER,
+    ) -> None:
+        """Prepare a candidate.
+
+        Args:
+            client: Speaks to the API server.
+            namespace: The lease's namespace.
+            identity: Who we are. A candidate of the same identity takes the lease over at once, so no two processes
+                that may run at the same time can have the same: the pod's name is right.
+            on_lost: Called once, with the reason, when leadership is lost: end the process.
+            name: The lease's name.
+            timing: The lease's times.
+            monotonic: The clock that everything is judged by; must go on while the process stands still.
+            now: The clock of the record's times.
+            sleep: How to wait.
+            jitter: Keeps candidates from trying in step.
+        """
+        self.epoch: int | None = None
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._on_lost = on_lost
+        self._timing = timing
+        self._monotonic = monotonic
+        self._now = now
+        self._sleep = sleep
+        self._jitter = jitter
+        self._lease: records.Lease | None = None
+        self._observed: records.LeaseSpec | None = None
+        self._observed_at = -math.inf
+        self._renewed_at = -math.inf
+        self._leading = asyncio.Event()
+        self._lost = False
+
+    def valid(self) -> bool:
+        """Say whether we lead at this very moment; ask before every write."""
+        return (
+            self._leading.is_set()
+            and not self._lost
+            and self._monotonic() < self._renewed_at + self._timing.renew_deadline_s
+        )
+
+    async def acquired(self) -> int:
+        """Wait until we lead and have settled; return the epoch."""
+        await self._leading.wait()
+        assert self.epoch is not None
+        return self.epoch
+
+    async def run(self) -> None:
+        """Wait for the lease, hold it, and return when it is lost (after ``on_lost``)."""
+        while not await self._tried_to_acquire():
+            await self._sleep(self._timing.retry_s * self._jitter.uniform(1.0, 1.2))
+        log.info("leads with epoch %s, as %s", self.epoch, self._identity)
+        renewing = asyncio.create_task(self._renew_until_lost())
+        try:
+            await self._sleep(self._timing.settle_s)
+            self._leading.set()
+            reason = await renewing
+        finally:
+            renewing.cancel()
+        self._lost = True
+        log.error("leadership lost: %s", reason)
+        self._on_lost(reason)
+
+    async def release(self) -> None:
+        """Give the lease away, if we hold it, so that the next leader need not wait. Stop writing before."""
+        held, self._lost = self.epoch is not None and not self._lost, True
+        if not held:
+            return
+        try:
+            async with asyncio.timeout(self._timing.retry_s):
+                lease = await self._read()
+                if lease is not None and self._is_ours(lease):
+                    renewed = records.micro_time(self._now())
+                    spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
+                    await self._put(lease, spec)
+        except (errors.ClusterError, TimeoutError) as error:
+            log.warning("the lease was not released, the next leader waits %s s: %s", self._timing.written_s, error)
+
+    # Waiting
+
+    async def _tried_to_acquire(self) -> bool:
+        try:
+            async with asyncio.timeout(self._timing.renew_deadline_s):
+                return await self._acquire()
+        except errors.Conflict:
+            return False  # another candidate was faster; its record is seen next time
+        except (errors.ClusterError, TimeoutError) as error:
+            log.warning("cannot try for lease %s/%s: %s", self._namespace, self._name, error or "no answer in time")
+            return False
+
+    async def _acquire(self) -> bool:
+        lease = await self._read()
+        if lease is not None and not self._may_take(lease.spec):
+            return False
+        sent_at = self._monotonic()
+        epoch = (lease.spec.lease_transitions if lease else 0) + 1
+        spec = records.LeaseSpec(
+            holder_identity=self._identity,
+            lease_duration_seconds=self._timing.written_s,
+            acquire_time=records.micro_time(self._now()),
+            renew_time=records.micro_time(self._now()),
+            lease_transitions=epoch,
+        )
+        self._lease = await self._put(lease, spec)
+        self._renewed_at = sent_at
+        self.epoch = epoch
+        return True
+
+    async def _read(self) -> records.Lease | None:
+        try:
+            return await self._client.get(catalogue.LEASES, self._name, self._namespace)
+        except errors.NotFound:
+            return None
+
+    def _may_take(self, spec: records.LeaseSpec) -> bool:
+        if spec != self._observed:
+            self._observed, self._observed_at = spec, self._monotonic()
+        if not spec.holder_identity or spec.holder_identity == self._identity:
+            return True
+        return self._monotonic() >= self._observed_at + self._duration_s(spec)
+
+    def _duration_s(self, spec: records.LeaseSpec) -> float:
+        written_s = spec.lease_duration_seconds or self._timing.written_s
+        return self._timing.duration_s if written_s == self._timing.written_s else float(written_s)
+
+    # Leading
+
+    async def _renew_until_lost(self) -> str:
+        while True:
+            await self._sleep(self._timing.retry_s)
+            left_s = self._renewed_at + self._timing.renew_deadline_s - self._monotonic()
+            if left_s <= 0:
+                return f"the lease could not be renewed for {self._timing.renew_deadline_s} s"
+            try:
+                async with asyncio.timeout(left_s):
+                    if taken := await self._renew():
+                        return taken
+            except (errors.ClusterError, TimeoutError) as error:
+                log.warning("the lease was not renewed: %s", error or "no answer in time")
+
+    async def _renew(self) -> str | None:
+        """Renew once; return who took the lease when it is not ours any more."""
+        assert self._lease is not None
+        sent_at = self._monotonic()
+        spec = structs.replace(self._lease.spec, renew_time=records.micro_time(self._now()))
+        try:
+            self._lease = await self._put(self._lease, spec)
+        except (errors.Conflict, errors.NotFound):
+            lease = await self._read()
+            if lease is None:
+                return "the lease was deleted"
+            if not self._is_ours(lease):
+                return f"{lease.spec.holder_identity or 'nobody'} holds the lease with {lease.spec.lease_transitions}"
+            self._lease = lease  # still ours: someone changed its metadata, or our own last answer was lost
+            return None
+        self._renewed_at = sent_at
+        return None
+
+    def _is_ours(self, lease: records.Lease) -> bool:
+        return (lease.spec.holder_identity, lease.spec.lease_transitions) == (self._identity, self.epoch)
+
+    async def _put(self, old: records.Lease | None, spec: records.LeaseSpec) -> records.Lease:
+        if old is None:
+            meta = records.WrittenMeta(name=self._name, namespace=self._namespace)
+            lease = records.Lease(api_version=catalogue.LEASES.api_version, metadata=meta, spec=spec)
+            return await self._client.create(catalogue.LEASES, lease, self._namespace)
+        return await self._client.replace(
+            catalogue.LEASES, self._name, structs.replace(old, spec=spec), self._namespace
+        )
