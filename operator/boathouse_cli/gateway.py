@@ -154,13 +154,22 @@ def _explained(what: str, namespace: str | None) -> Iterator[None]:
     except client.ApiException as error:
         raise _from_status(error, what, where) from error
     except urllib3.exceptions.HTTPError as error:
-        raise CommandError(f"the cluster does not answer ({error}): check `kubectl cluster-info`") from error
+        cause = str(getattr(error, "reason", error)).rpartition(": ")[2]
+        raise CommandError(f"the cluster does not answer ({cause}): check `kubectl cluster-info`") from error
+
+
+def _is_status(error: client.ApiException) -> bool:
+    """Whether the answer is about an object, as a Kubernetes Status."""
+    try:
+        return bool(json.loads(error.body or "")["kind"] == "Status")
+    except (ValueError, TypeError, KeyError):
+        return False
 
 
 def _from_status(error: client.ApiException, what: str, where: str) -> CommandError:
     match error.status:
-        case 404 if "/" not in what:
-            return CommandError(f"the cluster does not know {what}: is Boathouse installed? (helm install)")
+        case 404 if not _is_status(error):  # the server has no such path: the kind is unknown
+            return CommandError("the cluster does not know MRJobs: install Boathouse there, with helm install")
         case 404:
             return CommandError(f"{what} does not exist{where}: check the name, or pass -n", ExitCode.NOT_FOUND)
         case 401:
