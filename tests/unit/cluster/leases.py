@@ -1,0 +1,103 @@
+"""An API server that knows one lease, and a process that can stand still, for tests of the election."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+
+from msgspec import structs
+
+from boathouse.cluster import election, errors, records
+
+
+class LeaseServer:
+    """Optimistic concurrency over one Lease; ``away`` holds the errors that calls meet instead."""
+
+    def __init__(self) -> None:
+        self.lease: records.Lease | None = None
+        self.fails: errors.ClusterError | None = None
+        self.loses_answers = False
+        self.hangs = False
+        self.writes = 0
+
+    async def get(self, _resource, name, _namespace):
+        await self._meet_failure()
+        if self.lease is None:
+            raise errors.NotFound(404, "NotFound", name)
+        return self.lease
+
+    async def create(self, _resource, lease, _namespace):
+        await self._meet_failure()
+        if self.lease is not None:
+            raise errors.AlreadyExists(409, "AlreadyExists", "")
+        return self._store(lease)
+
+    async def replace(self, _resource, _name, lease, _namespace):
+        await self._meet_failure()
+        if self.lease is None:
+            raise errors.NotFound(404, "NotFound", "")
+        if lease.metadata.resource_version != self.lease.metadata.resource_version:
+            raise errors.Conflict(409, "Conflict", "")
+        return self._store(lease)
+
+    def touch(self) -> None:
+        """Let someone else change the lease's metadata."""
+        self._store(self.lease)
+
+    async def _meet_failure(self) -> None:
+        await asyncio.sleep(0.01)
+        if self.hangs:
+            await asyncio.sleep(3600)
+        if self.fails:
+            raise self.fails
+
+    def _store(self, lease: records.Lease) -> records.Lease:
+        self.writes += 1
+        meta = structs.replace(lease.metadata, resource_version=str(self.writes))
+        self.lease = structs.replace(lease, metadata=meta)
+        if self.loses_answers:
+            raise errors.ConnectionLost("the answer was lost")
+        return self.lease
+
+
+class Candidate:
+    """A process that wants to lead. ``pause_s`` moves its clock on as if it had stood still."""
+
+    def __init__(self, server: LeaseServer, identity: str, **timing: float) -> None:
+        self.lost: list[str] = []
+        self._ahead_s = 0.0
+        self.election = election.LeaderElection(
+            server,
+            namespace="ours",
+            identity=identity,
+            on_lost=self.lost.append,
+            timing=election.Timing(**timing),
+            monotonic=lambda: asyncio.get_running_loop().time() + self._ahead_s,
+        )
+        self.task: asyncio.Task[None] | None = None
+
+    def pause(self, seconds: float) -> None:
+        """Stand still: nothing of this process runs, its clock does."""
+        self._ahead_s += seconds
+
+    def start(self) -> None:
+        self.task = asyncio.create_task(self.election.run())
+
+    async def stop(self) -> None:
+        if self.task:
+            self.task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.task
+
+
+@asynccontextmanager
+async def candidates(server: LeaseServer, *identities: str, **timing: float):
+    """Start candidates and stop them at the end."""
+    every = [Candidate(server, identity, **timing) for identity in identities]
+    for one in every:
+        one.start()
+    try:
+        yield every[0] if len(every) == 1 else every
+    finally:
+        for one in every:
+            await one.stop()

@@ -1,0 +1,207 @@
+"""Who leads, since when, and for how long. Time is faked: an hour is an instant."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from boathouse.cluster import election, errors
+from tests.unit.cluster.leases import Candidate, LeaseServer, candidates
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_the_first_candidate_leads_with_epoch_one_after_it_has_settled(looptime):
+    async with candidates(LeaseServer(), "a") as one:
+        assert await one.election.acquired() == 1
+        assert one.election.valid()
+        assert float(looptime) == pytest.approx(1.0, abs=0.1)
+
+
+async def test_nobody_writes_while_settling():
+    async with candidates(LeaseServer(), "a") as one:
+        await asyncio.sleep(0.5)
+        assert one.election.epoch == 1
+        assert not one.election.valid()
+
+
+async def test_of_two_candidates_one_leads():
+    async with candidates(LeaseServer(), "a", "b") as (a, b):
+        await asyncio.sleep(3600)
+        assert [a.election.valid(), b.election.valid()].count(True) == 1
+        assert a.lost == b.lost == []
+
+
+async def test_a_dead_leader_is_followed_after_the_lease_duration(looptime):
+    server = LeaseServer()
+    async with candidates(server, "a") as a:
+        await a.election.acquired()
+    died_at = float(looptime)
+    async with candidates(server, "b") as b:
+        assert await b.election.acquired() == 2
+        assert 15 <= float(looptime) - died_at <= 15 + 2 * 2.4 + 1
+
+
+async def test_the_same_holder_leads_again_at_once_and_with_a_new_epoch(looptime):
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+    restarted_at = float(looptime)
+    async with candidates(server, "a") as again:
+        assert await again.election.acquired() == 2
+        assert float(looptime) - restarted_at < 1.5
+
+
+async def test_a_released_lease_is_taken_at_the_next_try(looptime):
+    server = LeaseServer()
+    async with candidates(server, "a") as a:
+        await a.election.acquired()
+        await a.election.release()
+        assert not a.election.valid()
+    async with candidates(server, "b") as b:
+        assert await b.election.acquired() == 2
+        assert looptime < 4
+
+
+async def test_a_paused_leader_may_not_write_when_it_wakes():
+    async with candidates(LeaseServer(), "a") as one:
+        await one.election.acquired()
+        one.pause(10)
+        assert not one.election.valid()
+
+
+async def test_a_paused_leader_finds_out_that_it_was_followed():
+    server = LeaseServer()
+    a = Candidate(server, "a")
+    async with candidates(server, "b") as b:
+        await b.election.acquired()
+        b.task.cancel()  # SIGSTOP: b neither renews nor notices
+        a.start()
+        assert await a.election.acquired() == 2
+        b.pause(60)
+        assert not b.election.valid()
+        await a.stop()
+
+
+async def test_a_short_pause_costs_nothing():
+    async with candidates(LeaseServer(), "a") as one:
+        await one.election.acquired()
+        one.pause(5)
+        assert one.election.valid()
+        await asyncio.sleep(3)
+        assert one.election.valid()
+        assert one.lost == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(errors.ConnectionLost("reset"), id="connection lost"),
+        pytest.param(errors.ServerError(500, "", "etcd"), id="server error"),
+        pytest.param(errors.Forbidden(403, "Forbidden", "rbac"), id="no right"),
+    ],
+)
+async def test_a_leader_that_cannot_renew_is_lost_at_the_deadline(looptime, failure):
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        began, server.fails = float(looptime), failure
+        await one.task
+        assert float(looptime) - began <= 10 + 2
+        assert "could not be renewed" in one.lost[0]
+        assert not one.election.valid()
+
+
+async def test_a_renewal_without_answer_does_not_hold_the_leader_past_its_deadline(looptime):
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        began, server.hangs = float(looptime), True
+        await one.task
+        assert float(looptime) - began <= 12
+
+
+async def test_a_taken_lease_is_noticed_at_the_next_renewal(looptime):
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        thief = Candidate(server, "a")  # the same identity takes at once
+        thief.start()
+        began = float(looptime)
+        await one.task
+        assert float(looptime) - began <= 2.5
+        assert "a holds the lease with 2" in one.lost[0]
+        await thief.stop()
+
+
+async def test_a_deleted_lease_ends_the_leader():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.lease = None
+        await one.task
+        assert one.lost == ["the lease was deleted"]
+
+
+async def test_a_change_of_the_leases_labels_does_not_end_the_leader():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.touch()
+        await asyncio.sleep(60)
+        assert one.election.valid()
+
+
+async def test_a_renewal_whose_answer_was_lost_does_not_end_the_leader():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.loses_answers = True
+        await asyncio.sleep(3)
+        server.loses_answers = False
+        await asyncio.sleep(60)
+        assert one.election.valid()
+
+
+async def test_an_acquisition_whose_answer_was_lost_is_made_again_with_a_new_epoch():
+    server = LeaseServer()
+    server.loses_answers = True
+    async with candidates(server, "a") as one:
+        await asyncio.sleep(1)
+        server.loses_answers = False
+        assert await one.election.acquired() == 2
+
+
+async def test_a_candidate_waits_while_the_server_is_away():
+    server = LeaseServer()
+    server.fails = errors.ConnectionLost("refused", maybe_done=False)
+    async with candidates(server, "a") as one:
+        await asyncio.sleep(60)
+        server.fails = None
+        assert await one.election.acquired() == 1
+
+
+async def test_two_candidates_never_lead_at_once_whatever_happens():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        for second in range(600):
+            server.fails = errors.ServerError(503, "", "") if second // 20 % 3 == 1 else None
+            assert not (a.election.valid() and b.election.valid())
+            await asyncio.sleep(1)
+        assert server.lease.spec.lease_transitions >= 2
+
+
+async def test_fractions_of_seconds_serve_tests(looptime):
+    quick = {"duration_s": 0.3, "renew_deadline_s": 0.2, "retry_s": 0.05, "settle_s": 0.0}
+    server = LeaseServer()
+    async with candidates(server, "a", **quick) as a:
+        await a.election.acquired()
+    async with candidates(server, "b", **quick) as b:
+        assert await b.election.acquired() == 2
+        assert looptime < 0.6
+
+
+def test_times_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="renew deadline"):
+        election.Timing(renew_deadline_s=20)
