@@ -1,0 +1,38 @@
+"""Profiles by name, as the chart's values and the command line give them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies.baselines import fair, fifo
+from boathouse_policies.baselines.placement import Placement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boathouse_policies.framework import Profile
+
+_BUILDERS: dict[str, Callable[[Placement], Profile]] = {"fair": fair.build, "fifo": fifo.build}
+
+
+def names() -> tuple[str, ...]:
+    """All profiles, sorted."""
+    return tuple(sorted(_BUILDERS))
+
+
+def placements() -> tuple[str, ...]:
+    """All choices of placement."""
+    return tuple(Placement)
+
+
+def build(name: str, *, placement: str = Placement.LEAST_LOADED) -> Profile:
+    """Build a profile.
+
+    Raises:
+        ValueError: There is no profile or placement of that name; the message lists those there are.
+    """
+    if name not in _BUILDERS:
+        raise ValueError(f"there is no profile {name!r}; choose one of: {', '.join(names())}")
+    if placement not in placements():
+        raise ValueError(f"there is no placement {placement!r}; choose one of: {', '.join(placements())}")
+    return _BUILDERS[name](Placement(placement))

@@ -1,0 +1,27 @@
+"""First in, first out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.framework import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies import model
+    from boathouse_policies.framework import Scratch
+
+
+class Fifo:
+    """The job submitted first, with backfill: what does not fit lets others pass."""
+
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002
+        """The time of submission."""
+        return [job.submitted_s for job in jobs]
+
+
+def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `fifo`."""
+    return Profile(name="fifo", order=Fifo(), score=scorer(placement))

@@ -1,0 +1,158 @@
+"""One turn of the cycle: a task, or a gang's minimum, placed whole or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.framework.want import Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from boathouse_policies.framework.extension import Sized
+    from boathouse_policies.framework.line import Line
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.want import Want
+
+
+class Attempt:
+    """What one turn placed so far on the scratch copy.
+
+    Attributes:
+        want: The class whose turn it is.
+        gang: What must be placed together; empty for one task alone.
+        spots: The tasks placed.
+        hold: What to wait for instead, if patience said so.
+    """
+
+    __slots__ = ("_line", "_profile", "_refusal", "_scratch", "gang", "hold", "spots", "want")
+
+    def __init__(self, want: Want, line: Line, profile: Profile, scratch: Scratch) -> None:
+        self.want = want
+        self.spots: list[Spot] = []
+        self.hold: model.Hold | None = None
+        self.gang: Sequence[tuple[Want, int]] = profile.gang.together(want, line, scratch)
+        self._line = line
+        self._profile = profile
+        self._scratch = scratch
+        self._refusal: model.Verdict | None = None
+
+    def members(self) -> Iterator[Want]:
+        """Each class as often as a task of it must be placed, until one cannot be."""
+        if not self.gang:
+            if self._may_try(self.want):
+                yield self.want
+            return
+        for member, count in self.gang:
+            if member.left < count:
+                missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
+                self._refuse(model.Code.GANG, missing)
+                return
+            goal = len(self.spots) + count
+            while len(self.spots) < goal:
+                before = len(self.spots)
+                if not self._may_try(member):
+                    return
+                yield member
+                if len(self.spots) == before:
+                    return
+
+    def _may_try(self, member: Want) -> bool:
+        refusal = self._line.over_limit(member, member.least)
+        if refusal is not None:
+            self._refusal = refusal
+        return refusal is None and member.left > 0
+
+    def size(self, member: Want, node: int) -> Sized | None:
+        """The sizer's answer, if the node has room for it and the queue's limit allows it."""
+        sized = self._profile.sizer.size(member, node, self._scratch)
+        if isinstance(sized, model.Verdict):
+            self._refusal = sized
+            return None
+        if sized.resources is member.ideal.resources and member.is_rigid:
+            return sized  # the filters and the limit have just seen this very size
+        vector = self._scratch.view.axis.vector(sized.resources)
+        if not self._has_room(vector, node):
+            self._refuse(model.Code.SIZING, "the size that was decided does not fit the node")
+            return None
+        self._refusal = self._line.over_limit(member, vector)
+        return sized if self._refusal is None else None
+
+    def _refuse(self, code: model.Code, message: str) -> None:
+        self._refusal = model.Verdict(code=code, message=message)
+
+    def _has_room(self, vector: model.IntVector, node: int) -> bool:
+        rows = vector.nonzero()[0]
+        return bool((self._scratch.free[rows, node] >= vector[rows]).all())
+
+    def waits(self, member: Want, node: int) -> bool:
+        """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
+        if self.hold is None:
+            self.hold = self._profile.patience.wait(member, node, self._scratch)
+        return self.hold is not None
+
+    def take(self, member: Want, node: int, sized: Sized) -> None:
+        """Place as many tasks as the size says, those whose input is closest to the node."""
+        scratch = self._scratch
+        vector = scratch.view.axis.vector(sized.resources)
+        most = min(sized.count, member.left) if not self.gang else 1
+        for already in range(most):
+            if already and not self._still_fits(member, node, vector):
+                return
+            pick = member.picker.closest(scratch.view.nodes[node])
+            if pick is None:
+                return
+            spot = Spot(member, pick, node, sized.resources, vector)
+            member.picker.take(pick)
+            scratch.place(spot)
+            self.spots.append(spot)
+            self._line.placed(member)
+
+    def _still_fits(self, member: Want, node: int, vector: model.IntVector) -> bool:
+        here = slice(node, node + 1)
+        allowed = bool(member.feasible(here)[0]) and self._has_room(vector, node)
+        return allowed and self._line.over_limit(member, vector) is None
+
+    def succeeded(self) -> bool:
+        """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
+        if len(self.spots) >= max(1, sum(count for _, count in self.gang)):
+            return True
+        for spot in reversed(self.spots):
+            self._scratch.undo(spot)
+            spot.want.picker.give_back(spot.pick)
+            self._line.taken_back(spot.want)
+        self.spots.clear()
+        return False
+
+    def verdict(self, want: Want) -> model.Verdict:
+        """Why a class of this failed turn waits."""
+        if self.hold is not None:
+            return self.hold.verdict
+        reason = self._refusal or refusal(want, self._profile, self._scratch)
+        if not self.gang or reason.code in (model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT):
+            return reason
+        needed = sum(count for _, count in self.gang)
+        message = reason.message or f"{needed} tasks must start together and do not fit"
+        return model.Verdict(code=model.Code.GANG, message=message)
+
+
+def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
+    """Why no node takes a class."""
+    view = scratch.view
+    if len(view.layout) and not view.layout.could_hold(want.least):
+        return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
+    if view.offered is None and view.max_per_node is None and profile.monotone:
+        return _UNSCHEDULABLE
+    passes = want.passes()
+    if bool(passes.any()):
+        reserved = profile.reserve.mask(want, scratch, slice(None))
+        if reserved is not None and not bool((passes & reserved).any()):
+            return model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
+        if not bool((passes & scratch.offered).any()):
+            return model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
+    return _UNSCHEDULABLE
+
+
+_UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)

@@ -1,0 +1,106 @@
+"""The plan in the making."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.framework import attempt as attempts
+from boathouse_policies.framework.plan import Left, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework.line import Line
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.waiting import WaitingRoom
+    from boathouse_policies.framework.want import Spot, Want
+
+
+class Draft:
+    """Decisions, and what is left waiting, so far."""
+
+    def __init__(self, profile: Profile, scratch: Scratch) -> None:
+        self._profile = profile
+        self._scratch = scratch
+        self._decisions: list[model.Decision] = []
+        self._left: dict[model.ClassId, Left] = {}
+
+    def plan(self) -> Plan:
+        """The plan."""
+        return Plan(tuple(self._decisions), self._left, self._profile, self._scratch)
+
+    def advise(self, queue: WaitingRoom) -> None:
+        """Controllers look at the whole first."""
+        for controller in self._profile.controllers:
+            self._decisions.extend(controller.advise(queue, self._scratch.view))
+
+    def leave_orphans(self, line: Line, queue: WaitingRoom) -> None:
+        """Jobs that name a queue that does not exist."""
+        names = ", ".join(sorted(queue.queues)) or "none"
+        for want in line.orphans:
+            message = f"queue {want.job.queue!r} is not defined (defined: {names})"
+            self._leave(want, model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message))
+
+    def decide(self, spots: Sequence[Spot]) -> None:
+        """Turn placed tasks into decisions."""
+        names = self._scratch.view.layout.names
+        for spot in spots:
+            task, want, node = spot.pick.task, spot.want, names[spot.node]
+            if task.expected:
+                self._decisions.append(_kept(spot, node))
+                continue
+            kind = model.Create if task.pod_uid is None else model.Bind
+            self._decisions.append(
+                kind(
+                    task=task,
+                    task_class=want.task_class,
+                    job=want.job,
+                    node=node,
+                    resources=spot.resources,
+                    distance=spot.pick.distance,
+                )
+            )
+
+    def diagnose(self, attempt: attempts.Attempt, line: Line) -> None:
+        """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""
+        members = [member for member, _ in attempt.gang] or [attempt.want]
+        for want in members:
+            line.close(want)
+            self._leave(want, attempt.verdict(want))
+        if attempt.hold is not None:
+            self._decisions.append(attempt.hold)
+            return
+        left = self._left.get(attempt.want.task_class.id)
+        if left is None or left.verdict.code is not model.Code.UNSCHEDULABLE:
+            return
+        self._keep(attempt.want)
+        for want in line.hopeless(attempt.want):
+            line.close(want)
+            self._leave(want, attempts.refusal(want, self._profile, self._scratch))
+
+    def _keep(self, want: Want) -> None:
+        hold = self._profile.reserve.keep(want, self._scratch)
+        if hold is None:
+            return
+        self._decisions.append(hold)
+        self._leave(want, hold.verdict)
+        if hold.node is not None:
+            self._scratch.keep(self._scratch.view.layout.index[hold.node], want.task_class.id)
+
+    def _leave(self, want: Want, verdict: model.Verdict) -> None:
+        if want.left:
+            self._left[want.task_class.id] = Left(want, verdict)
+
+
+def _kept(spot: Spot, node: model.NodeName) -> model.Hold:
+    message = f"room on {node} is kept until the pod comes"
+    return model.Hold(
+        task_class=spot.want.task_class,
+        job=spot.want.job,
+        verdict=model.Verdict(code=model.Code.GANG, message=message),
+        node=node,
+        task=spot.pick.task,
+        resources=spot.resources,
+    )

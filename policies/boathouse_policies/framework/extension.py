@@ -1,0 +1,136 @@
+"""The extension points: what a policy may decide, each in one to three methods.
+
+Vectors are over the nodes of the scratch copy. `where` selects some of them: everything is computed once for a class
+(`slice(None)`) and mended for the nodes that changed since (a slice of one, or an array of places). Implementations are
+pure functions of their arguments and of what they learnt by `Observer.observe`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.line import Line
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.view import ClusterView
+    from boathouse_policies.framework.waiting import WaitingRoom
+    from boathouse_policies.framework.want import Want
+
+Where: TypeAlias = slice | npt.NDArray[np.intp]
+ALL = slice(None)
+
+
+class JobOrder(Protocol):
+    """Which job's task is next, within a queue."""
+
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float] | model.FloatVector:
+        """One key for each job, the least goes first; ties by submission, then id.
+
+        Asked for all jobs when a cycle begins, and for one job after each of its placements.
+        """
+        ...
+
+
+class Filter(Protocol):
+    """Which nodes may be used."""
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """True where the class may go; None for everywhere."""
+        ...
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """Why it may not go to nodes among these, with their number."""
+        ...
+
+
+class Score(Protocol):
+    """Which node is better."""
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sized:
+    """How large a task may be on a node, and how many of it are placed there together."""
+
+    resources: model.Resources
+    count: int = 1
+
+
+class Sizer(Protocol):
+    """How much a task gets."""
+
+    def least(self, task_class: model.TaskClass) -> model.Resources:
+        """The smallest size that may be decided: what filters compare with what is free."""
+        ...
+
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+        """The size on this node, which has room for the least; or why none will do (the next best node is tried)."""
+        ...
+
+
+class Reserve(Protocol):
+    """Which node is kept for which class, and who may pass."""
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """True where no reservation of another class is in the way; None for everywhere."""
+        ...
+
+    def keep(self, want: Want, scratch: Scratch) -> model.Hold | None:
+        """A class found no node: the node (`Hold.node`) to keep for it from now on in this cycle, if any."""
+        ...
+
+
+class Patience(Protocol):
+    """Whether to wait for a better node than the best there is."""
+
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+        """Until when the class waits rather than take this node; None takes it."""
+        ...
+
+
+class Gang(Protocol):
+    """What must be placed together."""
+
+    def together(self, want: Want, line: Line, scratch: Scratch) -> Sequence[tuple[Want, int]]:
+        """Classes and how many tasks of each must be placed now, all or nothing; () for one task alone.
+
+        Args:
+            want: The class whose turn it is.
+            line: Knows the other open classes of its job (`classes_of`).
+            scratch: The state of the cycle.
+        """
+        ...
+
+
+class Controller(Protocol):
+    """Looks at the whole before a cycle and advises: suspensions, growth."""
+
+    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+        """Decisions other than placements."""
+        ...
+
+
+class Observer(Protocol):
+    """Learns, or keeps state, from what happens."""
+
+    def observe(self, event: model.Event) -> None:
+        """Something happened."""
+        ...
+
+    def dump(self) -> Mapping[str, Any]:
+        """Its state as JSON values, small: the shell keeps it in a bounded ConfigMap."""
+        ...
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a dump of this or an earlier version; what it does not know it ignores."""
+        ...

@@ -1,0 +1,146 @@
+"""The nodes as columns, and which of them a set of constraints allows."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies.framework.predicates import static
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy.typing as npt
+
+    from boathouse_policies import model
+
+
+class Layout:
+    """The nodes at one moment, sorted by name: a node's place in it is its index in every column. Immutable.
+
+    Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
+
+    Attributes:
+        nodes: The nodes, length N.
+        names: Their names.
+        index: Place by name.
+        versions: For each node the ledger's count when it last changed, shape [N].
+        allocatable: Shape [R, N].
+    """
+
+    def __init__(self, nodes: Iterable[model.Node], versions: Mapping[model.NodeName, int], axis: model.Axis) -> None:
+        self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
+        self.names = tuple(node.name for node in self.nodes)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.versions = np.array([versions[name] for name in self.names], np.int64)
+        vectors = [axis.vector(node.allocatable, pods=node.max_pods) for node in self.nodes]
+        self.allocatable = np.zeros((len(axis), len(vectors)), np.int64)
+        for i, vector in enumerate(vectors):
+            self.allocatable[: len(vector), i] = vector
+        self.allocatable.flags.writeable = False
+        self._could_hold: dict[bytes, bool] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @functools.cached_property
+    def totals(self) -> model.IntVector:
+        """The whole cluster, shape [R]."""
+        totals: model.IntVector = self.allocatable.sum(axis=1)
+        return totals
+
+    @functools.cached_property
+    def inverse_totals(self) -> model.FloatVector:
+        """1 / totals, 0 where there is none, shape [R]: what turns usage into shares."""
+        return _inverse(self.totals)
+
+    @functools.cached_property
+    def inverse_allocatable(self) -> npt.NDArray[np.float64]:
+        """1 / allocatable, 0 where there is none, shape [R, N]."""
+        return _inverse(self.allocatable)
+
+    @functools.cached_property
+    def topology(self) -> Topology:
+        """Server and rack of each node."""
+        return Topology(
+            server={node.name: node.server for node in self.nodes if node.server is not None},
+            rack={node.name: node.rack for node in self.nodes if node.rack is not None},
+        )
+
+    def could_hold(self, need: model.IntVector) -> bool:
+        """Whether some node, empty, would have the resources; remembered for each size."""
+        key = need.tobytes()
+        known = self._could_hold.get(key)
+        if known is None:
+            rows = np.flatnonzero(need)
+            known = bool((self.allocatable[rows] >= need[rows, None]).all(axis=0).any())
+            self._could_hold[key] = known
+        return known
+
+
+def _inverse(amounts: model.IntVector) -> npt.NDArray[np.float64]:
+    return np.divide(1.0, amounts, out=np.zeros(amounts.shape), where=amounts > 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Where nodes are: compared by value, so that an index made for one is good for an equal other."""
+
+    server: Mapping[model.NodeName, str]
+    rack: Mapping[model.NodeName, str]
+
+
+class Eligibility:
+    """Which nodes a set of constraints allows. Immutable.
+
+    Attributes:
+        mask: True where allowed, shape [N].
+        everywhere: Whether it allows all nodes.
+    """
+
+    def __init__(self, layout: Layout, refusals: list[str | None]) -> None:
+        self.layout = layout
+        self.refusals = refusals
+        self.mask = np.array([reason is None for reason in refusals], np.bool_)
+        self.mask.flags.writeable = False
+        self.everywhere = bool(self.mask.all())
+
+
+class Eligibilities:
+    """Static masks by constraints: computed once, then mended for the nodes that changed.
+
+    A memo: what it answers depends on its arguments alone.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[model.Constraints, Eligibility] = {}
+
+    def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
+        """The mask over the nodes of this layout."""
+        known = self._known.get(constraints)
+        if known is not None and known.layout is layout:
+            return known
+        if len(self._known) >= _CONSTRAINTS_KEPT:
+            self._known.clear()
+        fresh = Eligibility(layout, self._refusals(constraints, layout, known))
+        self._known[constraints] = fresh
+        return fresh
+
+    @staticmethod
+    def _refusals(constraints: model.Constraints, layout: Layout, known: Eligibility | None) -> list[str | None]:
+        if known is None:
+            return [static.refusal(constraints, node) for node in layout.nodes]
+        then, old = known.layout.index, known.layout.nodes
+        return [
+            # Nodes are frozen values: the very same object cannot have become unlike itself.
+            known.refusals[i]
+            if (i := then.get(node.name, -1)) >= 0 and old[i] is node
+            else static.refusal(constraints, node)
+            for node in layout.nodes
+        ]
+
+
+_CONSTRAINTS_KEPT = 1024  # arbitrary: foreign pods may each bring their own

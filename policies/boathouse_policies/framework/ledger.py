@@ -1,0 +1,458 @@
+"""What the cluster's nodes hold, and what is assumed of requests on their way.
+
+A pod's life in the ledger:
+
+      waiting ──assume──> assumed ──observe(bound)──> confirmed ──gone──> gone
+         ^                   │                            ^
+         └──────forget───────┘                            │
+         └──────────────observe(bound), never assumed─────┘
+
+* Assume before the request is sent; confirm when the watch shows it; forget only on a known failure, never by a timer.
+* `observe` of a pod without a node does not undo an assumption: the watch may be behind.
+* `forget` of what is not assumed changes nothing: a failure may be noticed twice, or after the watch showed success.
+* `gone` ends every state: the pod is in a terminal phase or deleted. Until then it counts, also while it is deleting.
+* Pods are kept by their own key, not under their node: a node that flaps comes back with what runs on it.
+* A node that vanishes takes the assumptions on it with it (`remove_node` names them): they cannot come true.
+* A resize on its way counts the larger amount of each resource.
+
+All pods of all schedulers are counted. One writer: the shell, between two awaits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.framework import layout as layouts
+from boathouse_policies.framework.drift import Drift
+from boathouse_policies.framework.view import ClusterView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class State(enum.Enum):
+    """Where a pod is. What waits, or is gone, is not in the ledger."""
+
+    ASSUMED = "assumed"
+    CONFIRMED = "confirmed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What one pod takes.
+
+    Attributes:
+        id: `namespace/name`.
+        node: spec.nodeName; None while it has none.
+        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated while a resize is on its
+            way.
+        uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
+        job: The job of ours that it belongs to.
+        queue: The queue that it is charged to.
+        task_class: Its class.
+        host_ports: Ports of the node that it takes.
+    """
+
+    id: model.TaskId
+    node: model.NodeName | None
+    resources: model.Resources
+    uid: model.PodUid | None = None
+    job: model.JobId | None = None
+    queue: model.QueueName | None = None
+    task_class: model.ClassId | None = None
+    host_ports: tuple[model.HostPort, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Freed:
+    """Room that came free: what may wake those who wait. The node may be gone meanwhile."""
+
+    node: model.NodeName
+    queue: model.QueueName | None
+
+
+@dataclasses.dataclass(slots=True)
+class _Entry:
+    account: Account
+    state: State
+    node: model.NodeName
+    vector: model.IntVector
+    resizing: model.Resources | None = None
+
+
+class _Shared(Generic[K, V]):
+    """A dictionary that is copied at the first write after it was handed out."""
+
+    def __init__(self) -> None:
+        self._values: dict[K, V] = {}
+        self._handed_out = False
+
+    def freeze(self) -> dict[K, V]:
+        self._handed_out = True
+        return self._values
+
+    def write(self) -> dict[K, V]:
+        if self._handed_out:
+            self._values = self._values.copy()
+            self._handed_out = False
+        return self._values
+
+
+class Ledger:
+    """The single account of what nodes hold. See the module's docstring for the states.
+
+    Args:
+        axis: Shared with the waiting room.
+    """
+
+    def __init__(self, axis: model.Axis) -> None:
+        self._axis = axis
+        self._nodes: dict[model.NodeName, model.Node] = {}
+        self._versions: dict[model.NodeName, int] = {}
+        self._version = 0
+        self._layout = layouts.Layout((), {}, axis)
+        self._layout_stale = False
+        self._requested = np.zeros((len(axis), 0), np.int64)
+        self._requested_shared = False
+        self._entries: dict[model.TaskId, _Entry] = {}
+        self._on_node: dict[model.NodeName, dict[model.TaskId, _Entry]] = {}
+        self._by_job = _Shared[model.JobId, model.IntVector]()
+        self._by_queue = _Shared[model.QueueName, model.IntVector]()
+        self._by_class = _Shared[model.ClassId, int]()
+        self._ports = _Shared[model.NodeName, tuple[model.HostPort, ...]]()
+        self._eligibilities = layouts.Eligibilities()
+
+    # Nodes
+
+    def set_node(self, node: model.Node) -> bool:
+        """Add a node or replace it.
+
+        Returns:
+            Whether anything changed: if so, wake the waiting room.
+        """
+        if self._nodes.get(node.name) == node:
+            return False
+        self._nodes[node.name] = node
+        self._touch(node.name)
+        return True
+
+    def remove_node(self, name: model.NodeName) -> tuple[model.TaskId, ...]:
+        """Forget a node; its confirmed pods stay in the account, for the node may come back.
+
+        Returns:
+            The tasks that were assumed on it, sorted: they wait again.
+        """
+        if self._nodes.pop(name, None) is None:
+            return ()
+        self._touch(name)
+        here = self._on_node.get(name, {})
+        assumed = tuple(sorted(task for task, entry in here.items() if entry.state is State.ASSUMED))
+        for task in assumed:
+            self._drop(task)
+        return assumed
+
+    def _touch(self, name: model.NodeName) -> None:
+        self._version += 1
+        self._versions[name] = self._version
+        self._layout_stale = True
+
+    # Pods
+
+    def assume(self, placement: model.Placement) -> None:
+        """Deduct what a cycle decided, before the request is sent.
+
+        Raises:
+            ValueError: The task is placed already: a fault of the caller.
+        """
+        task = placement.task
+        if task.id in self._entries:
+            raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
+        account = Account(
+            id=task.id,
+            node=placement.node,
+            resources=placement.resources,
+            uid=task.pod_uid,
+            job=placement.job.id,
+            queue=placement.job.queue,
+            task_class=placement.task_class.id,
+            host_ports=placement.task_class.constraints.host_ports,
+        )
+        self._add(account, placement.node, State.ASSUMED)
+
+    def observe(self, pod: Account) -> Freed | None:
+        """Take over what the watch shows of a pod that is not terminal.
+
+        Returns:
+            The room that came free by it (a resize, or another pod of the same name).
+        """
+        known = self._entries.get(pod.id)
+        if pod.node is None:
+            replaced = known is not None and known.state is State.CONFIRMED and known.account.uid != pod.uid
+            return self._drop(pod.id) if replaced else None
+        if known is None:
+            self._add(pod, pod.node, State.CONFIRMED)
+            return None
+        if known.state is State.CONFIRMED and known.account == pod and known.resizing is None:
+            return None
+        return self._replace(known, pod, pod.node)
+
+    def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
+        """A pod is deleted or in a terminal phase.
+
+        Args:
+            task: Its key.
+            uid: Its UID: the end of an earlier pod of the same name changes nothing.
+
+        Returns:
+            The room that came free.
+        """
+        entry = self._entries.get(task)
+        if entry is None or (uid is not None and entry.account.uid is not None and uid != entry.account.uid):
+            return None
+        return self._drop(task)
+
+    def forget(self, task: model.TaskId) -> Freed | None:
+        """Take an assumption back after a known failure; nothing happens if the task is not assumed.
+
+        Returns:
+            The room that came free.
+        """
+        entry = self._entries.get(task)
+        return self._drop(task) if entry is not None and entry.state is State.ASSUMED else None
+
+    def assume_resize(self, task: model.TaskId, resources: model.Resources) -> None:
+        """Count the larger amounts from now on, until the watch shows the size that was asked for."""
+        entry = self._entries.get(task)
+        if entry is not None:
+            entry.resizing = resources
+            self._recount(entry, self._axis.vector(entry.account.resources.most(resources)))
+
+    def forget_resize(self, task: model.TaskId) -> Freed | None:
+        """A resize is known to have failed: count what the watch showed last."""
+        entry = self._entries.get(task)
+        if entry is None or entry.resizing is None:
+            return None
+        entry.resizing = None
+        return self._recount(entry, self._axis.vector(entry.account.resources))
+
+    def __contains__(self, task: object) -> bool:
+        return task in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def state(self, task: model.TaskId) -> State | None:
+        """Where a task is; None for what waits or is gone."""
+        entry = self._entries.get(task)
+        return None if entry is None else entry.state
+
+    def account(self, task: model.TaskId) -> Account | None:
+        """What is counted for a task."""
+        entry = self._entries.get(task)
+        return None if entry is None else entry.account
+
+    # Reading
+
+    def free(self, node: model.NodeName) -> model.IntVector | None:
+        """What is free on a node, shape [R]; None for an unknown node."""
+        self._refresh()
+        i = self._layout.index.get(node)
+        return None if i is None else self._layout.allocatable[:, i] - self._requested[:, i]
+
+    def snapshot(
+        self, now_s: float, *, offered: Iterable[model.NodeName] | None = None, max_per_node: int | None = None
+    ) -> ClusterView:
+        """Freeze what is known now. Cheap: columns are copied at the ledger's next write, not here.
+
+        Args:
+            now_s: The shell's time.
+            offered: Nodes that the cycle may use; None for all.
+            max_per_node: Most tasks that the cycle may place on one node.
+        """
+        self._refresh()
+        self._requested_shared = True
+        self._requested.flags.writeable = False
+        return ClusterView(
+            now_s=now_s,
+            axis=self._axis,
+            layout=self._layout,
+            requested=self._requested,
+            by_job=self._by_job.freeze(),
+            by_queue=self._by_queue.freeze(),
+            by_class=self._by_class.freeze(),
+            host_ports=self._ports.freeze(),
+            eligibilities=self._eligibilities,
+            offered=None if offered is None else self._mask(offered),
+            max_per_node=max_per_node,
+        )
+
+    def compare(self, pods: Iterable[Account], nodes: Iterable[model.Node]) -> Drift:
+        """Compare with a LIST at equal resourceVersion (terminal pods left out); assumed tasks are set aside.
+
+        Args:
+            pods: All pods that are not terminal; those without a node are ignored.
+            nodes: All nodes.
+        """
+        listed = {pod.id: pod for pod in pods if pod.node is not None}
+        confirmed = {task: e for task, e in self._entries.items() if e.state is State.CONFIRMED}
+        known = {node.name: node for node in nodes}
+        return Drift(
+            missing_pods=tuple(sorted(listed.keys() - self._entries.keys())),
+            ghost_pods=tuple(sorted(confirmed.keys() - listed.keys())),
+            different_pods=tuple(
+                sorted(t for t, e in confirmed.items() if t in listed and _unlike(e.account, listed[t]))
+            ),
+            missing_nodes=tuple(sorted(known.keys() - self._nodes.keys())),
+            ghost_nodes=tuple(sorted(self._nodes.keys() - known.keys())),
+            different_nodes=tuple(sorted(n for n in known.keys() & self._nodes.keys() if known[n] != self._nodes[n])),
+        )
+
+    def _mask(self, names: Iterable[model.NodeName]) -> model.BoolVector:
+        mask = np.zeros(len(self._layout), np.bool_)
+        for name in names:
+            i = self._layout.index.get(name)
+            if i is not None:
+                mask[i] = True
+        return mask
+
+    # Columns
+
+    def _add(self, account: Account, node: model.NodeName, state: State) -> None:
+        entry = _Entry(account, state, node, self._axis.vector(account.resources))
+        self._entries[account.id] = entry
+        self._on_node.setdefault(node, {})[account.id] = entry
+        self._charge(entry, entry.vector)
+        self._count(account, node, +1)
+
+    def _drop(self, task: model.TaskId) -> Freed:
+        entry = self._entries.pop(task)
+        here = self._on_node[entry.node]
+        del here[task]
+        if not here:
+            del self._on_node[entry.node]
+        self._charge(entry, -entry.vector)
+        self._count(entry.account, entry.node, -1)
+        return Freed(node=entry.node, queue=entry.account.queue)
+
+    def _replace(self, entry: _Entry, pod: Account, node: model.NodeName) -> Freed | None:
+        pod = _keep_labels(pod, entry.account)
+        same = entry.node == node and entry.account.host_ports == pod.host_ports
+        if same and (entry.account.job, entry.account.queue, entry.account.task_class) == (
+            pod.job,
+            pod.queue,
+            pod.task_class,
+        ):
+            entry.account, entry.state = pod, State.CONFIRMED
+            if entry.resizing is not None and pod.resources.covers(entry.resizing):
+                entry.resizing = None
+            size = pod.resources if entry.resizing is None else pod.resources.most(entry.resizing)
+            return self._recount(entry, self._axis.vector(size))
+        freed = self._drop(pod.id)
+        self._add(pod, node, State.CONFIRMED)
+        return freed
+
+    def _recount(self, entry: _Entry, vector: model.IntVector) -> Freed | None:
+        difference = _plus(vector, -entry.vector)
+        entry.vector = vector
+        if not difference.any():
+            return None
+        self._charge(entry, difference)
+        return Freed(node=entry.node, queue=entry.account.queue) if (difference < 0).any() else None
+
+    def _charge(self, entry: _Entry, vector: model.IntVector) -> None:
+        if not self._layout_stale:
+            i = self._layout.index.get(entry.node)
+            if i is not None:
+                if self._requested_shared or len(self._requested) != len(self._axis):
+                    self._own_columns()
+                self._requested[: len(vector), i] += vector
+        if entry.account.job is not None:
+            _tally(self._by_job.write(), entry.account.job, vector)
+        if entry.account.queue is not None:
+            _tally(self._by_queue.write(), entry.account.queue, vector)
+
+    def _count(self, account: Account, node: model.NodeName, step: int) -> None:
+        if account.task_class is not None:
+            counts = self._by_class.write()
+            left = counts.get(account.task_class, 0) + step
+            if left:
+                counts[account.task_class] = left
+            else:
+                del counts[account.task_class]
+        if account.host_ports:
+            taken = sorted(p for e in self._on_node.get(node, {}).values() for p in e.account.host_ports)
+            if taken:
+                self._ports.write()[node] = tuple(taken)
+            else:
+                self._ports.write().pop(node, None)
+
+    def _own_columns(self) -> None:
+        columns = np.zeros((len(self._axis), self._requested.shape[1]), np.int64)
+        columns[: len(self._requested)] = self._requested
+        self._requested, self._requested_shared = columns, False
+
+    def _refresh(self) -> None:
+        """Bring the layout and the columns up to date with nodes and axis."""
+        if not self._layout_stale and len(self._layout.allocatable) == len(self._axis):
+            if len(self._requested) != len(self._axis):
+                self._own_columns()
+            return
+        for node in self._nodes.values():
+            self._axis.vector(node.allocatable, pods=node.max_pods)  # extended resources grow the axis first
+        self._layout = layouts.Layout(self._nodes.values(), self._versions, self._axis)
+        self._requested, self._requested_shared, self._layout_stale = self.recomputed(), False, False
+
+    def recomputed(self) -> model.IntMatrix:
+        """The requested columns, added up anew from every pod: what the kept ones must equal."""
+        columns = np.zeros((len(self._axis), len(self._layout)), np.int64)
+        for name, here in self._on_node.items():
+            i = self._layout.index.get(name)
+            if i is not None:
+                for entry in here.values():
+                    columns[: len(entry.vector), i] += entry.vector
+        return columns
+
+
+def _tally(sums: dict[K, model.IntVector], key: K, vector: model.IntVector) -> None:
+    known = sums.get(key)
+    total = vector if known is None else _plus(known, vector)
+    if total.any():
+        sums[key] = total
+    else:
+        sums.pop(key, None)
+
+
+def _plus(a: model.IntVector, b: model.IntVector) -> model.IntVector:
+    if len(a) == len(b):
+        return a + b
+    short, long = (a, b) if len(a) < len(b) else (b, a)
+    total = long.copy()
+    total[: len(short)] += short
+    return total
+
+
+def _keep_labels(pod: Account, known: Account) -> Account:
+    """What the ledger was told of job, queue and class stands where the pod's own labels do not say it."""
+    return dataclasses.replace(
+        pod,
+        job=pod.job if pod.job is not None else known.job,
+        queue=pod.queue if pod.queue is not None else known.queue,
+        task_class=pod.task_class if pod.task_class is not None else known.task_class,
+    )
+
+
+def _unlike(known: Account, listed: Account) -> bool:
+    return (known.node, known.uid, known.resources, known.host_ports) != (
+        listed.node,
+        listed.uid,
+        listed.resources,
+        listed.host_ports,
+    )

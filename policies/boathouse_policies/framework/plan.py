@@ -1,0 +1,58 @@
+"""What a cycle hands to its shell."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_policies.framework import diagnosis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.want import Want
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Left:
+    """A class of which tasks are left waiting.
+
+    Attributes:
+        want: The class as the cycle left it.
+        verdict: Why.
+    """
+
+    want: Want
+    verdict: model.Verdict
+
+    @property
+    def least(self) -> model.IntVector:
+        """The smallest size that would have been placed, shape [R]."""
+        return self.want.least
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Decisions, in the order in which they were made, and what is left waiting.
+
+    Attributes:
+        decisions: For the shell to assume and carry out.
+        left: By class.
+    """
+
+    decisions: Sequence[model.Decision]
+    left: Mapping[model.ClassId, Left]
+    _profile: Profile
+    _scratch: Scratch
+
+    def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
+        """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""
+        left = self.left.get(task_class)
+        return None if left is None else diagnosis.explain(left.want, left.verdict, self._profile, self._scratch)
+
+    def diagnoses(self) -> Sequence[model.Diagnosis]:
+        """One for each class left waiting."""
+        return [diagnosis.explain(one.want, one.verdict, self._profile, self._scratch) for one in self.left.values()]

@@ -1,0 +1,56 @@
+"""A profile: the choice for each extension point."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from boathouse_policies.framework import neutral
+from boathouse_policies.framework.predicates import PREDICATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies import model
+    from boathouse_policies.framework import extension
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Names the choice for each extension point; what is not named is neutral.
+
+    Attributes:
+        name: As in the chart's values and on the command line.
+        order: Which job is next within a queue.
+        filters: In this order; the predicates of Kubernetes come first and should stay.
+        score: Ranks nodes for stages without a score of their own.
+        scores: By kind of stage.
+        patience: Whether to wait for a better node.
+        sizer: How much a task gets.
+        reserve: Which node is kept for whom.
+        gang: What must be placed together.
+        controllers: Asked in this order before each cycle.
+        observers: What learns, for the shell to feed.
+    """
+
+    name: str
+    order: extension.JobOrder = neutral.SUBMISSION
+    filters: tuple[extension.Filter, ...] = PREDICATES
+    score: extension.Score = neutral.NO_PREFERENCE
+    scores: Mapping[model.Stage, extension.Score] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    patience: extension.Patience = neutral.NO_PATIENCE
+    sizer: extension.Sizer = neutral.IDEAL_SIZE
+    reserve: extension.Reserve = neutral.NO_RESERVE
+    gang: extension.Gang = neutral.MINIMUM_TOGETHER
+    controllers: tuple[extension.Controller, ...] = ()
+    observers: tuple[extension.Observer, ...] = ()
+
+    def score_of(self, stage: model.Stage) -> extension.Score:
+        """The score for a kind of stage."""
+        return self.scores.get(stage, self.score)
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a class that fits nowhere implies that larger ones with the same constraints do not either."""
+        return self.filters == PREDICATES and self.reserve is neutral.NO_RESERVE

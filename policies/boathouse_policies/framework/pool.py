@@ -1,0 +1,159 @@
+"""The waiting tasks of one class, and which of them is closest to a node."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, TypeAlias
+
+from boathouse_policies.model import Distance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.layout import Topology
+
+_Place: TypeAlias = tuple[Distance, str]
+
+
+class TaskPool:
+    """Tasks of a class in their order, some of them waiting.
+
+    Tasks are addressed by position. One that leaves keeps its position, so that it may come back to it.
+    """
+
+    def __init__(self, tasks: Iterable[model.Task]) -> None:
+        self.order: Sequence[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
+        self._position = {task.id: i for i, task in enumerate(self.order)}
+        self._waiting = bytearray(b"\x01" * len(self.order))
+        self._count = len(self.order)
+        self._head = 0
+        self._index: tuple[Topology, dict[_Place, list[int]]] | None = None
+        self._heads: dict[_Place, int] = {}
+        self.located = any(task.locations for task in self.order)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, task: model.TaskId) -> bool:
+        position = self._position.get(task)
+        return position is not None and bool(self._waiting[position])
+
+    def knows(self, task: model.TaskId) -> bool:
+        """Whether the task has a position, waiting or not."""
+        return task in self._position
+
+    def waiting(self) -> list[model.Task]:
+        """The waiting tasks in order."""
+        return [task for task, waits in zip(self.order, self._waiting, strict=True) if waits]
+
+    def remove(self, task: model.TaskId) -> bool:
+        """A task was placed, or backs off; False if it did not wait."""
+        if task not in self:
+            return False
+        self._waiting[self._position[task]] = 0
+        self._count -= 1
+        return True
+
+    def put_back(self, task: model.TaskId) -> bool:
+        """A task waits again; False if it waited, or is not known."""
+        position = self._position.get(task)
+        if position is None or self._waiting[position]:
+            return False
+        self._waiting[position] = 1
+        self._count += 1
+        self._head = min(self._head, position)
+        self._heads.clear()
+        return True
+
+    def first(self, start: int, taken: set[int]) -> int:
+        """Position of the first waiting task from `start` that is not taken; len(order) if there is none."""
+        while self._head < len(self.order) and not self._waiting[self._head]:
+            self._head += 1
+        i = max(start, self._head)
+        while i < len(self.order) and (not self._waiting[i] or i in taken):
+            i += 1
+        return i
+
+    def near(self, place: _Place, topology: Topology, taken: set[int]) -> int | None:
+        """Position of the first waiting task at a place that is not taken."""
+        positions = self._places(topology).get(place)
+        if positions is None:
+            return None
+        head = self._heads.get(place, 0)
+        while head < len(positions) and not self._waiting[positions[head]]:
+            head += 1
+        self._heads[place] = head
+        for i in range(head, len(positions)):
+            position = positions[i]
+            if self._waiting[position] and position not in taken:
+                return position
+        return None
+
+    def _places(self, topology: Topology) -> dict[_Place, list[int]]:
+        """The inverted index: where there is input, and of which tasks."""
+        if self._index is not None and (self._index[0] is topology or self._index[0] == topology):
+            return self._index[1]
+        places: dict[_Place, list[int]] = {}
+        for position, task in enumerate(self.order):
+            for place in dict.fromkeys(p for name in task.locations for p in _places_of(name, topology)):
+                places.setdefault(place, []).append(position)
+        self._index = (topology, places)
+        self._heads.clear()
+        return places
+
+
+def _places_of(name: model.NodeName, topology: Topology) -> list[_Place]:
+    places: list[_Place] = [(Distance.NODE, name)]
+    if name in topology.server:
+        places.append((Distance.SERVER, topology.server[name]))
+    if name in topology.rack:
+        places.append((Distance.RACK, topology.rack[name]))
+    return places
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pick:
+    """A task and how far its input is."""
+
+    task: model.Task
+    position: int
+    distance: Distance
+
+
+class Picker:
+    """Takes tasks from a pool without changing it: what a cycle has taken so far."""
+
+    __slots__ = ("_pool", "_start", "_taken", "_topology")
+
+    def __init__(self, pool: TaskPool, topology: Topology) -> None:
+        self._pool = pool
+        self._topology = topology
+        self._taken: set[int] = set()
+        self._start = 0
+
+    @property
+    def left(self) -> int:
+        """Waiting tasks that are not taken."""
+        return len(self._pool) - len(self._taken)
+
+    def closest(self, node: model.Node) -> Pick | None:
+        """The waiting task whose input is closest to the node, the first of equals; None if none is left."""
+        if self._pool.located:
+            for place in _places_of(node.name, self._topology):
+                position = self._pool.near(place, self._topology, self._taken)
+                if position is not None:
+                    return Pick(self._pool.order[position], position, place[0])
+        self._start = self._pool.first(self._start, self._taken)
+        if self._start >= len(self._pool.order):
+            return None
+        return Pick(self._pool.order[self._start], self._start, Distance.ANYWHERE)
+
+    def take(self, pick: Pick) -> None:
+        """The task is placed."""
+        self._taken.add(pick.position)
+
+    def give_back(self, pick: Pick) -> None:
+        """The task is not placed after all."""
+        self._taken.discard(pick.position)
+        self._start = 0

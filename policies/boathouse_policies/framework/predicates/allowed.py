@@ -1,0 +1,31 @@
+"""Names, cordons, taints, readiness, node selectors and affinity: one mask for each set of constraints."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework.extension import Where
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.want import Want
+
+
+class Allowed:
+    """What depends on the node and the constraints alone."""
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002
+        """The kept mask."""
+        eligibility = want.eligibility
+        return None if eligibility.everywhere else eligibility.mask[where]
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002
+        """The first reason of each node."""
+        counts = collections.Counter(
+            reason for reason, asked in zip(want.eligibility.refusals, among.tolist(), strict=True) if reason and asked
+        )
+        return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items()]

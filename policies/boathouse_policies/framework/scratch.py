@@ -1,0 +1,121 @@
+"""The copy of the columns that a cycle works on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.view import ClusterView
+    from boathouse_policies.framework.want import Spot
+
+
+class Scratch:
+    """What is free as the cycle places tasks. Vectors computed from it are mended by `changed`.
+
+    Attributes:
+        view: What the cycle began with.
+        free: Shape [R, N]; below zero where a node is over-committed.
+        offered: Nodes that may still take tasks in this cycle, shape [N].
+        changed: Places of nodes in the order in which they changed, with repetitions: a vector that was right at length
+            k is mended by the nodes in `changed[k:]`.
+        kept: Which class a node is kept for, by place.
+    """
+
+    def __init__(self, view: ClusterView) -> None:
+        self.view = view
+        layout = view.layout
+        self.free: model.IntMatrix = layout.allocatable - view.requested
+        if len(view.axis) > len(self.free):  # a class brought an extended resource after the snapshot: nobody has it
+            self.free = np.pad(self.free, ((0, len(view.axis) - len(self.free)), (0, 0)))
+        self.offered = np.ones(len(layout), np.bool_) if view.offered is None else view.offered.copy()
+        self.changed: list[int] = []
+        self.kept: dict[int, model.ClassId] = {}
+        self._jobs: dict[model.JobId, model.IntVector] = {}
+        self._queues: dict[model.QueueName, model.IntVector] = {}
+        self._classes: dict[model.ClassId, int] = {}
+        self._ports: dict[int, tuple[model.HostPort, ...]] = {}
+        self._placed_on: dict[int, int] = {}
+
+    # Reading
+
+    def job_usage(self, job: model.JobId) -> model.IntVector:
+        """What a job holds, tasks of this cycle included, shape [R]."""
+        usage = self._jobs.get(job)
+        if usage is None:
+            usage = self._jobs[job] = self._wide(self.view.by_job.get(job))
+        return usage
+
+    def queue_usage(self, queue: model.QueueName) -> model.IntVector:
+        """What a queue's jobs hold, tasks of this cycle included, shape [R]."""
+        usage = self._queues.get(queue)
+        if usage is None:
+            usage = self._queues[queue] = self._wide(self.view.by_queue.get(queue))
+        return usage
+
+    def placed(self, task_class: model.ClassId) -> int:
+        """Tasks of a class that are placed, those of this cycle included."""
+        return self._classes.get(task_class, 0) + self.view.by_class.get(task_class, 0)
+
+    @property
+    def jobs(self) -> Mapping[model.JobId, model.IntVector]:
+        """What the jobs hold that this cycle looked at."""
+        return self._jobs
+
+    @property
+    def ports(self) -> Mapping[int, tuple[model.HostPort, ...]]:
+        """Host ports that this cycle took, by node."""
+        return self._ports
+
+    def dominant_share(self, usage: model.IntVector) -> float:
+        """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
+        inverse = self.view.layout.inverse_totals
+        return float((usage[: len(inverse)] * inverse).max(initial=0.0))
+
+    def _wide(self, vector: model.IntVector | None) -> model.IntVector:
+        wide = np.zeros(len(self.free), np.int64)
+        if vector is not None:
+            wide[: len(vector)] = vector
+        return wide
+
+    # Writing
+
+    def place(self, spot: Spot) -> None:
+        """Take the room of a task."""
+        self._shift(spot, +1)
+        if spot.want.task_class.constraints.host_ports:
+            self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
+        limit = self.view.max_per_node
+        if limit is not None and self._placed_on[spot.node] >= limit:
+            self.offered[spot.node] = False
+
+    def undo(self, spot: Spot) -> None:
+        """Give the room of a task back that was placed in this cycle."""
+        self._shift(spot, -1)
+        ports = spot.want.task_class.constraints.host_ports
+        if ports:
+            left = list(self._ports[spot.node])
+            for port in ports:
+                left.remove(port)
+            self._ports[spot.node] = tuple(left)
+        if self.view.max_per_node is not None:
+            self.offered[spot.node] = True
+
+    def keep(self, node: int, task_class: model.ClassId) -> None:
+        """Keep a node for a class for the rest of the cycle."""
+        self.kept[node] = task_class
+        self.changed.append(node)
+
+    def _shift(self, spot: Spot, sign: int) -> None:
+        vector = spot.vector if sign > 0 else -spot.vector
+        self.free[:, spot.node] -= vector
+        self.job_usage(spot.want.job.id)[:] += vector
+        self.queue_usage(spot.want.job.queue)[:] += vector
+        class_id = spot.want.task_class.id
+        self._classes[class_id] = self._classes.get(class_id, 0) + sign
+        self._placed_on[spot.node] = self._placed_on.get(spot.node, 0) + sign
+        self.changed.append(spot.node)

@@ -1,0 +1,68 @@
+"""What one cycle sees of the cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.layout import Eligibilities, Layout
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterView:
+    """A frozen snapshot of the ledger, made by `Ledger.snapshot`.
+
+    Attributes:
+        now_s: The only time that a policy knows.
+        axis: Which row is which resource.
+        layout: The nodes and what they have.
+        requested: What all pods of all schedulers take, assumed ones too, shape [R, N], read-only.
+        by_job: What each job holds, shape [R] each.
+        by_queue: What each queue's jobs hold, shape [R] each.
+        by_class: Placed tasks of each class.
+        host_ports: Ports taken on a node.
+        eligibilities: Static masks.
+        offered: Nodes that this cycle may use, shape [N]; None for all.
+        max_per_node: Most tasks that this cycle may place on one node; None for no bound.
+    """
+
+    now_s: float
+    axis: model.Axis
+    layout: Layout
+    requested: model.IntMatrix
+    by_job: Mapping[model.JobId, model.IntVector]
+    by_queue: Mapping[model.QueueName, model.IntVector]
+    by_class: Mapping[model.ClassId, int]
+    host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
+    eligibilities: Eligibilities
+    offered: model.BoolVector | None = None
+    max_per_node: int | None = None
+
+    @property
+    def nodes(self) -> tuple[model.Node, ...]:
+        """The nodes, in the order of every column."""
+        return self.layout.nodes
+
+    def free(self) -> model.IntMatrix:
+        """Allocatable minus requested, shape [R, N]; below zero where a node is over-committed. A new array."""
+        return self.layout.allocatable - self.requested
+
+    def job_usage(self, job: model.JobId) -> model.IntVector:
+        """What a job holds, shape [R]."""
+        return self._padded(self.by_job.get(job))
+
+    def queue_usage(self, queue: model.QueueName) -> model.IntVector:
+        """What a queue's jobs hold, shape [R]."""
+        return self._padded(self.by_queue.get(queue))
+
+    def _padded(self, vector: model.IntVector | None) -> model.IntVector:
+        width = len(self.layout.allocatable)
+        if vector is None:
+            return np.zeros(width, np.int64)
+        return vector if len(vector) == width else np.pad(vector, (0, width - len(vector)))

@@ -1,0 +1,303 @@
+"""The waiting room: jobs, their classes and tasks, and who is worth looking at in the next cycle.
+
+Each class is active, or parked with what may wake it; single tasks back off after a failure.
+
+Classes whose expected tasks hold room stand: every cycle looks at them, but they are no reason to run one.
+
+    submit ──> active ──settle: left waiting──> parked ──wake: something came that may help──> active
+      task: waiting ──settle: placed──> out ──back_off──> backing off ──tick: time is up──> waiting
+
+| parked because of | woken by |
+|---|---|
+| Unschedulable, Sizing, NotOffered | room freed on a node that the size fits, a node added or changed |
+| NeverFits | a node added or changed |
+| QueueLimit | usage of that queue fell, queues changed |
+| UnknownQueue | queues changed |
+| JobOrder, Patience, Gang | either, and a job withdrawn, and the time of a Hold |
+
+Whatever is parked longer than a minute is woken as a safety net. All times come in as arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.framework.parking import Parking, Wake
+from boathouse_policies.framework.pool import TaskPool
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+
+    from boathouse_policies.framework.ledger import Freed
+    from boathouse_policies.framework.plan import Plan
+
+BACKOFF_FIRST_S = 1.0
+BACKOFF_MOST_S = 10.0  # kube-scheduler's podInitialBackoff and podMaxBackoff
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Waiting:
+    """A class in the waiting room: read by the cycle, changed by the room alone.
+
+    Attributes:
+        job: Its job.
+        task_class: The class.
+        pool: Its tasks.
+        rank: Sorting key: order of submission of the job, then of the class within it.
+        hold: What the last cycle decided to wait for.
+    """
+
+    job: model.Job
+    task_class: model.TaskClass
+    pool: TaskPool
+    rank: tuple[float, model.JobId, int]
+    hold: model.Hold | None = None
+
+
+class WaitingRoom:
+    """What waits. One writer: the shell; `run_cycle` only reads it.
+
+    Args:
+        axis: Shared with the ledger.
+        queues: The queues that exist.
+    """
+
+    def __init__(self, axis: model.Axis, queues: Iterable[model.Queue] = ()) -> None:
+        self._axis = axis
+        self._queues: dict[model.QueueName, model.Queue] = {}
+        self._jobs: dict[model.JobId, dict[model.ClassId, Waiting]] = {}
+        self._classes: dict[model.ClassId, Waiting] = {}
+        self._active: set[model.ClassId] = set()
+        self._standing: set[model.ClassId] = set()
+        self._parking = Parking(axis)
+        self._failures: dict[model.TaskId, int] = {}
+        self._backing_off: dict[model.TaskId, tuple[float, model.ClassId]] = {}
+        self._due: list[tuple[float, model.TaskId]] = []
+        self.set_queues(queues)
+
+    # Jobs
+
+    def submit(
+        self,
+        job: model.Job,
+        classes: Sequence[model.TaskClass],
+        tasks: Iterable[model.Task],
+        *,
+        placed: Container[model.TaskId] = (),
+    ) -> None:
+        """Say all that waits of a job: replaces what was said before (level-triggered).
+
+        Args:
+            job: The job.
+            classes: Its classes, in the order in which they are served.
+            tasks: Its tasks that are not done.
+            placed: Tasks that run or are assumed (the ledger): they do not wait.
+
+        Raises:
+            ValueError: A task's class is not among the classes.
+        """
+        sorted_out: dict[model.ClassId, list[model.Task]] = {task_class.id: [] for task_class in classes}
+        for task in tasks:
+            if task.task_class not in sorted_out:
+                raise ValueError(f"{task.id} is of class {task.task_class!r}, which was not submitted with {job.id}")
+            if task.id not in placed:
+                sorted_out[task.task_class].append(task)
+        before = self._jobs.get(job.id, {})
+        for gone in before.keys() - sorted_out.keys():
+            self._remove(gone)
+        known = {c: self._classes.get(c) for c in sorted_out}
+        self._jobs[job.id] = {
+            task_class.id: self._renew(job, task_class, i, sorted_out[task_class.id])
+            for i, task_class in enumerate(classes)
+        }
+        for class_id, waiting in self._jobs[job.id].items():
+            if waiting is not known[class_id]:
+                self._activate(waiting)
+
+    def withdraw(self, job: model.JobId) -> None:
+        """Nothing of the job waits any more. What it held back may go."""
+        for class_id in self._jobs.pop(job, {}):
+            self._remove(class_id)
+        self._wake(Wake.JOBS)
+
+    def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, tasks: list[model.Task]) -> Waiting:
+        self._axis.vector(task_class.resources)  # extended resources are known before the next snapshot
+        known = self._classes.get(task_class.id)
+        pool = TaskPool(tasks)
+        fresh = Waiting(job, task_class, pool, (job.submitted_s, job.id, order))
+        for task in tasks:
+            if task.id in self._backing_off:
+                pool.remove(task.id)
+        if known is not None and (known.job, known.task_class) == (job, task_class):
+            fresh.hold = known.hold
+            if known.pool.order == pool.order and len(known.pool) == len(pool):
+                known.rank = fresh.rank
+                return known  # nothing new: what is parked stays so
+        self._classes[task_class.id] = fresh
+        self._standing.discard(task_class.id)
+        return fresh
+
+    def _remove(self, class_id: model.ClassId) -> None:
+        waiting = self._classes.pop(class_id)
+        self._active.discard(class_id)
+        self._standing.discard(class_id)
+        self._parking.leave(class_id)
+        for task in waiting.pool.order:
+            self._backing_off.pop(task.id, None)
+            self._failures.pop(task.id, None)
+
+    def _activate(self, waiting: Waiting) -> None:
+        gang = waiting.task_class.gang_min
+        for one in self.classes_of(waiting.job.id) if gang else (waiting,):
+            if one is waiting or one.task_class.gang_min:
+                self._parking.leave(one.task_class.id)
+                (self._active.add if len(one.pool) else self._active.discard)(one.task_class.id)
+
+    # Reading
+
+    @property
+    def queues(self) -> Mapping[model.QueueName, model.Queue]:
+        """The queues by name."""
+        return self._queues
+
+    def active(self) -> list[Waiting]:
+        """The classes that the next cycle looks at, in order of submission.
+
+        With a class of a gang come the others of the gang, also those of which nothing waits: the gang's minimum is
+        judged from all of them.
+        """
+        chosen = self._active | self._standing
+        for class_id in tuple(chosen):
+            waiting = self._classes[class_id]
+            if waiting.task_class.gang_min:
+                chosen.update(w.task_class.id for w in self.classes_of(waiting.job.id) if w.task_class.gang_min)
+        return sorted((self._classes[class_id] for class_id in chosen), key=_rank)
+
+    def classes_of(self, job: model.JobId) -> Sequence[Waiting]:
+        """All classes of a job, in its order."""
+        return tuple(self._jobs.get(job, {}).values())
+
+    def __len__(self) -> int:
+        """Waiting tasks, without those that back off."""
+        return sum(len(waiting.pool) for waiting in self._classes.values())
+
+    def __contains__(self, task: model.TaskId) -> bool:
+        return task in self._backing_off or any(task in waiting.pool for waiting in self._classes.values())
+
+    def parked(self) -> Mapping[model.ClassId, model.Verdict]:
+        """Why each parked class is parked."""
+        return self._parking.verdicts()
+
+    def next_wake_s(self) -> float:
+        """When `tick` has something to do; infinity if never."""
+        due = self._due[0][0] if self._due else math.inf
+        return min(due, self._parking.next_s())
+
+    # After a cycle
+
+    def settle(self, plan: Plan, now_s: float) -> None:
+        """Take out what the plan placed and park what it left waiting."""
+        for decision in plan.decisions:
+            if isinstance(decision, model.Create | model.Bind):
+                self._placed(decision)
+        holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
+        for class_id, hold in holds.items():
+            if hold.task is not None and class_id in self._classes:
+                self._active.discard(class_id)
+                self._standing.add(class_id)
+        for class_id, left in plan.left.items():
+            waiting = self._classes.get(class_id)
+            if waiting is None:
+                continue
+            waiting.hold = holds.get(class_id)
+            self._active.discard(class_id)
+            until_s = waiting.hold.until_s if waiting.hold is not None else None
+            self._parking.enter(waiting, left.least, left.verdict, now_s, until_s)
+
+    def _placed(self, decision: model.Placement) -> None:
+        waiting = self._classes.get(decision.task_class.id)
+        if waiting is not None:
+            waiting.hold = None
+            waiting.pool.remove(decision.task.id)
+            if not len(waiting.pool):
+                self._active.discard(decision.task_class.id)
+
+    def back_off(self, task: model.TaskId, task_class: model.ClassId, now_s: float) -> float:
+        """A request for a placed task failed: it waits again after 1, 2, 4, 8, 10, 10 ... seconds.
+
+        Returns:
+            The delay in seconds; 0 if nothing of it waits any more.
+        """
+        waiting = self._classes.get(task_class)
+        if waiting is None or not waiting.pool.knows(task):
+            return 0.0
+        waiting.pool.remove(task)
+        self._failures[task] = failures = self._failures.get(task, 0) + 1
+        delay_s: float = min(BACKOFF_FIRST_S * 2.0 ** (failures - 1), BACKOFF_MOST_S)
+        self._backing_off[task] = (now_s + delay_s, task_class)
+        heapq.heappush(self._due, (now_s + delay_s, task))
+        return delay_s
+
+    def put_back(self, task: model.TaskId, task_class: model.ClassId) -> None:
+        """A placed task waits again at once: its node vanished, or its decision was never carried out."""
+        waiting = self._classes.get(task_class)
+        if waiting is not None and waiting.pool.put_back(task):
+            self._activate(waiting)
+
+    def succeeded(self, task: model.TaskId) -> None:
+        """A request for a placed task went through: its next failure is its first again."""
+        self._failures.pop(task, None)
+
+    # What may help
+
+    def capacity_freed(self, freed: Freed | None, free: model.IntVector | None) -> None:
+        """Room came free.
+
+        Args:
+            freed: As the ledger said it; None changes nothing.
+            free: What is free on that node now, shape [R]; None if the node is gone.
+        """
+        if freed is None:
+            return
+        for class_id in self._parking.woken_by_room(free, freed.queue):
+            self._activate(self._classes[class_id])
+
+    def nodes_changed(self) -> None:
+        """A node was added or changed."""
+        self._wake(Wake.NODES)
+
+    def set_queues(self, queues: Iterable[model.Queue]) -> None:
+        """Replace the queues."""
+        self._queues = {queue.name: queue for queue in queues}
+        for queue in self._queues.values():
+            for name, _ in queue.limits:
+                self._axis.row(name)
+        self._wake(Wake.QUEUES)
+
+    def tick(self, now_s: float) -> bool:
+        """Let time do its work: backoffs and holds that end, the flush of the long parked.
+
+        Returns:
+            Whether anything waits for the next cycle.
+        """
+        while self._due and self._due[0][0] <= now_s:
+            due_s, task = heapq.heappop(self._due)
+            entry = self._backing_off.get(task)
+            if entry is not None and entry[0] == due_s:
+                del self._backing_off[task]
+                self.put_back(task, entry[1])
+        for class_id in self._parking.woken_by_time(now_s):
+            self._activate(self._classes[class_id])
+        return bool(self._active)
+
+    def _wake(self, what: Wake) -> None:
+        for class_id in self._parking.woken_by(what):
+            self._activate(self._classes[class_id])
+
+
+def _rank(waiting: Waiting) -> tuple[float, model.JobId, int]:
+    return waiting.rank

@@ -1,0 +1,155 @@
+"""One waiting class as a cycle sees it: its size as a vector, the nodes it may use, ranked."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies.framework.extension import ALL, Sized
+from boathouse_policies.framework.pool import Picker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.extension import Where
+    from boathouse_policies.framework.layout import Eligibility
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.pool import Pick
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.waiting import Waiting
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spot:
+    """A task, its node and its size: what a decision is made of."""
+
+    want: Want
+    pick: Pick
+    node: int
+    resources: model.Resources
+    vector: model.IntVector
+
+
+class Want:
+    """A class whose turn may come in this cycle.
+
+    Attributes:
+        job: Its job.
+        task_class: The class.
+        hold: What the last cycle decided that it waits for.
+        least: The smallest size that may be placed, shape [R].
+        rows: The resources that it asks for.
+        need: The amounts of these, shape [len(rows), 1].
+        ideal: The class' own size, one task.
+        is_rigid: Whether its own size is the least.
+        picker: Its tasks.
+    """
+
+    __slots__ = (
+        "_eligibility",
+        "_profile",
+        "_refused",
+        "_scores",
+        "_seen",
+        "hold",
+        "ideal",
+        "is_rigid",
+        "job",
+        "least",
+        "need",
+        "picker",
+        "rows",
+        "scratch",
+        "task_class",
+        "waiting",
+    )
+
+    def __init__(self, waiting: Waiting, profile: Profile, scratch: Scratch) -> None:
+        self.waiting = waiting
+        self.job = waiting.job
+        self.task_class = waiting.task_class
+        self.hold = waiting.hold
+        self.ideal = Sized(waiting.task_class.resources)
+        least = profile.sizer.least(waiting.task_class)
+        self.is_rigid = least is waiting.task_class.resources
+        self.least = scratch.view.axis.vector(least)
+        self.rows = self.least.nonzero()[0]
+        self.need = self.least[self.rows, None]
+        self.picker = Picker(waiting.pool, scratch.view.layout.topology)
+        self.scratch = scratch
+        self._profile = profile
+        self._eligibility: Eligibility | None = None
+        self._scores: model.FloatVector | None = None
+        self._seen = 0
+        self._refused: set[int] = set()
+
+    @property
+    def left(self) -> int:
+        """Its tasks that still wait."""
+        return self.picker.left
+
+    @property
+    def eligibility(self) -> Eligibility:
+        """The nodes that its constraints allow."""
+        if self._eligibility is None:
+            view = self.scratch.view
+            self._eligibility = view.eligibilities.of(self.task_class.constraints, view.layout)
+        return self._eligibility
+
+    def feasible(self, where: Where = ALL) -> model.BoolVector:
+        """Where a task of the least size may go now."""
+        mask = self._passing(self.scratch.offered[where], where)
+        passed = self._profile.reserve.mask(self, self.scratch, where)
+        return mask if passed is None else mask & passed
+
+    def passes(self) -> model.BoolVector:
+        """Where all filters pass, whether the node is offered, or kept for somebody, or not."""
+        return self._passing(np.ones(len(self.scratch.offered), np.bool_), ALL)
+
+    def _passing(self, mask: model.BoolVector, where: Where) -> model.BoolVector:
+        for one in self._profile.filters:
+            passed = one.mask(self, self.scratch, where)
+            if passed is not None:
+                mask = mask & passed
+        return mask
+
+    def ranked(self) -> Iterator[int]:
+        """Feasible nodes, best first. A node that the caller does not use is not offered to the class again."""
+        scores = self._mended()
+        while len(scores):
+            node = int(scores.argmax())
+            if scores[node] == -np.inf:
+                return
+            yield node
+            self._refused.add(node)
+            scores[node] = -np.inf
+
+    def _mended(self) -> model.FloatVector:
+        """The scores of all nodes, -inf where not feasible, right for the scratch copy as it is now."""
+        changed = self.scratch.changed
+        if self._scores is None:
+            self._scores = self._ranks(ALL)
+        elif len(changed) == self._seen + 1:
+            node = changed[-1]
+            self._mend(slice(node, node + 1))
+        elif len(changed) > self._seen:
+            self._mend(np.unique(np.array(changed[self._seen :], np.intp)))
+        self._seen = len(changed)
+        return self._scores
+
+    def _mend(self, where: Where) -> None:
+        assert self._scores is not None
+        self._scores[where] = self._ranks(where)
+        if self._refused:
+            self._scores[list(self._refused)] = -np.inf
+
+    def _ranks(self, where: Where) -> model.FloatVector:
+        feasible = self.feasible(where)
+        if not feasible.any():
+            return np.full(len(feasible), -np.inf)
+        return np.where(
+            feasible, self._profile.score_of(self.task_class.stage).score(self, self.scratch, where), -np.inf
+        )

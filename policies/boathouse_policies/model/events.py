@@ -1,0 +1,106 @@
+"""What happens, as observers are told: a closed union. Times are the shell's seconds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.model.ids import ClassId, JobId, NodeName, TaskId
+    from boathouse_policies.model.node import Node
+    from boathouse_policies.model.resources import Resources
+    from boathouse_policies.model.work import Distance, Job, TaskClass
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """A job came, or its classes changed."""
+
+    now_s: float
+    job: Job
+    classes: tuple[TaskClass, ...]
+    tasks: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A task was given a node and a size; its pod is on the way."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    resources: Resources
+    distance: Distance
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A task's container runs."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A running task reported: a hint, never proof."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    fraction: float
+    phase: str
+    counters: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A task succeeded."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    duration_s: float
+    counters: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A task failed, or its pod was lost."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChanged:
+    """A node came, changed, or went (`node` is None)."""
+
+    now_s: float
+    name: NodeName
+    node: Node | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Time passed."""
+
+    now_s: float
+
+
+Event: TypeAlias = Submitted | Placed | Started | Progress | Finished | Failed | NodeChanged | Tick

@@ -1,0 +1,139 @@
+"""Jobs, their classes of equal tasks, the tasks, and the queues that jobs wait in."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import TYPE_CHECKING
+
+from boathouse_policies.model import constraints as _constraints
+from boathouse_policies.model import estimates as _estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.model.ids import ClassId, JobId, NodeName, PodUid, QueueName, TaskId
+    from boathouse_policies.model.resources import Resources
+
+
+class Stage(enum.StrEnum):
+    """The kind of work. A profile may score nodes differently for each."""
+
+    SETUP = "setup"
+    MAP = "map"
+    REDUCE = "reduce"
+    COMMIT = "commit"
+    UBER = "uber"
+    PROBE = "probe"
+    DRIVER = "driver"
+    EXECUTOR = "executor"
+    OTHER = "other"
+
+
+class Distance(enum.IntEnum):
+    """How far a task's data is from a node: less is closer. ANYWHERE also stands for tasks without locations."""
+
+    NODE = 0
+    SERVER = 1
+    RACK = 2
+    ANYWHERE = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a user submitted.
+
+    Attributes:
+        id: UID of the job's object.
+        queue: The queue it waits in and is charged to.
+        submitted_s: When it was submitted; ties between jobs are broken by it, then by id.
+        name: `namespace/name`, for messages.
+        priority: PriorityClass value: within a queue the higher goes first, before the profile's order.
+        weight: Share within the queue, relative to other jobs, where the profile's order knows weights.
+    """
+
+    id: JobId
+    queue: QueueName
+    submitted_s: float
+    name: str = ""
+    priority: int = 0
+    weight: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TaskClass:
+    """Tasks that are alike for scheduling: same job, step, stage, ideal resources and constraints.
+
+    Attributes:
+        id: Unique over all jobs.
+        job: Its job.
+        resources: The ideal size of one task; a Sizer may decide less.
+        stage: The kind of work.
+        step: Step of the job.
+        constraints: What a node must satisfy.
+        gang_min: Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing,
+            running ones counted; 0 for no gang.
+        estimates: Predictions.
+    """
+
+    id: ClassId
+    job: JobId
+    resources: Resources
+    stage: Stage = Stage.OTHER
+    step: int = 0
+    constraints: _constraints.Constraints = _constraints.UNCONSTRAINED
+    gang_min: int = 0
+    estimates: _estimates.Estimates = _estimates.UNKNOWN
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One pod's worth of work that waits.
+
+    Attributes:
+        id: `namespace/pod-name`.
+        task_class: Its class.
+        index: Order within the class; ties are broken by it, then by id.
+        locations: Nodes that hold its input.
+        pod_uid: The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a
+            Create.
+        expected: No pod exists and none may be made yet (a driver will ask for it): it gets a Hold, which keeps its
+            room for the length of the cycle.
+    """
+
+    id: TaskId
+    task_class: ClassId
+    index: int = 0
+    locations: tuple[NodeName, ...] = ()
+    pod_uid: PodUid | None = None
+    expected: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A named share of the cluster.
+
+    Attributes:
+        name: As in `spec.queue`.
+        weight: Its share relative to the other queues.
+        limits: (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use
+            `Queue.of` to pass a mapping. A resource that is not named is not limited.
+    """
+
+    name: QueueName
+    weight: float = 1.0
+    limits: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse weights that have no meaning.
+
+        Raises:
+            ValueError: The weight is not positive.
+        """
+        if not self.weight > 0:
+            raise ValueError(f"queue {self.name!r}: the weight must be above 0, not {self.weight}")
+
+    @classmethod
+    def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Queue:
+        """Build from a mapping of limits, for example `{"cpu": 4000, "memory": 8 << 30, "pods": 10}`."""
+        return cls(name=name, weight=weight, limits=tuple(sorted((limits or {}).items())))
