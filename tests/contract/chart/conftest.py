@@ -100,11 +100,18 @@ class Cluster:
         done = self.kubectl("delete", "--ignore-not-found", "--now", "--wait=false", "-f", "-", body=manifests)
         assert done.returncode == 0, done.stderr
 
+    def uninstall(self, *manifests: Manifest) -> None:
+        """Delete what `helm uninstall` deletes: all but what is marked to be kept."""
+        kept = ("annotations", {"helm.sh/resource-policy": "keep"})
+        self.delete(*(manifest for manifest in manifests if kept not in manifest["metadata"].items()))
+
     def kubectl(self, *arguments: str, body: Sequence[Manifest] = ()) -> subprocess.CompletedProcess[str]:
         """Run kubectl, with manifests as its input."""
         command = [self._program, f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._cache}", *self._user]
         whole = body[0] if len(body) == 1 else {"apiVersion": "v1", "kind": "List", "items": list(body)}
-        return subprocess.run([*command, *arguments], input=json.dumps(whole), capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [*command, *arguments], input=json.dumps(whole), capture_output=True, text=True, check=False
+        )
 
     # What follows is a dry run: admitted or not, and nothing is left behind. Each returns `admitted`, or the refusal.
 

@@ -5,14 +5,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import model, pods
+from boathouse.services.mrjob.attempts import Attempt
+from boathouse_task import contract
 
 pytestmark = pytest.mark.apiserver
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"
+RBAC = "rbac.authorization.k8s.io"
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 OWNER = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": "wc", "uid": "1-2", "controller": True}
 SAFE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+MINIMAL = {"name": "c", "image": "i"}
 EPOCH = 7
 
 
@@ -30,12 +36,30 @@ def fenced(epoch: int | None = EPOCH) -> dict[str, Any]:
     return {"labels": {"boathouse.dev/fenced": "true"}, "annotations": annotations}
 
 
-def task_pod(name: str = "wc-1-s0-m-00000-a1", *, epoch: int | None = EPOCH, **spec: Any) -> dict[str, Any]:
-    """A task's pod as the operator creates it."""
-    meta = fenced(epoch) | {"ownerReferences": [OWNER]}
-    meta["labels"] |= {"boathouse.dev/job-uid": "1-2"}
-    whole = {"schedulerName": "boathouse", "automountServiceAccountToken": False, "nodeName": "node-0", **spec}
-    return pod(name, meta=meta, **whole)
+def task_pod(name: str = "", *, namespace: str = "demo", epoch: int | None = EPOCH, **spec: Any) -> dict[str, Any]:
+    """A task's pod as the operator's own builder makes it, with what the scheduler adds."""
+    stage = {"command": ["cat"]}
+    job = {
+        "metadata": {
+            "name": "wc",
+            "namespace": namespace,
+            "uid": OWNER["uid"],
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": stage, "reducer": stage}
+        | {"storage": {"s3": {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}}},
+    }
+    parsed = model.from_resource(job, OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}}))
+    assert isinstance(parsed, model.Job), parsed
+    settings = pods.PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", scratch_bytes=1 << 30)
+    attempt = Attempt(task_type=contract.TaskType.SETUP, index=0, number=1)
+    resources = parsed.stage(contract.TaskType.MAP).resources
+    manifest = pods.PodBuilder(job=parsed, settings=settings).build(attempt, resources, "node-0")
+    manifest["metadata"]["name"] = name or manifest["metadata"]["name"]
+    for field, added in fenced(epoch).items():
+        manifest["metadata"][field] |= added
+    manifest["spec"] |= spec
+    return manifest
 
 
 def lease(epoch: int) -> dict[str, Any]:
@@ -44,43 +68,64 @@ def lease(epoch: int) -> dict[str, Any]:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for what the API server's own caches take some milliseconds to learn."""
+def until(answer: Callable[[], str], expected: str) -> None:
+    """Wait for an answer: the API server's own caches take some milliseconds to learn of a change."""
     deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"in 30 s not seen: {what}"
+    while expected not in (last := answer()):
+        assert time.monotonic() < deadline, f"in 30 s not {expected!r}, but {last!r}"
+
+
+def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **rest: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
+
+
+def grant(name: str, role: str, *users: str) -> dict[str, Any]:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    subjects = [{"kind": "User", "name": user} for user in users]
+    return object_("ClusterRoleBinding", name, api=f"{RBAC}/v1", roleRef=reference, subjects=subjects)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def installed(cluster, chart):
-    """The chart, an MRJob's namespace under the restricted standard, and some pods that wait in it."""
-    namespaces = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": RESTRICTED}}
-        for name in ("boathouse-system", "demo")
+    """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
+    reader = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]}
+    others = [
+        *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
+        object_("Namespace", "unguarded"),
+        *(object_("ServiceAccount", "default", name) for name in ("boathouse-system", "demo", "unguarded")),
+        object_("ServiceAccount", "builder", "unguarded"),
+        grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
+        object_("ClusterRole", "chart-test-kubectl-reads-before-it-patches", api=f"{RBAC}/v1", rules=[reader]),
+        grant("chart-test-reader", "chart-test-kubectl-reads-before-it-patches", OPERATOR),
+        object_("ConfigMap", "coredns", "demo"),
+        pod("ordinary"),
+        pod("foreign", schedulerName="boathouse"),
+        pod("neighbour", "boathouse-system"),
+        pod("boathouse-0", "boathouse-system", meta={"labels": {"app.kubernetes.io/name": "boathouse"}}),
     ]
-    accounts = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
-        for name in ("boathouse-system", "demo")  # as the controller manager would
-    ]
-    admin = {
-        **{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "chart-test"}},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"kind": "User", "name": "alice"}, {"kind": "User", "name": CONTROLLER}],
-    }
-    cluster.apply(*namespaces, *accounts, admin)
-    manifests = list(chart.render())
-    waiting = [pod("ordinary"), pod("foreign", schedulerName="boathouse")]
-    cluster.apply(*waiting, *manifests, lease(EPOCH))
+    manifests = [*chart.render(), lease(EPOCH)]
+    cluster.apply(*others)
+    cluster.apply(*manifests)
     yield
-    cluster.delete(*waiting, *manifests, lease(EPOCH), admin)
+    cluster.uninstall(*manifests)
+    cluster.delete(*(other for other in others if other["kind"] != "Namespace"))
+
+
+def wait_for_policies(cluster: Any) -> None:
+    """Wait until each policy is in force, and the Lease known."""
+    operator, alice = cluster.acting_as(OPERATOR), cluster.acting_as("alice")
+    until(lambda: operator.binds("foreign"), "boathouse-account:")
+    until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
+    until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
+    until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
+    until(lambda: operator.creates(task_pod()), "admitted")
 
 
 @pytest.fixture(scope="module")
 def operator(cluster, installed):
-    acting = cluster.acting_as(OPERATOR)
-    until(lambda: "fence" in acting.creates(task_pod(epoch=EPOCH - 1)), "the fence")
-    until(lambda: acting.creates(task_pod()) == "admitted", "the Lease")
-    return acting
+    wait_for_policies(cluster)
+    return cluster.acting_as(OPERATOR)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +136,7 @@ def alice(cluster, operator):
 
 @pytest.fixture(scope="module")
 def task(cluster, operator):
-    """A task's pod that is there: made by the operator's name."""
+    """A task's pod that is there, made under the operator's name."""
     manifest = task_pod("wc-1-s0-m-00001-a1")
     created = operator.kubectl("create", "-f", "-", body=[manifest])
     assert created.returncode == 0, created.stderr
@@ -120,9 +165,13 @@ def test_a_binding_of_an_old_epoch_is_refused(operator):
     assert "boathouse-fence: this write is of epoch 6" in operator.binds("foreign", **fenced(EPOCH - 1))
 
 
-@pytest.mark.parametrize("metadata", [{}, fenced(None), {"annotations": {"boathouse.dev/epoch": "7"}}])
+@pytest.mark.parametrize("metadata", [{}, {"annotations": {"boathouse.dev/epoch": "7"}}])
 def test_a_binding_cannot_pass_the_fence_by(operator, metadata):
     assert "boathouse-account: a pod or Binding without the label" in operator.binds("foreign", **metadata)
+
+
+def test_a_binding_without_an_epoch_is_refused(operator):
+    assert "denied request: boathouse-" in operator.binds("foreign", **fenced(None))
 
 
 def test_a_pod_cannot_pass_the_fence_by(operator):
@@ -138,23 +187,41 @@ def test_other_schedulers_bind_as_ever(alice):
 def test_without_the_lease_only_boathouse_is_held_up(cluster, operator, alice):
     cluster.delete(lease(EPOCH))
     try:
-        until(lambda: operator.creates(task_pod()) != "admitted", "that the Lease is gone")
+        until(lambda: operator.creates(task_pod()), "no params found")
         assert "no params found" in operator.binds("foreign", **fenced())
         assert alice.binds("ordinary") == "admitted"
         assert alice.creates(pod()) == "admitted"
         assert alice.creates(pod(schedulerName="boathouse")) == "admitted"
     finally:
         cluster.apply(lease(EPOCH))
-        until(lambda: operator.creates(task_pod()) == "admitted", "the Lease again")
+        until(lambda: operator.creates(task_pod()), "admitted")
 
 
 def test_a_lease_without_an_epoch_lets_nothing_through(cluster, operator):
-    cluster.kubectl("patch", "lease", "boathouse", "-n", "boathouse-system", "--type=merge", "-p", '{"spec":{"leaseTransitions":null}}')
+    cluster.kubectl(
+        "patch",
+        "lease",
+        "boathouse",
+        "-n",
+        "boathouse-system",
+        "--type=merge",
+        "-p",
+        '{"spec":{"leaseTransitions":null}}',
+    )
     try:
-        until(lambda: "the Lease is at 0" in operator.creates(task_pod()), "that the Lease has no epoch")
+        until(lambda: operator.creates(task_pod()), "the Lease is at 0")
     finally:
         cluster.apply(lease(EPOCH))
-        until(lambda: operator.creates(task_pod()) == "admitted", "the Lease again")
+        until(lambda: operator.creates(task_pod()), "admitted")
+
+
+def test_the_fence_holds_again_after_an_uninstall_and_an_install(cluster, chart, operator):
+    manifests = [*chart.render(), lease(EPOCH)]
+    cluster.uninstall(*manifests)
+    cluster.apply(*manifests[:-1], lease(EPOCH + 1))
+    until(lambda: operator.creates(task_pod()), "of epoch 7 and the Lease is at 8")
+    cluster.apply(lease(EPOCH))
+    wait_for_policies(cluster)
 
 
 # The operator's account
@@ -164,13 +231,15 @@ def test_a_lease_without_an_epoch_lets_nothing_through(cluster, operator):
     ("spec", "complaint"),
     [
         ({"hostNetwork": True}, "no pods with hostNetwork"),
-        ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "hostPath volumes"),
+        ({"hostPID": True}, "no pods with hostNetwork, hostPID"),
+        ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}], "containers": [MINIMAL]}, "hostPath volumes"),
+        ({"containers": [MINIMAL | {"securityContext": {"privileged": True}}]}, "privileged containers"),
         ({"automountServiceAccountToken": True}, "without its token"),
         ({"serviceAccountName": "builder"}, "with the default service account"),
     ],
 )
 def test_a_stolen_token_makes_no_pod_that_takes_over_a_node(operator, spec, complaint):
-    assert complaint in operator.creates(task_pod(**spec)) or "builder" in str(spec)
+    assert complaint in operator.creates(task_pod(namespace="unguarded", **spec))
 
 
 def test_the_operator_creates_only_pods_of_its_own_resources(operator):
@@ -192,9 +261,7 @@ def test_the_operator_writes_the_status_only_of_pods_that_are_its_concern(operat
     assert "changes only pods that it made" in operator.patches("pod/ordinary", status, subresource="status")
 
 
-def test_the_leader_labels_its_own_pod_and_changes_nothing_else(cluster, operator):
-    own = pod("boathouse-0", "boathouse-system", meta={"labels": {"app.kubernetes.io/name": "boathouse"}})
-    cluster.apply(own, pod("neighbour", "boathouse-system"))
+def test_the_leader_labels_its_own_pod_and_changes_nothing_else(operator):
     labelled = {"metadata": {"labels": {"boathouse.dev/leader": "true"}}}
     other = {"metadata": {"labels": {"app.kubernetes.io/instance": "other"}}}
     assert operator.patches("pod/boathouse-0", labelled, "boathouse-system") == "admitted"
@@ -202,15 +269,11 @@ def test_the_leader_labels_its_own_pod_and_changes_nothing_else(cluster, operato
     assert "changes only pods that it made" in operator.patches("pod/neighbour", labelled, "boathouse-system")
 
 
-def config_map(name: str, namespace: str = "demo", **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace, **metadata}}
-
-
-def test_the_operator_writes_config_maps_of_its_own_only(cluster, operator):
-    cluster.apply(config_map("coredns"))
-    assert operator.creates(config_map("wc-1-plan-000", ownerReferences=[OWNER])) == "admitted"
-    assert operator.creates(config_map("boathouse-progress-ca")) == "admitted"
-    assert "the operator writes only" in operator.creates(config_map("other"))
+def test_the_operator_writes_config_maps_of_its_own_only(operator):
+    shard = object_("ConfigMap", "wc-1-plan-000", "demo", metadata={"ownerReferences": [OWNER]})
+    assert operator.creates(shard) == "admitted"
+    assert operator.creates(object_("ConfigMap", "boathouse-progress-ca", "demo")) == "admitted"
+    assert "the operator writes only" in operator.creates(object_("ConfigMap", "other", "demo"))
     owned = {"metadata": {"ownerReferences": [OWNER]}}
     assert "the operator writes only" in operator.patches("configmap/coredns", owned)
 
@@ -294,9 +357,7 @@ def test_what_is_only_preferred_is_admitted(alice, spec):
 
 def test_the_operators_own_pod_is_restricted(cluster, chart, operator):
     template = chart.render().find("Deployment")["spec"]["template"]
-    meta = {"name": "boathouse-0", "namespace": "boathouse-system", **template["metadata"]}
-    cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "boathouse", "namespace": "boathouse-system"}})
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": meta | {"name": "boathouse-1"}, "spec": template["spec"]}
+    manifest = object_("Pod", "boathouse-1", "boathouse-system", **template)
     assert cluster.acting_as(CONTROLLER).creates(manifest) == "admitted"
 
 

@@ -166,7 +166,10 @@ def test_a_wrong_value_is_refused_by_name(chart, values, complaint):
     ("values", "complaint"),
     [
         ({"defaultQueue": "nightly"}, 'defaultQueue is "nightly", which is not among the queues: default'),
-        ({"namespaceQueues": {"a": "nightly"}}, 'namespaceQueues.a is "nightly", which is not among the queues: default'),
+        (
+            {"namespaceQueues": {"a": "nightly"}},
+            'namespaceQueues.a is "nightly", which is not among the queues: default',
+        ),
         ({"queues": [{"name": "default"}, {"name": "default"}]}, 'queues: "default" is there twice'),
         ({"lease": {"durationSeconds": 5}}, "lease: durationSeconds must be more than renewDeadlineSeconds"),
     ],

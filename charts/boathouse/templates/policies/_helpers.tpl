@@ -6,6 +6,9 @@ kind: ValidatingAdmissionPolicyBinding
 metadata:
   name: {{ .name }}
   labels: {{- include "boathouse.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   policyName: {{ .name }}
   validationActions: [Deny]
