@@ -65,3 +65,35 @@ build/reports:
 .PHONY: manifests
 manifests: setup ## Write the CRDs from the models, under crds/ and into the chart
 	$(BIN)/python -m boathouse.resources.generate
+
+##@ Cluster
+E2E = $(BIN)/python -m boathouse_e2e
+CLUSTER_FLAGS = --provider $(PROVIDER) --name $(CLUSTER) $(if $(CONTEXT),--context $(CONTEXT))
+
+.PHONY: cluster-up
+cluster-up: setup ## Start a cluster (PROVIDER=auto|local|kind|existing NODES=2 KWOK_NODES=0 CLUSTER=boathouse CONTEXT=)
+	@$(E2E) up $(CLUSTER_FLAGS) --nodes $(NODES) --kwok-nodes $(KWOK_NODES)
+
+.PHONY: cluster-down
+cluster-down: setup ## End it, and remove all that was made for it
+	@$(E2E) down $(CLUSTER_FLAGS)
+
+.PHONY: cluster-status
+cluster-status: setup ## Its processes, nodes and logs
+	@$(E2E) status $(CLUSTER_FLAGS)
+
+.PHONY: cluster-kubeconfig
+cluster-kubeconfig: setup ## The path of its kubeconfig: export KUBECONFIG=$$(make -s cluster-kubeconfig)
+	@$(E2E) kubeconfig $(CLUSTER_FLAGS)
+
+.PHONY: images
+images: setup ## Build the images of demo and tests, where their inputs have changed
+	@$(E2E) images
+
+.PHONY: images-load
+images-load: setup ## Make them known to every node of the cluster
+	@$(E2E) load-images $(CLUSTER_FLAGS)
+
+.PHONY: tools
+tools: setup ## Build the cluster's binaries into the cache (ten minutes on two cores, once)
+	@$(E2E) tools

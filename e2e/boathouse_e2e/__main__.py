@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from boathouse_e2e import catalogue, providers, tools
+from boathouse_e2e import catalogue, images, providers, tools
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 
@@ -107,15 +107,39 @@ def load_image(
     chosen.load_images(_found(provider, name, context, quiet=True), archives)
 
 
+@app.command(name="images")
+def build_images(
+    names: Annotated[list[str] | None, typer.Argument(help="Their names; default: all.")] = None,
+) -> None:
+    """Build the images of demo and tests where their inputs have changed, and print where their archives are."""
+    for path in images.ensure(names or images.ALL).values():
+        print(path)
+
+
+@app.command(name="load-images")
+def load_images(
+    names: Annotated[list[str] | None, typer.Argument(help="Their names; default: all.")] = None,
+    name: Name = _DEFAULT.name,
+    provider: ProviderName = "auto",
+    context: Context = None,
+) -> None:
+    """Build the images of demo and tests and make them known to every node of the cluster."""
+    images.load(_found(provider, name, context), names or images.ALL)
+
+
 @app.command(name="tools")
 def build_tools(
-    names: Annotated[list[str] | None, typer.Argument(help="Their names; default: all that run without Docker.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Their names; default: all that run without Docker.")
+    ] = None,
 ) -> None:
     """Build the cluster's binaries into the cache, and print where they are."""
     everything = [name for name in catalogue.TOOLS_BY_NAME if name != "kind"]
     unknown = set(names or ()) - set(catalogue.TOOLS_BY_NAME)
     if unknown:
-        raise ClusterError(f"no such tool: {', '.join(sorted(unknown))}; there are {', '.join(catalogue.TOOLS_BY_NAME)}")
+        raise ClusterError(
+            f"no such tool: {', '.join(sorted(unknown))}; there are {', '.join(catalogue.TOOLS_BY_NAME)}"
+        )
     for path in tools.ensure(names or everything).values():
         print(path)
 

@@ -1,67 +1,84 @@
-"""Write an image as a docker-archive file from a few files: for static programs no builder is needed."""
+"""Write an image as a docker-archive file: of a few static programs, or of a whole root file system. No builder needed."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import platform
 import tarfile
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_CHUNK = 1 << 20
 
 
-def write_docker_archive(
-    target: Path, *, image: str, programs: Mapping[str, Path], entrypoint: Sequence[str], user: str, machine: str
-) -> None:
-    """Write an image of one layer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What an image says of itself.
 
-    Args:
-        target: the file to write, whole or not at all.
-        image: the image's name with its tag.
-        programs: path in the image -> file on this machine; all are made executable.
-        entrypoint: the command it runs.
-        user: `uid:gid` it runs as.
-        machine: this machine's architecture as `platform.machine()` says it.
+    Attributes:
+        name: its name with its tag.
+        entrypoint: the command it runs; empty for none.
+        user: `uid:gid` it runs as; empty for root.
     """
-    layer = _layer(programs)
-    config = _config(layer, entrypoint=list(entrypoint), user=user, machine=machine)
-    config_name = hashlib.sha256(config).hexdigest() + ".json"
-    manifest = [{"Config": config_name, "RepoTags": [image], "Layers": ["layer.tar"]}]
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    unfinished.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(unfinished, "w") as archive:
-        for name, content in (("layer.tar", layer), (config_name, config), ("manifest.json", json.dumps(manifest).encode())):
-            _add(archive, name, content, mode=0o644)
-    unfinished.rename(target)
+
+    name: str
+    entrypoint: tuple[str, ...] = ()
+    user: str = ""
+
+    def config(self, layer_sha256: str) -> bytes:
+        """The image's configuration, by the OCI image specification."""
+        config = {"Entrypoint": list(self.entrypoint) or None, "User": self.user}
+        config["Env"] = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        machine = platform.machine()
+        described = {
+            "architecture": ARCHITECTURES.get(machine, machine),
+            "os": "linux",
+            "config": config,
+            "history": [{"created_by": "boathouse_e2e"}],
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_sha256}"]},
+        }
+        return json.dumps(described).encode()
 
 
-def _layer(programs: Mapping[str, Path]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as layer:
-        tmp = tarfile.TarInfo("tmp")
-        tmp.type, tmp.mode = tarfile.DIRTYPE, 0o1777
-        layer.addfile(tmp)
+def write_programs(target: Path, image: Image, programs: Mapping[str, Path]) -> None:
+    """Write an image of a few static programs: path in the image -> file on this machine."""
+    layer = target.with_name(f".{target.name}.layer")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(layer, "w") as tar:
+        for folder in ("tmp", "data"):
+            info = tarfile.TarInfo(folder)
+            info.type, info.mode = tarfile.DIRTYPE, 0o1777
+            tar.addfile(info)
         for name, path in sorted(programs.items()):
-            _add(layer, name.lstrip("/"), path.read_bytes(), mode=0o755)
-    return buffer.getvalue()
+            info = tarfile.TarInfo(name.lstrip("/"))
+            info.size, info.mode = path.stat().st_size, 0o755
+            with path.open("rb") as content:
+                tar.addfile(info, content)
+    write_root(target, image, layer)
+    layer.unlink()
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes, *, mode: int) -> None:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode = len(content), mode
-    archive.addfile(info, io.BytesIO(content))
-
-
-def _config(layer: bytes, *, entrypoint: list[str], user: str, machine: str) -> bytes:
-    config: dict[str, Any] = {
-        "architecture": ARCHITECTURES.get(machine, machine),
-        "os": "linux",
-        "config": {"Entrypoint": entrypoint, "User": user, "Env": ["PATH=/"]},
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
-    }
-    return json.dumps(config).encode()
+def write_root(target: Path, image: Image, layer: Path) -> None:
+    """Write an image of one layer, a tar file of a root file system; the target appears whole or not at all."""
+    digest = hashlib.sha256()
+    with layer.open("rb") as content:
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+    config = image.config(digest.hexdigest())
+    config_name = hashlib.sha256(config).hexdigest() + ".json"
+    manifest = json.dumps([{"Config": config_name, "RepoTags": [image.name], "Layers": ["layer.tar"]}]).encode()
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    with tarfile.open(unfinished, "w") as tar:
+        tar.add(layer, "layer.tar")
+        for name, data in ((config_name, config), ("manifest.json", manifest)):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    unfinished.rename(target)

@@ -52,7 +52,11 @@ def node(spec: ClusterSpec, index: int) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels, "annotations": {ANNOTATION: "fake", "node.alpha.kubernetes.io/ttl": "0"}},
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "annotations": {ANNOTATION: "fake", "node.alpha.kubernetes.io/ttl": "0"},
+        },
         "spec": {"taints": taints},
         "status": {"capacity": resources, "allocatable": resources},
     }

@@ -61,7 +61,9 @@ class ClusterSpec:
         if not _NAME.fullmatch(self.name):
             raise ClusterError(f"the name {self.name!r} must be 1 to 40 lower-case letters, digits and hyphens")
         if not 0 <= self.nodes <= MAX_NODES:
-            raise ClusterError(f"nodes must be 0 to {MAX_NODES}, not {self.nodes}; fake nodes (kwok_nodes) have no limit")
+            raise ClusterError(
+                f"nodes must be 0 to {MAX_NODES}, not {self.nodes}; fake nodes (kwok_nodes) have no limit"
+            )
         for field in ("kwok_nodes", "eviction_toleration_s"):
             if getattr(self, field) < 0:
                 raise ClusterError(f"{field} must not be negative")

@@ -11,6 +11,7 @@ from boathouse_e2e.errors import ClusterError
 
 ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "hugetlb", "systemd")
+_HYBRID = "unified"  # where systemd mounts v2 beside v1; container runtimes write there too
 _REMOVE_TIMEOUT_S = 10
 
 
@@ -50,9 +51,10 @@ def create(cgroup: str, root: Path = ROOT) -> None:
                 (folder.parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in controllers))
 
 
-def exists(cgroup: str, root: Path = ROOT) -> bool:
-    """Whether the cgroup is there in any hierarchy."""
-    return any((hierarchy / cgroup).exists() for hierarchy in hierarchies(root))
+def find(cgroup: str, root: Path = ROOT) -> list[Path]:
+    """Where the cgroup is, in any hierarchy."""
+    everywhere = [*hierarchies(root), root / _HYBRID]
+    return [path for hierarchy in everywhere if (path := hierarchy / cgroup).exists()]
 
 
 def remove(cgroup: str, root: Path = ROOT) -> None:
@@ -62,7 +64,7 @@ def remove(cgroup: str, root: Path = ROOT) -> None:
         ClusterError: the kernel keeps it busy.
     """
     deadline = time.monotonic() + _REMOVE_TIMEOUT_S
-    while left := [path for hierarchy in hierarchies(root) if (path := hierarchy / cgroup).exists()]:
+    while left := find(cgroup, root):
         for top in left:
             _remove_tree(top)
         if time.monotonic() > deadline:

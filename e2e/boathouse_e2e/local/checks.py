@@ -19,7 +19,18 @@ INSTEAD = "Or use kind (PROVIDER=kind) where Docker runs, or a cluster of yours 
 _PROBE = "boathouse-probe"
 _NEEDED_CGROUPS = ("cpu", "memory", "pids", "cpuset")
 # What nodes need of the kernel, tried in namespaces that end with the command.
-_NAMESPACES = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--propagation", "private", "sh", "-ec")
+_NAMESPACES = (
+    "unshare",
+    "--mount",
+    "--net",
+    "--pid",
+    "--fork",
+    "--mount-proc",
+    "--propagation",
+    "private",
+    "sh",
+    "-ec",
+)
 _KERNEL = {
     "overlay file systems": "cd $(mktemp -d) && mkdir l u w m && mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m && umount m",
     "veth devices": "ip link add probe0 type veth peer name probe1",

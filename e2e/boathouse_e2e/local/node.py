@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from boathouse_e2e.archive import write_docker_archive
+from boathouse_e2e.archive import Image, write_programs
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.local import cgroups, checks, control_plane, network
 from boathouse_e2e.local.layout import node_name
@@ -263,10 +262,8 @@ def _kubelet(layout: Layout, spec: ClusterSpec, index: int, kubelet: Path) -> Co
 def import_pause_image(known: State, tools: Mapping[str, Path]) -> None:
     """Make the image that holds each pod's namespaces, from the project's own program, known to all nodes."""
     target = known.layout.folder / "pause.tar"
-    program = {"/pause": tools["pause"]}
-    write_docker_archive(
-        target, image=PAUSE_IMAGE, programs=program, entrypoint=["/pause"], user="65535:65535", machine=platform.machine()
-    )
+    image = Image(name=PAUSE_IMAGE, entrypoint=("/pause",), user="65535:65535")
+    write_programs(target, image, {"/pause": tools["pause"]})
     import_images(known, tools["ctr"], [target])
 
 
@@ -285,7 +282,15 @@ def import_images(known: State, ctr: Path, archives: Sequence[Path]) -> None:
         client = (*into, str(ctr), f"--address={known.layout.containerd_socket(index)}", "--namespace=k8s.io")
         _wait_for_containerd(client)
         for archive in archives:
-            run(*client, "images", "import", "--local", "--snapshotter", _snapshotter_of(known, index), archive.resolve())
+            run(
+                *client,
+                "images",
+                "import",
+                "--local",
+                "--snapshotter",
+                _snapshotter_of(known, index),
+                archive.resolve(),
+            )
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         list(pool.map(import_into, range(known.spec.nodes)))

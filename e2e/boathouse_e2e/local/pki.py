@@ -36,9 +36,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def write_signing_key(folder: Path, name: str) -> None:
     """Write a bare key pair, `NAME.key` and `NAME.pub`, as the API server signs service account tokens with."""
     key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     _write_private(folder / f"{name}.key", _pem(key))
     (folder / f"{name}.pub").write_bytes(public)
 
@@ -70,7 +68,9 @@ class Authority:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if hosts else [])]
         builder = self._builder(subject, key).add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if hosts:
-            builder = builder.add_extension(x509.SubjectAlternativeName(list(map(_general_name, hosts))), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName(list(map(_general_name, hosts))), critical=False
+            )
         certificate_file, key_file = self._folder / f"{name}.crt", self._folder / f"{name}.key"
         certificate_file.write_bytes(self._signed(builder))
         _write_private(key_file, _pem(key))
@@ -112,7 +112,9 @@ def write_kubeconfig(path: Path, *, cluster: str, server: str, authority: Path, 
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": cluster, "cluster": {"server": server, "certificate-authority-data": encoded(authority)}}],
+        "clusters": [
+            {"name": cluster, "cluster": {"server": server, "certificate-authority-data": encoded(authority)}}
+        ],
         "users": [{"name": cluster, "user": credentials}],
         "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
         "current-context": cluster,

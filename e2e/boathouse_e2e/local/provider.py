@@ -118,9 +118,7 @@ class Start:
 
     def _launch(self, *components: Component) -> None:
         for component in components:
-            processes.start(
-                component, cluster_id=self._state.cluster_id, folder=self._layout.folder, enter=self._enter
-            )
+            processes.start(component, cluster_id=self._state.cluster_id, folder=self._layout.folder, enter=self._enter)
 
     def _start_control_plane(self) -> None:
         layout, spec, programs = self._layout, self._spec, self._programs

@@ -1,0 +1,217 @@
+"""`make demo`: a word count over a real text, as map and reduce pods on a real cluster, checked and timed.
+
+Does what a user would do, in the same order: cluster, images, `helm install`, storage, data, `kubectl apply`, and then
+looks at the job with the project's own command line. The result is compared with `tr | grep | sort | uniq -c`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import filecmp
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from rich import console
+
+from boathouse.resources import names
+from boathouse_cli import errors as cli_errors
+from boathouse_cli import explain, gateway, model, picture, tables, timeline, watching
+from boathouse_e2e import corpus, errors, evidence, images, install, paths, providers, reference, storage
+from boathouse_e2e.spec import Cluster, ClusterSpec
+from boathouse_e2e.stages import Stages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+NAMESPACE: Final = "boathouse-demo"
+BUCKET: Final = "books"
+TEXTS: Final = "text"
+JOB: Final = "wordcount"
+EXAMPLE: Final = paths.REPOSITORY / "examples" / "wordcount.yaml"
+BUILD: Final = paths.REPOSITORY / "build" / "demo"
+JOB_TIMEOUT_S: Final = 900
+MOST_FREQUENT: Final = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `make demo` can be told by environment variables (in brackets) and flags."""
+
+    provider: str
+    context: str | None
+    name: str
+    nodes: int
+    min_mb: int
+    keep: bool
+
+
+class DemoError(errors.ClusterError):
+    """The demo ran and its result is not what it must be."""
+
+
+def run(options: Options, screen: console.Console) -> int:
+    """Run the demo; return the exit code."""
+    stages = Stages(screen)
+    started_s = time.monotonic()
+    cluster: Cluster | None = None
+    try:
+        with stages("text from Debian's documentation packages"):
+            text = _corpus(options, screen)
+        with stages(f"cluster {options.name} ({options.nodes} nodes)"):
+            cluster = _cluster(options, screen)
+        _demonstrate(cluster, text, stages, screen)
+    except (errors.ClusterError, cli_errors.CommandError) as error:
+        screen.print(f"[bold red]failed:[/bold red] {error}", highlight=False, soft_wrap=True)
+        if cluster is not None:
+            folder = BUILD / f"failure-{time.strftime('%Y%m%d-%H%M%S')}"
+            evidence.save(cluster, NAMESPACE, folder)
+            screen.print(
+                f"What to look at is in {folder}: begin with jobs.txt, events.txt and operator.log", soft_wrap=True
+            )
+        return 1
+    finally:
+        if not options.keep:
+            providers.choose(options.provider, name=options.name, context=options.context).down(options.name)
+    screen.print(stages.summary())
+    screen.print(f"Done in {time.monotonic() - started_s:.0f} s.", highlight=False)
+    _farewell(cluster, options, screen)
+    return 0
+
+
+def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: console.Console) -> None:
+    with stages("images built and loaded into the nodes"):
+        images.load(cluster)
+    with stages("storage: an S3 server in the cluster"):
+        s3 = storage.deploy(cluster, NAMESPACE)
+    with stages("helm install charts/boathouse"):
+        install.install(cluster)
+    with stages(f"upload of {text.size_bytes / 1e6:.0f} MB to s3://{BUCKET}/{TEXTS}/"):
+        _prepare(cluster, s3, text, screen)
+    with stages("kubectl apply -f examples/wordcount.yaml"):
+        screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(EXAMPLE)).strip(), highlight=False)
+        job = _follow(cluster, screen)
+    with stages("check against tr | grep | sort | uniq -c on this machine"):
+        counted = _check(s3, text, screen)
+    _show(cluster, job, counted, screen)
+
+
+def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
+    text = corpus.make(
+        min_bytes=options.min_mb * 10**6, progress=lambda line: screen.print(f"  {line}", highlight=False)
+    )
+    packages = ", ".join(f"{each.package} ({each.size_bytes / 1e6:.0f} MB)" for each in text.texts)
+    screen.print(f"  {text.size_bytes / 1e6:.0f} MB from {packages}", highlight=False)
+    return text
+
+
+def _cluster(options: Options, screen: console.Console) -> Cluster:
+    provider = providers.choose(options.provider, name=options.name, context=options.context)
+    screen.print(f"  provider: {provider.name}", highlight=False)
+    return provider.find(options.name) or provider.up(ClusterSpec(name=options.name, nodes=options.nodes))
+
+
+def _prepare(cluster: Cluster, s3: storage.S3, text: corpus.Corpus, screen: console.Console) -> None:
+    """The data and the keys are there; what an earlier demo left is gone."""
+    cluster.run("delete", "mrjob", JOB, "-n", NAMESPACE, "--ignore-not-found", "--wait")
+    cluster.apply(s3.secret(NAMESPACE))
+    removed = s3.remove(BUCKET, f"{JOB}/")
+    if removed:
+        screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
+    sent = s3.upload(BUCKET, {f"{TEXTS}/{path.name}": path for path in text.files})
+    if sent < len(text.files):
+        screen.print(f"  {len(text.files) - sent} files were there already", highlight=False)
+
+
+def _follow(cluster: Cluster, screen: console.Console) -> model.Job:
+    job = watching.follow(_gateway(cluster), JOB, screen, timeout_s=JOB_TIMEOUT_S)
+    answer = explain.explain_job(job, [], None, now_s=time.time())
+    screen.print(f"  {answer.headline}", highlight=False, soft_wrap=True)
+    if job.phase != "Succeeded":
+        raise DemoError(f"{answer.headline}. The job's own errors: kubectl boathouse logs mrjob/{JOB} -n {NAMESPACE}")
+    return job
+
+
+def _gateway(cluster: Cluster) -> gateway.Gateway:
+    return gateway.Gateway.connect(kubeconfig=str(cluster.kubeconfig), context=cluster.context, namespace=NAMESPACE)
+
+
+def _check(s3: storage.S3, text: corpus.Corpus, screen: console.Console) -> Path:
+    """Compare the job's output with the reference's, byte by byte; return the reference's file."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    parts = s3.download(BUCKET, f"{JOB}/part-", BUILD / "output")
+    expected, counted = BUILD / "expected.txt", BUILD / "counted.txt"
+    reference.word_count(text.files, expected)
+    reference.job_output(parts, counted)
+    if not filecmp.cmp(expected, counted, shallow=False):
+        raise DemoError(f"the job's counts differ from the reference's: compare {counted} with {expected}")
+    lines = sum(1 for _ in counted.open("rb"))
+    screen.print(f"  equal: {lines} different words in {len(parts)} parts", highlight=False)
+    return counted
+
+
+def _show(cluster: Cluster, job: model.Job, counted: Path, screen: console.Console) -> None:
+    screen.print("\nThe most frequent words:")
+    for count, word in most_frequent(counted.read_text().splitlines()):
+        screen.print(f"  {count:>10,}  {word}", highlight=False)
+    pods = [model.task_pod(raw) for raw in _gateway(cluster).pods(f"{names.LABEL_JOB_UID}={job.uid}")]
+    line = timeline.build(job, pods, now_s=time.time())
+    screen.print()
+    screen.print(tables.seconds(picture.shares(line)))
+    page = BUILD / "timeline.html"
+    page.write_text(picture.to_html(line))
+    screen.print(f"\nTimeline of {len(pods)} pods: {page}\n", highlight=False, soft_wrap=True)
+
+
+def most_frequent(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """The words with the highest counts in lines as `uniq -c` prints them; equal counts by word."""
+    pairs = ((int(count), word) for count, word in (line.split() for line in lines))
+    return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:MOST_FREQUENT]
+
+
+def _farewell(cluster: Cluster, options: Options, screen: console.Console) -> None:
+    if not options.keep:
+        screen.print("The cluster is down again (KEEP=0).")
+        return
+    lines = (
+        "The cluster is still up. To look around:",
+        f"  export KUBECONFIG={cluster.kubeconfig} PATH={paths.REPOSITORY / '.venv/bin'}:{cluster.kubectl.parent}:$PATH",
+        f"  kubectl get mrjobs,pods -n {NAMESPACE}",
+        f"  kubectl boathouse explain mrjob/{JOB} -n {NAMESPACE}",
+        f"  kubectl boathouse timeline mrjob/{JOB} -n {NAMESPACE} -o timeline.svg",
+        "To remove it: make cluster-down",
+    )
+    for line in lines:
+        screen.print(line, highlight=False, soft_wrap=True)
+
+
+def parse(arguments: Sequence[str] | None) -> Options:
+    """Read the flags; their defaults come from the environment, so that `make demo KEEP=0` works."""
+    default = ClusterSpec()
+    parser = argparse.ArgumentParser(prog="python -m boathouse_e2e.demo", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--provider", default="auto", choices=providers.NAMES, help="whose cluster (%(default)s)")
+    parser.add_argument("--context", help="kubeconfig context, for provider existing")
+    parser.add_argument("--name", default=default.name, help="the cluster's name (%(default)s)")
+    parser.add_argument("--nodes", type=int, default=default.nodes, help="real nodes (%(default)s)")
+    parser.add_argument(
+        "--min-mb", type=int, default=corpus.DEFAULT_MIN_BYTES // 10**6, help="how much text (%(default)s)"
+    )
+    parser.add_argument(
+        "--keep",
+        action=argparse.BooleanOptionalAction,
+        default=os.environ.get("KEEP", "1") != "0",
+        help="leave the cluster up at the end (environment: KEEP=0 or 1)",
+    )
+    return Options(**vars(parser.parse_args(arguments)))
+
+
+def main() -> int:
+    """Run the demo from the command line."""
+    return run(parse(None), console.Console())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
