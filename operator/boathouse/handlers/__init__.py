@@ -1,0 +1,1 @@
+"""Kopf's side: it says which resource changed, and nothing else."""

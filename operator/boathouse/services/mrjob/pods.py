@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -36,14 +37,36 @@ class PodSettings:
 
 
 def pod_name(job: Job, attempt: Attempt, step: int = 0) -> str:
-    """`JOB-UID8-s0-m-00042-a1`; a job's name that is too long is cut and told apart by a hash."""
-    task = contract.attempt_name(attempt.task_type, attempt.index, attempt.number)
-    suffix = f"-{job.uid[:8]}-s{step}-{task}"
+    """`JOB-UID8-s0-m-00042-a1`."""
+    return derived_name(job, f"s{step}-{contract.attempt_name(attempt.task_type, attempt.index, attempt.number)}")
+
+
+def derived_name(job: Job, suffix: str) -> str:
+    """`JOB-UID8-SUFFIX`; a job's name that is too long or has dots is cut and told apart by a hash."""
+    end = f"-{job.uid[:8]}-{suffix}"
     name = job.name.replace(".", "-")
-    if len(name) + len(suffix) > _MAX_NAME or name != job.name:
+    if len(name) + len(end) > _MAX_NAME or name != job.name:
         digest = hashlib.sha256(job.name.encode()).hexdigest()[:_HASH]
-        name = f"{name[: _MAX_NAME - len(suffix) - _HASH - 1].rstrip('-')}-{digest}"
-    return name + suffix
+        name = f"{name[: _MAX_NAME - len(end) - _HASH - 1].rstrip('-')}-{digest}"
+    return name + end
+
+
+_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|commit)-a(?P<number>\d+)$")
+_LETTERS: Final = {"m": TaskType.MAP, "r": TaskType.REDUCE}
+
+
+def parse_attempt(name: str) -> Attempt:
+    """The attempt that a pod is named after: the inverse of `pod_name`.
+
+    Raises:
+        ValueError: The name is not one of a task pod.
+    """
+    match = _ATTEMPT_NAME.search(name)
+    if match is None:
+        raise ValueError(f"{name} is not the name of a task pod")
+    letter, _, index = match["task"].partition("-")
+    task_type = _LETTERS.get(letter) or TaskType(letter)
+    return Attempt(task_type=task_type, index=int(index or 0), number=int(match["number"]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ def to_wire(record: Record) -> dict[str, Any]:
         reason=record.reason or None,
         start_time=times.rfc3339(record.start_s),
         completion_time=times.rfc3339(record.completion_s),
-        progress=_progress(record),
+        progress=progress(record),
         maps=_counts(record, TaskType.MAP),
         reduces=_counts(record, TaskType.REDUCE),
         failures=mrjob_status.FailureCounts(
@@ -161,7 +161,8 @@ def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
     )
 
 
-def _progress(record: Record) -> str | None:
+def progress(record: Record) -> str | None:
+    """`maps 12/40, reduces 0/2`; None before there is a plan."""
     if TaskType.MAP not in record.stages:
         return None
     parts = [(word, record.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]

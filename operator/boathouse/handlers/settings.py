@@ -1,0 +1,51 @@
+"""How Kopf runs here: as an event source inside our loop, with deadlines everywhere, writing nothing."""
+
+import base64
+
+import kopf
+
+from boathouse.cluster import config
+from boathouse.resources import names
+
+
+def settings() -> kopf.OperatorSettings:
+    """Finite timeouts, because a watch that hangs is worse than one that fails; no peering, posting or scanning."""
+    result = kopf.OperatorSettings()
+    result.watching.server_timeout = 300
+    result.watching.client_timeout = 330
+    result.watching.connect_timeout = 10
+    result.watching.inactivity_timeout = 70
+    result.watching.chunk_size = 500
+    result.networking.request_timeout = 30
+    result.networking.error_backoffs = (1, 2, 3, 5, 8)
+    result.networking.enforce_retry_after = True
+    result.queueing.worker_limit = 50
+    result.queueing.exit_timeout = 5
+    result.posting.enabled = False
+    result.scanning.disabled = True
+    result.peering.standalone = True
+    result.execution.default_backoff = 5
+    result.persistence.finalizer = f"{names.GROUP}/kopf"
+    result.process.ultimate_exiting_timeout = 25
+    return result
+
+
+def login(registry: kopf.OperatorRegistry, cluster: config.ClusterConfig) -> None:
+    """Let Kopf reach the API server as our client does; asked again when a token is refused."""
+
+    @kopf.on.login(registry=registry)
+    async def connection(**_: object) -> kopf.ConnectionInfo:
+        token = cluster.token_file.read_text().strip() if cluster.token_file else cluster.token
+        certificate = _encoded(cluster.client_pem)
+        return kopf.ConnectionInfo(
+            server=cluster.server,
+            ca_data=_encoded(cluster.ca_pem),
+            token=token,
+            certificate_data=certificate,
+            private_key_data=certificate,
+            default_namespace=cluster.namespace,
+        )
+
+
+def _encoded(pem: str | None) -> str | None:
+    return base64.b64encode(pem.encode()).decode() if pem else None

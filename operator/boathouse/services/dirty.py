@@ -1,0 +1,144 @@
+"""The reconcile queue: keys that something happened to, each looked at by one worker at a time, none ever lost.
+
+A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to what a look costs, so
+that a job of thousands of pods takes its share of the loop and no more. An error delays the key's next look.
+"""
+
+import asyncio
+import contextlib
+import heapq
+import random
+from collections.abc import Awaitable, Callable
+
+import prometheus_client as prometheus
+from prometheus_client import registry
+
+from boathouse.cluster import errors, retries
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+
+Reconcile = Callable[[str], Awaitable[float | None]]
+"""Looks at a key; returns after how many seconds to look again even if nothing happens, or None."""
+
+MIN_DISTANCE_S = 0.05
+COST_FACTOR = 10.0
+RESULTS = ("success", "error")
+
+
+class DirtyKeys:
+    """Calls `reconcile(key)` for every key that is marked, until cancelled.
+
+    Args:
+        reconcile: One look at one key.
+        workers: How many keys are looked at concurrently.
+        metrics: Where to count.
+    """
+
+    def __init__(self, reconcile: Reconcile, *, workers: int, metrics: registry.CollectorRegistry) -> None:
+        self._reconcile = reconcile
+        self._workers = workers
+        self._due: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._busy: dict[str, float | None] = {}
+        self._rest_until: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._wake = asyncio.Event()
+        self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
+        self._backoff = retries.Backoff(base_s=1.0, cap_s=60.0)
+        self._looks = prometheus.Counter("boathouse_reconcile", "Looks at a resource", ["result"], registry=metrics)
+        self._seconds = prometheus.Histogram(
+            "boathouse_reconcile_duration_seconds", "One look at a resource", registry=metrics
+        )
+        for result in RESULTS:
+            self._looks.labels(result)
+
+    @property
+    def depth(self) -> int:
+        """How many keys wait for a look."""
+        return len(self._due)
+
+    def mark(self, key: str, after_s: float = 0.0) -> None:
+        """Have a look at the key, in `after_s` seconds or sooner."""
+        now = asyncio.get_running_loop().time()
+        due = now + after_s
+        if key in self._busy:
+            waiting = self._busy[key]
+            self._busy[key] = due if waiting is None else min(waiting, due)
+            return
+        if after_s <= 0:
+            due = max(due, self._rest_until.get(key, 0.0))
+        if due < self._due.get(key, float("inf")):
+            self._due[key] = due
+            heapq.heappush(self._heap, (due, key))
+            self._wake.set()
+
+    def forget(self, key: str) -> None:
+        """The resource is gone: keep nothing of it."""
+        for table in (self._due, self._rest_until, self._failures):
+            table.pop(key, None)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._next()
+            self._busy[key] = None
+            try:
+                again_s = await self._look(key)
+            finally:
+                marked = self._busy.pop(key)
+            if again_s is not None:
+                self.mark(key, max(again_s, self._rest(key)))
+            if marked is not None:
+                now = asyncio.get_running_loop().time()
+                self.mark(key, max(0.0, marked - now, self._rest(key)))
+
+    def _rest(self, key: str) -> float:
+        return max(0.0, self._rest_until.get(key, 0.0) - asyncio.get_running_loop().time())
+
+    async def _look(self, key: str) -> float | None:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        try:
+            again_s = await self._reconcile(key)
+        except (errors.ClusterError, TimeoutError, OSError) as error:
+            return self._failed(key, error)
+        except Exception as error:  # noqa: BLE001 - one resource's fault must not stop the others'
+            _log.exception("reconcile failed", key=key)
+            return self._failed(key, error)
+        finally:
+            now = loop.time()
+            self._seconds.observe(now - start)
+            self._rest_until[key] = now + max(MIN_DISTANCE_S, COST_FACTOR * min(now - start, 1.0))
+        self._failures.pop(key, None)
+        self._looks.labels("success").inc()
+        return again_s
+
+    def _failed(self, key: str, error: Exception) -> float:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        at_least_s = retries.retry_after_s(error) if isinstance(error, errors.ClusterError) else None
+        delay_s = self._backoff.delay_s(failures, self._jitter, at_least_s=at_least_s)
+        self._looks.labels("error").inc()
+        _log.warning("reconcile will be tried again", key=key, error=str(error), failures=failures, delay_s=delay_s)
+        return delay_s
+
+    async def _next(self) -> str:
+        """The key that is due first, waited for."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._wake.clear()
+            while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+                heapq.heappop(self._heap)  # marked again for an earlier time, or forgotten
+            if self._heap and self._heap[0][0] <= loop.time():
+                _, key = heapq.heappop(self._heap)
+                del self._due[key]
+                return key
+            timeout_s = self._heap[0][0] - loop.time() if self._heap else None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._wake.wait()

@@ -1,0 +1,32 @@
+"""Mark the leader's pod, because the progress endpoint's Service selects it."""
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, client, errors
+from boathouse.resources import names
+
+_LABELLED = f"{names.LABEL_LEADER}=true"
+
+
+async def unmark(api: client.ApiClient, namespace: str, pod: str) -> None:
+    """A process that has just started leads nothing, whatever a former life in the same pod left on it."""
+    try:
+        await _label(api, namespace, pod, None)
+    except errors.NotFound:  # not in a pod: started by hand
+        return
+
+
+async def mark(api: client.ApiClient, namespace: str, pod: str) -> None:
+    """Mark our pod, and unmark every other: a leader that stands still cannot do it itself."""
+    failpoints.hit("before-leader.label")
+    for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
+        if other.metadata.name != pod:
+            await unmark(api, namespace, other.metadata.name)
+    try:
+        await _label(api, namespace, pod, "true")
+    except errors.NotFound:
+        return
+    failpoints.hit("after-leader.label")
+
+
+async def _label(api: client.ApiClient, namespace: str, pod: str, value: str | None) -> None:
+    await api.patch(catalogue.PODS, pod, {"metadata": {"labels": {names.LABEL_LEADER: value}}}, namespace)

@@ -1,0 +1,128 @@
+"""What is counted of MRJobs. No label holds a job's name."""
+
+import collections
+from collections.abc import Iterable, Mapping
+
+import prometheus_client as prometheus
+from prometheus_client import registry
+
+from boathouse.resources import mrjob_status
+from boathouse.services.mrjob.model import Job
+from boathouse.services.mrjob.record import TERMINAL, Record
+from boathouse.telemetry import gauges
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+PHASES = ("Pending", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed")
+_DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
+_PHASE_S = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
+_SPILLED = ("Map-Reduce Framework", "Spilled Records")
+_LETTERS = {"m": TaskType.MAP, "r": TaskType.REDUCE}
+
+
+class JobMetrics:
+    """Counters and histograms of jobs and tasks; how many jobs are in which phase is read at scrape."""
+
+    def __init__(self, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
+        self._phases: dict[str, str] = {}
+        self._tasks = prometheus.Counter(
+            "boathouse_mrjob_tasks", "Task attempts that ended", ["type", "result", "reason"], registry=target
+        )
+        self._finished = prometheus.Counter("boathouse_mrjobs_finished", "Jobs that ended", ["result"], registry=target)
+        self._duration_s = prometheus.Histogram(
+            "boathouse_mrjob_duration_seconds",
+            "From a job's creation to its end",
+            ["result"],
+            buckets=_DURATIONS_S,
+            registry=target,
+        )
+        self._phase_s = prometheus.Histogram(
+            "boathouse_mrjob_task_phase_duration_seconds",
+            "Phases of tasks that succeeded, as they timed them",
+            ["type", "phase"],
+            buckets=_PHASE_S,
+            registry=target,
+        )
+        self._spilled = prometheus.Counter(
+            "boathouse_mrjob_spilled_records", "Records that tasks wrote to disk for want of memory", registry=target
+        )
+        self._bytes = prometheus.Counter(
+            "boathouse_mrjob_task_output_bytes", "Bytes that tasks wrote to storage", ["type"], registry=target
+        )
+        for each in TaskType:
+            self._tasks.labels(each, "succeeded", "")
+            self._bytes.labels(each)
+        for result in ("succeeded", "failed"):
+            self._finished.labels(result)
+            self._duration_s.labels(result)
+        scrape.add(gauges.Gauge(name="boathouse_mrjobs", documentation="Jobs", labels=("phase",), read=self._by_phase))
+
+    def phase(self, key: str, record: Record) -> None:
+        """A job's phase now."""
+        self._phases[key] = record.phase
+
+    def forget(self, key: str) -> None:
+        """The job is gone."""
+        self._phases.pop(key, None)
+
+    def ended(self, job: Job, record: Record) -> None:
+        """A job has just ended."""
+        assert record.phase in TERMINAL
+        result = record.phase.lower()
+        self._finished.labels(result).inc()
+        if record.completion_s is not None:
+            self._duration_s.labels(result).observe(max(0.0, record.completion_s - job.created_s))
+
+    def attempts(
+        self,
+        task_type: TaskType,
+        results: Iterable[contract.TaskResult],
+        failures: Iterable[mrjob_status.TaskFailure],
+    ) -> None:
+        """Attempts that were settled just now."""
+        for result in results:
+            self._tasks.labels(task_type, "succeeded", "").inc()
+            self._bytes.labels(task_type).inc(result.bytes_total if task_type in _WRITERS else 0)
+            self._spilled.inc(max(0, result.counters.get(_SPILLED[0], {}).get(_SPILLED[1], 0)))
+            for timing in result.timings:
+                self._phase_s.labels(task_type, _known_phase(timing.phase)).observe(
+                    max(0, timing.end_ms - timing.start_ms) / 1000
+                )
+        for failure in failures:
+            letter = failure.task.partition("-")[0]
+            kind = _LETTERS.get(letter) or TaskType(letter)
+            self._tasks.labels(kind, "failed", _known_reason(failure.reason)).inc()
+
+    def _by_phase(self) -> Mapping[tuple[str, ...], float]:
+        count = collections.Counter(self._phases.values())
+        return {(phase,): float(count[phase]) for phase in PHASES}
+
+
+_WRITERS = frozenset({TaskType.MAP, TaskType.REDUCE})
+_TASK_PHASES = frozenset(
+    {
+        "list",
+        "race",
+        "post",
+        "read",
+        "sort",
+        "upload",
+        "commit",
+        "wait",
+        "shuffle",
+        "reduce",
+        "verify",
+        "promote",
+        "clean",
+    }
+)
+_MAX_REASON = 40
+
+
+def _known_phase(phase: str) -> str:
+    """Results come from images of the users': a label takes no value that is not known."""
+    return phase if phase in _TASK_PHASES else "other"
+
+
+def _known_reason(reason: str) -> str:
+    return reason if reason.isalnum() and len(reason) <= _MAX_REASON else "other"

@@ -1,0 +1,384 @@
+"""Carries out what the planner wants of one job: the only place where MRJobs, their plans and their pods are written.
+
+The order is the planner's: plan ConfigMaps, status, deletions, scheduler. A status that changed in figures only is
+written at most once a second; what must not happen before it is written (deletions) waits with it.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, client, errors, recorder
+from boathouse.resources import mrjob_status, names
+from boathouse.resources.config import OperatorConfig
+from boathouse.resources.names import ConditionType
+from boathouse.services.mrjob import attempts, conditions, metrics, model, planner, pods, record, tasks
+from boathouse.services.mrjob.jobstore import Body, JobStore
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.planner import Desired, Observation, Waiting
+from boathouse.services.mrjob.plans import Plans
+from boathouse.services.mrjob.podindex import PodIndex
+from boathouse.services.mrjob.record import Record
+from boathouse.services.mrjob.taskpods import TaskPod
+from boathouse.services.progress.hub import Hub
+from boathouse.telemetry import logs
+from boathouse_policies import model as policy
+from boathouse_task.contract import TaskType
+
+_log = logs.get(__name__)
+_CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
+_MRJOBS = catalogue.MRJOBS.untyped()
+
+STATUS_DISTANCE_S: Final = 1.0
+WAITING_LOOK_S: Final = 2.0
+"""How often a job that waits is asked why."""
+RESYNC_S: Final = 300.0
+
+
+class Diagnosis(Protocol):
+    """Why a job waits."""
+
+    @property
+    def reason(self) -> str:
+        """A CamelCase token."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What is scarce and who holds it."""
+        ...
+
+
+class Placing(Protocol):
+    """The scheduler, as far as jobs need it."""
+
+    def submit(
+        self,
+        job: policy.Job,
+        classes: Sequence[policy.TaskClass],
+        tasks: Sequence[policy.Task],
+        factory: tasks.Factory,
+    ) -> None:
+        """Replace what waits of a job."""
+        ...
+
+    def withdraw(self, job_id: policy.JobId) -> None:
+        """Let nothing of a job wait."""
+        ...
+
+    def diagnosis(self, job_id: policy.JobId) -> Diagnosis | None:
+        """Why a job's tasks wait."""
+        ...
+
+
+class Bundle(Protocol):
+    """Publishes whom tasks trust."""
+
+    async def ensure(self, namespace: str) -> None:
+        """Have it in the namespace."""
+        ...
+
+
+class NotLeading(Exception):  # noqa: N818 - a state, after which the process ends
+    """This process may not write any more."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Memory:
+    """What this process knows of a job beyond its status; losing it costs nothing but work."""
+
+    uid: JobUid
+    record: Record
+    written: Mapping[str, Any]
+    written_s: float = float("-inf")
+    waiting: tuple[Any, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the reconciler works with.
+
+    Attributes:
+        may_lead: whether this process is still the leader; asked before every write.
+        now: epoch seconds.
+        monotonic: seconds that only grow.
+    """
+
+    api: client.ApiClient
+    jobs: JobStore
+    pod_index: PodIndex
+    plans: Plans
+    scheduler: Placing
+    hub: Hub
+    bundle: Bundle
+    events: recorder.RecordedEvents
+    metrics: metrics.JobMetrics
+    config: OperatorConfig
+    pod_settings: pods.PodSettings
+    may_lead: Callable[[], bool]
+    now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+
+
+class Reconciler:
+    """One look at a time at one job."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._memories: dict[str, _Memory] = {}
+
+    async def reconcile(self, key: str) -> float | None:
+        """Look at a job and do what it needs; returns when to look again, in seconds.
+
+        Raises:
+            errors.ClusterError: The API server could not be read or written; look again later.
+            NotLeading: Another process leads.
+        """
+        body = self._parts.jobs.get(key)
+        memory = self._memories.get(key)
+        if body is None or (memory is not None and memory.uid != body["metadata"]["uid"]):
+            self._forget(key)
+            memory = None
+        if body is None or body["metadata"].get("deletionTimestamp"):
+            self._forget(key)
+            return None
+        job = model.from_resource(body, self._parts.config)
+        if isinstance(job, model.Refusal):
+            return await self._refuse(key, body, job)
+        if memory is None:
+            memory = self._memories[key] = _remember(body, job)
+        try:
+            return await self._look(key, job, memory)
+        except errors.Conflict:
+            await self._read_again(key, job)
+            return 0.0
+        except errors.NotFound:
+            _log.info("the job is gone", job=key)
+            self._parts.jobs.drop(key)
+            self._forget(key)
+            return None
+
+    async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
+        seen = await self._observe(job, memory.record)
+        desired = planner.plan(seen)
+        if desired.write_plan:
+            self._check_lead()
+            await self._parts.plans.write(job)
+        before, memory.record = memory.record, desired.record
+        self._account(key, job, before, desired)
+        delay_s = await self._write_status(key, memory)
+        self._parts.hub.update(job.uid, job.namespace, desired.record)
+        self._parts.hub.keep_reports_of(job.uid, {pod.name for pod in seen.pods if pod.state.live})
+        if delay_s is None:
+            await self._delete(job, desired.delete)
+        if desired.record.finished:
+            return self._finish(job, desired, delay_s)
+        await self._submit(job, memory, desired, seen)
+        again = [RESYNC_S] if delay_s is None else [delay_s]
+        if desired.write_plan:
+            again.append(0.0)
+        if desired.recheck_at_s is not None:
+            again.append(max(0.0, desired.recheck_at_s - self._parts.now()))
+        if desired.waiting:
+            again.append(WAITING_LOOK_S)
+        return min(again)
+
+    async def _observe(self, job: Job, known: Record) -> Observation:
+        parts = self._parts
+        pods_seen = parts.pod_index.of(job.uid)
+        stored = None if known.finished else await parts.plans.stored(job)
+        posted = parts.plans.posted(job.uid)
+        diagnosis = parts.scheduler.diagnosis(policy.JobId(job.uid))
+        if known.plan is not None and not known.finished and stored is None:
+            known = _without_plan(known, parts.now())
+        return Observation(
+            job=job,
+            record=known,
+            pods=pods_seen,
+            now_s=parts.now(),
+            timeouts=planner.Timeouts(
+                start_s=parts.config.task.start_timeout_seconds,
+                image_pull_s=parts.config.task.image_pull_timeout_seconds,
+            ),
+            stored=stored.seen if stored else None,
+            posted=posted.seen if posted else None,
+            missing=await self._missing(job) if known.plan is None and not pods_seen else (),
+            diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
+        )
+
+    async def _missing(self, job: Job) -> list[str]:
+        """ConfigMaps and keys that files need; a pod that mounts a missing one would wait without saying why."""
+        missing = []
+        for file in job.files:
+            reference = file.config_map_key_ref
+            if reference is None:
+                continue
+            try:
+                found = await self._parts.api.get(_CONFIG_MAPS, reference.name, job.namespace)
+            except errors.NotFound:
+                missing.append(f'file {file.name}: there is no ConfigMap "{reference.name}"')
+                continue
+            if reference.key not in {**(found.get("data") or {}), **(found.get("binaryData") or {})}:
+                missing.append(f'file {file.name}: ConfigMap "{reference.name}" has no key "{reference.key}"')
+        return missing
+
+    async def _write_status(self, key: str, memory: _Memory) -> float | None:
+        """Write the status if it changed; returns how long to wait where it may not be written yet."""
+        wire = record.to_wire(memory.record)
+        if wire == memory.written:
+            return None
+        since_s = self._parts.monotonic() - memory.written_s
+        urgent = _shape(wire) != _shape(memory.written)
+        if not urgent and since_s < STATUS_DISTANCE_S:
+            return STATUS_DISTANCE_S - since_s
+        await self._patch(key, wire)
+        memory.written, memory.written_s = wire, self._parts.monotonic()
+        return None
+
+    async def _patch(self, key: str, wire: Mapping[str, Any]) -> None:
+        body = self._parts.jobs.get(key)
+        assert body is not None
+        self._check_lead()
+        failpoints.hit("before-mrjob.status")
+        answer = await self._parts.api.patch_status(
+            _MRJOBS,
+            body["metadata"]["name"],
+            wire,
+            body["metadata"]["namespace"],
+            resource_version=body["metadata"]["resourceVersion"],
+            uid=body["metadata"]["uid"],
+        )
+        failpoints.hit("after-mrjob.status")
+        self._parts.jobs.put(answer)
+
+    async def _delete(self, job: Job, unneeded: Sequence[TaskPod]) -> None:
+        for pod in unneeded:
+            self._check_lead()
+            failpoints.hit("before-mrjob.delete-pod")
+            try:
+                await self._parts.api.delete(catalogue.PODS, pod.name, job.namespace, uid=pod.uid)
+            except (errors.NotFound, errors.Conflict):
+                continue  # gone already, or another pod of that name: not the one that was meant
+            failpoints.hit("after-mrjob.delete-pod")
+
+    async def _submit(self, job: Job, memory: _Memory, desired: Desired, seen: Observation) -> None:
+        waiting = tuple(desired.waiting)
+        if waiting == memory.waiting and not _unplaced(seen):
+            return
+        kept = await self._parts.plans.stored(job) if desired.record.plan else None
+        plan = kept.plan if kept else None
+        if waiting:
+            await self._parts.bundle.ensure(job.namespace)
+        self._check_lead()
+        failpoints.hit("before-mrjob.submit")
+        builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
+        self._parts.scheduler.submit(
+            tasks.scheduler_job(job),
+            tasks.classes(job, waiting),
+            tasks.tasks(job, waiting, plan),
+            tasks.Factory(builder),
+        )
+        failpoints.hit("after-mrjob.submit")
+        memory.waiting = waiting
+
+    async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
+        """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
+        status = body.get("status") or {}
+        known = record.from_wire(status, reduces=0) if not status.get("plan") else None
+        if known is not None:
+            refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
+            wire = record.to_wire(refused)
+            if refused != known:
+                await self._patch(key, wire)
+            self._parts.metrics.phase(key, refused)
+        return RESYNC_S
+
+    def _finish(self, job: Job, desired: Desired, delay_s: float | None) -> float | None:
+        self._parts.scheduler.withdraw(policy.JobId(job.uid))
+        self._parts.plans.forget(job.uid)
+        if delay_s is not None:
+            return delay_s
+        return WAITING_LOOK_S if desired.delete else None
+
+    def _account(self, key: str, job: Job, before: Record, desired: Desired) -> None:
+        """Metrics, and an event for each phase."""
+        after, parts = desired.record, self._parts
+        parts.metrics.phase(key, after)
+        if desired.results or desired.failures:
+            parts.metrics.attempts(_stage_of(before), desired.results, desired.failures)
+        if after.phase == before.phase:
+            return
+        _log.info("phase", job=key, uid=job.uid, phase=after.phase, before=before.phase, reason=after.reason)
+        if after.finished:
+            parts.metrics.ended(job, after)
+        ending = after.condition(ConditionType.FAILED)
+        failed = after.phase == "Failed" and ending is not None
+        parts.events.record(
+            recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
+            type_="Warning" if failed else "Normal",
+            reason=after.phase,
+            action="Reconciling",
+            note=(ending.message[:1000] if failed and ending else record.progress(after)) or f"in queue {job.queue}",
+        )
+
+    async def _read_again(self, key: str, job: Job) -> None:
+        """Somebody else changed the resource: take theirs, and count anew from it."""
+        namespace, _, name = key.partition("/")
+        body = await self._parts.api.get(_MRJOBS, name, namespace)
+        self._parts.jobs.put(body)
+        self._memories.pop(key, None)
+        _log.debug("read again after a conflict", job=key, uid=job.uid)
+
+    def _forget(self, key: str) -> None:
+        memory = self._memories.pop(key, None)
+        self._parts.metrics.forget(key)
+        if memory is not None:
+            self._parts.scheduler.withdraw(policy.JobId(memory.uid))
+            self._parts.plans.forget(memory.uid)
+            self._parts.hub.forget(memory.uid)
+
+    def _check_lead(self) -> None:
+        if not self._parts.may_lead():
+            raise NotLeading
+
+
+def _remember(body: Body, job: Job) -> _Memory:
+    status = body.get("status") or {}
+    known = record.from_wire(status, reduces=job.steps[0].reduces)
+    return _Memory(job.uid, known, _every_field(status))
+
+
+def _every_field(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | dict(status)
+
+
+def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What is written at once when it changes: the phase and the conditions, not the figures."""
+    conditions = wire.get("conditions") or ()
+    return (
+        wire.get("phase"),
+        wire.get("plan"),
+        [(each["type"], each["status"], each["reason"]) for each in conditions],
+    )
+
+
+def _unplaced(seen: Observation) -> bool:
+    """Whether pods wait for the scheduler; it may have to be told their UIDs again."""
+    return any(pod.state.live and pod.node is None for pod in seen.pods)
+
+
+def _stage_of(before: Record) -> TaskType:
+    """The stage that was being settled."""
+    if before.plan is None:
+        return TaskType.SETUP
+    if not before.stages[TaskType.MAP].done:
+        return TaskType.MAP
+    return TaskType.COMMIT if before.stages[TaskType.REDUCE].done else TaskType.REDUCE
+
+
+def _without_plan(known: Record, now_s: float) -> Record:
+    """Somebody deleted the accepted plan's ConfigMaps: the job cannot go on."""
+    message = "the ConfigMaps with the job's split plan are gone: create the job again"
+    return conditions.failed(known, attempts.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)

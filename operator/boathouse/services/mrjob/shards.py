@@ -1,0 +1,118 @@
+"""The accepted split plan in ConfigMaps: gzip of its JSON, cut into shards; immutable, owned by the job.
+
+The first shard says how many there are and the plan's digest, so that nothing need be listed.
+"""
+
+import base64
+import dataclasses
+import gzip
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from boathouse.resources import names
+from boathouse.services.mrjob import pods
+from boathouse.services.mrjob.model import Job
+from boathouse.services.mrjob.planner import PlanSeen
+from boathouse_task import contract
+
+SHARD_BYTES = 180 * 1024
+"""Base64 makes a third more of it: each ConfigMap stays below 256 KiB."""
+KEY = "plan.json.gz"
+KIND = "plan"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """A plan and what identifies it."""
+
+    plan: contract.Plan
+    digest: str
+    shards: int
+
+    @property
+    def seen(self) -> PlanSeen:
+        """What the planner needs to know of it."""
+        return PlanSeen(
+            digest=self.digest, splits=len(self.plan.splits), size_bytes=self.plan.bytes_total, shards=self.shards
+        )
+
+
+def keep(plan: contract.Plan) -> KeptPlan:
+    """The plan with its digest and the number of its shards."""
+    return KeptPlan(plan, contract.plan_digest(plan), len(_pieces(plan)))
+
+
+def shard_name(job: Job, index: int) -> str:
+    """`JOB-UID8-plan-000`."""
+    return pods.derived_name(job, f"plan-{index:03d}")
+
+
+def manifests(job: Job, kept: KeptPlan) -> list[dict[str, Any]]:
+    """The ConfigMaps that hold the plan."""
+    pieces = _pieces(kept.plan)
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": shard_name(job, index),
+                "namespace": job.namespace,
+                "labels": {
+                    names.APP_MANAGED_BY: names.MANAGER,
+                    names.LABEL_JOB_UID: job.uid,
+                    names.LABEL_KIND: KIND,
+                },
+                "annotations": {
+                    names.ANNOTATION_PLAN_DIGEST: kept.digest,
+                    names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
+                },
+                "ownerReferences": [pods.owner(job)],
+            },
+            "immutable": True,
+            "binaryData": {KEY: base64.b64encode(piece).decode()},
+        }
+        for index, piece in enumerate(pieces)
+    ]
+
+
+def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether a ConfigMap that exists is the shard that was to be written."""
+    return (
+        digest_of(found) == digest_of(manifest)
+        and found.get("binaryData") == manifest["binaryData"]
+        and [each["uid"] for each in found["metadata"].get("ownerReferences", ())]
+        == [each["uid"] for each in manifest["metadata"]["ownerReferences"]]
+    )
+
+
+def digest_of(config_map: Mapping[str, Any]) -> str | None:
+    """The digest of the plan that a shard belongs to."""
+    value: str | None = (config_map["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_DIGEST)
+    return value
+
+
+def count_of(first: Mapping[str, Any]) -> int:
+    """How many shards there are, by the first; 0 when it does not say."""
+    text = (first["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_SHARDS, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def read(shards: Sequence[Mapping[str, Any]]) -> KeptPlan | None:
+    """The plan that the shards hold together; None when they do not hold the one that their digest names."""
+    digests = {digest_of(each) for each in shards}
+    if len(digests) != 1 or len(shards) != count_of(shards[0]):
+        return None
+    try:
+        blob = b"".join(base64.b64decode(each["binaryData"][KEY]) for each in shards)
+        kept = keep(msgspec.json.decode(gzip.decompress(blob), type=contract.Plan))
+    except (KeyError, ValueError, OSError, EOFError, zlib.error, msgspec.MsgspecError):
+        return None
+    return kept if kept.digest in digests else None
+
+
+def _pieces(plan: contract.Plan) -> list[bytes]:
+    blob = gzip.compress(msgspec.json.encode(plan), compresslevel=6, mtime=0)
+    return [blob[start : start + SHARD_BYTES] for start in range(0, len(blob), SHARD_BYTES)]

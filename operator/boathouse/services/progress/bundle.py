@@ -1,0 +1,116 @@
+"""The authorities that tasks trust: each replica adds its own to one ConfigMap, the leader copies all where jobs run.
+
+So a task trusts the standby before it becomes the leader.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+
+from cryptography import x509
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, client, errors, retries
+from boathouse.resources import names
+
+MAX_AUTHORITIES = 8
+_CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
+
+
+class Bundles:
+    """Keeps `boathouse-progress-ca`, in the operator's namespace and in those with jobs.
+
+    Args:
+        api: The API server.
+        namespace: The operator's.
+        replica: This pod's name, the key of its authority.
+        now: The wall clock.
+    """
+
+    def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._replica = replica
+        self._now = now
+        self._bundle = ""
+        self._published: dict[str, str] = {}
+
+    async def add(self, pem: str) -> None:
+        """Publish this replica's authority, and drop those that have expired or are too many."""
+        await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
+
+    async def refresh(self) -> None:
+        """Read what the replicas published, and bring the namespaces with jobs up to date."""
+        found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        self._bundle = "".join(
+            pem for key, pem in sorted(found.get("data", {}).items()) if key != names.PROGRESS_CA_KEY
+        )
+        for namespace in list(self._published):
+            await self.ensure(namespace)
+
+    async def ensure(self, namespace: str) -> None:
+        """Have the bundle in a namespace, before a task there looks for it."""
+        if not self._bundle:
+            await self.refresh()
+        if self._published.get(namespace) == self._bundle:
+            return
+        bundle = self._bundle
+        failpoints.hit("before-progress.ca")
+        try:
+            await self._api.patch(
+                _CONFIG_MAPS,
+                names.PROGRESS_CA_CONFIG_MAP,
+                _manifest(namespace, {names.PROGRESS_CA_KEY: bundle}),
+                namespace,
+                style=client.PatchStyle.APPLY,
+                force=True,
+            )
+        except errors.NotFound:  # the namespace is gone
+            self._published.pop(namespace, None)
+            return
+        failpoints.hit("after-progress.ca")
+        self._published[namespace] = bundle
+
+    def forget(self, namespace: str) -> None:
+        """No job is active there."""
+        self._published.pop(namespace, None)
+
+    async def _add(self, pem: str) -> None:
+        key = f"{self._replica}.crt"
+        try:
+            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        except errors.NotFound:
+            await self._api.create(_CONFIG_MAPS, _manifest(self._namespace, {key: pem}), self._namespace)
+            return
+        data = _pruned(found.get("data", {}) | {key: pem}, key, self._now())
+        if data != found.get("data"):
+            await self._api.replace(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, found | {"data": data}, self._namespace)
+
+
+def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:
+    """Those that are valid, the youngest first, ours always."""
+    dated: list[tuple[bool, dt.datetime, str]] = []
+    for key, pem in authorities.items():
+        if key == names.PROGRESS_CA_KEY:  # the bundle for jobs in this namespace
+            continue
+        try:
+            certificate = x509.load_pem_x509_certificate(pem.encode())
+        except ValueError:
+            continue
+        if certificate.not_valid_after_utc > now:
+            dated.append((key == own, certificate.not_valid_before_utc, key))
+    kept = {key: authorities[key] for _, _, key in sorted(dated, reverse=True)[:MAX_AUTHORITIES]}
+    own_bundle = authorities.get(names.PROGRESS_CA_KEY)
+    return kept | ({names.PROGRESS_CA_KEY: own_bundle} if own_bundle else {})
+
+
+def _manifest(namespace: str, data: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": names.PROGRESS_CA_CONFIG_MAP,
+            "namespace": namespace,
+            "labels": {names.APP_MANAGED_BY: names.MANAGER, names.APP_PART_OF: "boathouse"},
+        },
+        "data": dict(data),
+    }
