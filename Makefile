@@ -97,3 +97,8 @@ images-load: setup ## Make them known to every node of the cluster
 .PHONY: tools
 tools: setup ## Build the cluster's binaries into the cache (ten minutes on two cores, once)
 	@$(E2E) tools
+
+##@ Demo
+.PHONY: demo
+demo: setup ## A word count over 200 MB of real text on a real cluster, checked and timed (KEEP=0: end the cluster too)
+	@$(BIN)/python -m boathouse_e2e.demo $(CLUSTER_FLAGS) --nodes $(NODES)

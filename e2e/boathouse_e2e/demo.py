@@ -19,13 +19,15 @@ from rich import console
 from boathouse.resources import names
 from boathouse_cli import errors as cli_errors
 from boathouse_cli import explain, gateway, model, picture, tables, timeline, watching
-from boathouse_e2e import corpus, errors, evidence, images, install, paths, providers, reference, storage
+from boathouse_e2e import corpus, errors, evidence, images, install, objects, paths, providers, reference, storage
 from boathouse_e2e.spec import Cluster, ClusterSpec
 from boathouse_e2e.stages import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from obstore.store import S3Store
 
 NAMESPACE: Final = "boathouse-demo"
 BUCKET: Final = "books"
@@ -86,16 +88,18 @@ def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: 
     with stages("images built and loaded into the nodes"):
         images.load(cluster)
     with stages("storage: an S3 server in the cluster"):
-        s3 = storage.deploy(cluster, NAMESPACE)
+        credentials = storage.deploy(cluster, namespace=NAMESPACE)
     with stages("helm install charts/boathouse"):
         install.install(cluster)
-    with stages(f"upload of {text.size_bytes / 1e6:.0f} MB to s3://{BUCKET}/{TEXTS}/"):
-        _prepare(cluster, s3, text, screen)
-    with stages("kubectl apply -f examples/wordcount.yaml"):
-        screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(EXAMPLE)).strip(), highlight=False)
-        job = _follow(cluster, screen)
-    with stages("check against tr | grep | sort | uniq -c on this machine"):
-        counted = _check(s3, text, screen)
+    with storage.endpoint_from_host(cluster, namespace=NAMESPACE) as endpoint:
+        with stages(f"upload of {text.size_bytes / 1e6:.0f} MB to s3://{BUCKET}/{TEXTS}/"):
+            books = storage.bucket(endpoint, credentials, BUCKET)
+            _prepare(cluster, books, text, screen)
+        with stages("kubectl apply -f examples/wordcount.yaml"):
+            screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(EXAMPLE)).strip(), highlight=False)
+            job = _follow(cluster, screen)
+        with stages("check against tr | grep | sort | uniq -c on this machine"):
+            counted = _check(books, text, screen)
     _show(cluster, job, counted, screen)
 
 
@@ -104,7 +108,7 @@ def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
         min_bytes=options.min_mb * 10**6, progress=lambda line: screen.print(f"  {line}", highlight=False)
     )
     packages = ", ".join(f"{each.package} ({each.size_bytes / 1e6:.0f} MB)" for each in text.texts)
-    screen.print(f"  {text.size_bytes / 1e6:.0f} MB from {packages}", highlight=False)
+    say(f"{text.size_bytes / 1e6:.0f} MB from {packages}")
     return text
 
 
@@ -114,14 +118,12 @@ def _cluster(options: Options, screen: console.Console) -> Cluster:
     return provider.find(options.name) or provider.up(ClusterSpec(name=options.name, nodes=options.nodes))
 
 
-def _prepare(cluster: Cluster, s3: storage.S3, text: corpus.Corpus, screen: console.Console) -> None:
-    """The data and the keys are there; what an earlier demo left is gone."""
+def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: console.Console) -> None:
+    """The text is in the bucket; what an earlier demo left is gone."""
     cluster.run("delete", "mrjob", JOB, "-n", NAMESPACE, "--ignore-not-found", "--wait")
-    cluster.apply(s3.secret(NAMESPACE))
-    removed = s3.remove(BUCKET, f"{JOB}/")
-    if removed:
+    if removed := objects.remove(books, JOB):
         screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
-    sent = s3.upload(BUCKET, {f"{TEXTS}/{path.name}": path for path in text.files})
+    sent = objects.upload(books, {f"{TEXTS}/{path.name}": path for path in text.files})
     if sent < len(text.files):
         screen.print(f"  {len(text.files) - sent} files were there already", highlight=False)
 
@@ -139,10 +141,10 @@ def _gateway(cluster: Cluster) -> gateway.Gateway:
     return gateway.Gateway.connect(kubeconfig=str(cluster.kubeconfig), context=cluster.context, namespace=NAMESPACE)
 
 
-def _check(s3: storage.S3, text: corpus.Corpus, screen: console.Console) -> Path:
-    """Compare the job's output with the reference's, byte by byte; return the reference's file."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    parts = s3.download(BUCKET, f"{JOB}/part-", BUILD / "output")
+def _check(books: S3Store, text: corpus.Corpus, screen: console.Console) -> Path:
+    """Compare the job's output with the reference's, byte by byte; return the output in the reference's form."""
+    keys = sorted(key for key in objects.sizes(books, JOB) if "/part-" in key)
+    parts = objects.download(books, keys, BUILD / "output")
     expected, counted = BUILD / "expected.txt", BUILD / "counted.txt"
     reference.word_count(text.files, expected)
     reference.job_output(parts, counted)
@@ -178,7 +180,8 @@ def _farewell(cluster: Cluster, options: Options, screen: console.Console) -> No
         return
     lines = (
         "The cluster is still up. To look around:",
-        f"  export KUBECONFIG={cluster.kubeconfig} PATH={paths.REPOSITORY / '.venv/bin'}:{cluster.kubectl.parent}:$PATH",
+        f"  export KUBECONFIG={cluster.kubeconfig}",
+        f"  export PATH={paths.REPOSITORY / '.venv/bin'}:{cluster.kubectl.parent}:$PATH",
         f"  kubectl get mrjobs,pods -n {NAMESPACE}",
         f"  kubectl boathouse explain mrjob/{JOB} -n {NAMESPACE}",
         f"  kubectl boathouse timeline mrjob/{JOB} -n {NAMESPACE} -o timeline.svg",
