@@ -154,7 +154,6 @@ class FakeApi:
         self._faults.clear()
         self.chaos = lambda _: None
         self.latency_s = 0.0
-        self.watches.heal()
 
     def expire_pages(self) -> None:
         """Forget the continue tokens: their next use is 410."""

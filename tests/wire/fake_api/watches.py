@@ -22,6 +22,7 @@ class _Open:
     bookmarks: bool
     queue: asyncio.Queue[bytes | None] = dataclasses.field(default_factory=asyncio.Queue)
     aborts: bool = False
+    silent: bool = False
 
 
 class Watches:
@@ -30,7 +31,6 @@ class Watches:
     def __init__(self, objects: World) -> None:
         self._world = objects
         self._open: list[_Open] = []
-        self._silent: set[str] = set()
 
     def count(self, plural: str) -> int:
         """How many watches of a kind are open."""
@@ -65,30 +65,27 @@ class Watches:
         self.end(plural)
 
     def silence(self, plural: str) -> None:
-        """Keep watches open, but send nothing more on them; new watches are well."""
+        """Keep watches open, but tell nothing more on them; new watches are well. They can still be ended or cut."""
         for one in self._of(plural):
+            one.silent = True
             one.watcher.send = lambda _: None
-            self._open.remove(one)
 
-    def deafen(self, plural: str) -> None:
-        """From now on watches of this kind, new ones too, are open and silent, until healed."""
-        self.silence(plural)
-        self._silent.add(plural)
+    def speak(self, plural: str) -> None:
+        """Let silenced watches tell again; what they missed stays missed."""
+        for one in self._of(plural):
+            one.silent = False
+            one.watcher.send = one.queue.put_nowait
 
     def replay(self, plural: str, *, last: int = 5) -> None:
         """Send the last events once more, oldest first."""
         for one in self._of(plural):
             for step in self._world.histories[plural][-last:]:
-                if line := one.watcher.line(step):
+                if not one.silent and (line := one.watcher.line(step)):
                     one.queue.put_nowait(line)
 
     def send_line(self, plural: str, line: bytes) -> None:
         """Send any line, as it stands."""
         self._send(plural, line)
-
-    def heal(self) -> None:
-        """New watches are well again."""
-        self._silent.clear()
 
     # Serving
 
@@ -105,9 +102,6 @@ class Watches:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         self._world.watchers.append(watcher)
         self._open.append(one)
-        if watcher.plural in self._silent:
-            self.silence(watcher.plural)
-            one.queue = asyncio.Queue()
         try:
             await response.prepare(request)
             await asyncio.wait_for(self._pump(one, response), timeout=float(query.get("timeoutSeconds", "300")))
@@ -132,5 +126,5 @@ class Watches:
 
     def _send(self, plural: str, line: bytes, *, only_bookmarked: bool = False) -> None:
         for one in self._of(plural):
-            if one.bookmarks or not only_bookmarked:
+            if not one.silent and (one.bookmarks or not only_bookmarked):
                 one.queue.put_nowait(line)

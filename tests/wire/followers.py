@@ -1,0 +1,79 @@
+"""An informer under test: it runs, writes down what it is told, and is stopped at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import asynccontextmanager, suppress
+
+from boathouse.cluster import catalogue, informer, reflector, retries, store
+from tests.wire import waiting
+
+QUICK = retries.Backoff(base_s=0.01, cap_s=0.05)
+
+
+class Follower:
+    """What an informer said, and what it would make of the cluster."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.changes: list[store.Change] = []
+        self.believed: dict[str, str] = {}
+
+    def take(self, change: store.Change) -> None:
+        self.told.append(f"{type(change).__name__} {change.key.partition('/')[2] or change.key}")
+        self.changes.append(change)
+        match change:
+            case store.Added(key=key, new=new):
+                assert key not in self.believed, f"{key} was added twice"
+                self.believed[key] = new.metadata.uid
+            case store.Modified(key=key, old=old, new=new):
+                assert self.believed[key] == old.metadata.uid == new.metadata.uid
+                assert int(old.metadata.resource_version) < int(new.metadata.resource_version)
+            case store.Deleted(key=key, old=old):
+                assert self.believed.pop(key) == old.metadata.uid
+
+    def fresh(self) -> list[str]:
+        """Return what was told since the last time."""
+        words, self.told = self.told, []
+        return words
+
+
+@asynccontextmanager
+async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 5.0, seed: int = 1, **options):
+    """Run an informer until it has listed and watches; give it and its follower."""
+    follower = Follower()
+    followed = informer.Informer(
+        client,
+        resource,
+        on_change=follower.take,
+        timing=reflector.Timing(stall_s=stall_s),
+        backoff=QUICK,
+        jitter=random.Random(seed),
+        **options,
+    )
+    task = asyncio.create_task(followed.run())
+    try:
+        async with asyncio.timeout(10):
+            await followed.synced.wait()
+        await waiting.eventually(lambda: api.watches.count(resource.plural))
+        yield followed, follower
+        assert not task.done(), "the informer ended"
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def truth(api, plural: str = "pods", *, selects=lambda _: True) -> dict[str, tuple[str, str]]:
+    """Return what the server holds: key to uid and resourceVersion."""
+    return {key: _state(m["metadata"]) for key, m in api.objects(plural).items() if selects(m)}
+
+
+def known(followed: informer.Informer) -> dict[str, tuple[str, str]]:
+    """Return what the informer holds, in the same shape."""
+    return {key: (o.metadata.uid, o.metadata.resource_version) for key, o in followed.objects.items()}
+
+
+def _state(metadata) -> tuple[str, str]:
+    return metadata["uid"], metadata["resourceVersion"]

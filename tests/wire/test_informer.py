@@ -1,0 +1,280 @@
+"""An informer follows the server through everything a watch can suffer, and never keeps a ghost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from boathouse.cluster import catalogue, informer
+from tests.wire import fake_api
+from tests.wire.followers import following, known, truth
+
+
+async def test_it_lists_then_watches(api, client, eventually):
+    api.add(fake_api.pod("a"))
+    async with following(api, client) as (followed, follower):
+        assert follower.fresh() == ["Added a"]
+        api.add(fake_api.pod("b"))
+        api.set_phase("default/a", "Running")
+        api.remove("pods", "default/b")
+        await eventually(lambda: len(follower.told) == 3)
+        assert follower.fresh() == ["Added b", "Modified a", "Deleted b"]
+        assert known(followed) == truth(api)
+
+
+async def test_a_pod_that_ends_leaves_the_selection_as_deleted(api, client, eventually):
+    api.add(fake_api.pod("a", node="n1", phase="Running"))
+    async with following(api, client, fields=catalogue.PODS_THAT_HOLD_RESOURCES) as (followed, follower):
+        api.end_pod("default/a")
+        await eventually(lambda: follower.told == ["Added a", "Deleted a"])
+        assert followed.objects == {}
+
+
+async def test_how_our_own_pods_ended_comes_by_another_informer(api, client, eventually):
+    api.add(fake_api.pod("a", labels={"boathouse.dev/job-uid": "j"}, phase="Running"))
+    api.add(fake_api.pod("foreign", phase="Running"))
+    ended = following(api, client, labels="boathouse.dev/job-uid", fields=catalogue.PODS_THAT_ENDED)
+    async with ended as (followed, follower):
+        assert follower.fresh() == []
+        api.end_pod("default/foreign")
+        api.end_pod("default/a", exit_code=3, message="{}")
+        await eventually(lambda: follower.told == ["Added a"])
+        terminated = followed.get("default/a").status.container_statuses[0].state.terminated
+        assert (terminated.exit_code, terminated.message) == (3, "{}")
+
+
+async def test_a_pod_made_anew_under_its_name_is_deleted_and_added(api, client, eventually):
+    api.add(fake_api.pod("a"))
+    async with following(api, client) as (followed, follower):
+        with missing(api):
+            api.remove("pods", "default/a")
+            api.add(fake_api.pod("a"))
+        await eventually(lambda: follower.told == ["Added a", "Deleted a", "Added a"])
+        assert known(followed) == truth(api)
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(lambda w: w.cut("pods", mid_line=True, abort=True), id="broken in the middle of a line"),
+        pytest.param(lambda w: w.cut("pods", mid_line=False, abort=True), id="broken between two lines"),
+        pytest.param(lambda w: w.cut("pods", mid_line=True, abort=False), id="ended in the middle of a line"),
+        pytest.param(lambda w: w.expire("pods"), id="410 in the stream, which is then ended"),
+    ],
+)
+async def test_a_pod_deleted_while_the_watch_was_lost_does_not_stay_as_a_ghost(api, client, eventually, lose):
+    api.add(fake_api.pod("ghost"))
+    api.add(fake_api.pod("kept"))
+    async with following(api, client) as (followed, follower):
+        follower.fresh()
+        api.watches.silence("pods")
+        api.remove("pods", "default/ghost")
+        api.watches.speak("pods")
+        lose(api.watches)
+        await eventually(lambda: "Deleted ghost" in follower.told)
+        assert follower.fresh() == ["Deleted ghost"]
+        assert known(followed) == truth(api)
+
+
+async def test_a_deletion_found_by_a_list_has_no_final_state(api, client, eventually):
+    api.add(fake_api.pod("ghost"))
+    async with following(api, client) as (_, follower):
+        with missing(api):
+            api.remove("pods", "default/ghost")
+        await eventually(lambda: len(follower.changes) == 2)
+        assert follower.changes[-1].final is None
+
+
+async def test_a_watch_that_stands_still_is_given_up(api, client, eventually):
+    api.add(fake_api.pod("ghost"))
+    async with following(api, client, stall_s=0.1) as (followed, follower):
+        api.watches.silence("pods")
+        api.remove("pods", "default/ghost")
+        await eventually(lambda: follower.told == ["Added ghost", "Deleted ghost"])
+        assert followed.stats.failures >= 1
+
+
+async def test_a_watch_whose_time_is_up_goes_on_without_a_list(api, client, eventually):
+    async with following(api, client) as (followed, follower):
+        api.add(fake_api.pod("a"))
+        await eventually(lambda: follower.told)
+        api.watches.end("pods")
+        api.add(fake_api.pod("b"))
+        await eventually(lambda: follower.told == ["Added a", "Added b"])
+        assert followed.stats.lists == 1
+
+
+async def test_a_watch_that_ends_at_once_again_and_again_is_not_tried_in_a_hurry(api, client, eventually):
+    async with following(api, client) as (followed, _):
+        for _ in range(3):
+            await eventually(lambda: api.watches.count("pods") == 1)
+            api.watches.end("pods")
+            await eventually(lambda: api.watches.count("pods") == 0)
+        await eventually(lambda: followed.stats.lists >= 3)
+        assert followed.stats.failures >= 2
+
+
+async def test_a_watch_refused_as_too_old_leads_to_a_list(api, client, eventually):
+    async with following(api, client) as (followed, follower):
+        api.fail_next("watch pods", status=410, reason="Expired")
+        api.add(fake_api.pod("a"))
+        api.watches.cut("pods")
+        await eventually(lambda: known(followed) == truth(api))
+        assert follower.told == ["Added a"]
+
+
+async def test_stale_and_repeated_events_are_not_told(api, client, eventually):
+    async with following(api, client) as (followed, follower):
+        api.add(fake_api.pod("a"))
+        api.set_phase("default/a", "Running")
+        api.remove("pods", "default/a")
+        await eventually(lambda: len(follower.told) == 3)
+        api.watches.replay("pods", last=3)
+        api.add(fake_api.pod("end"))
+        await eventually(lambda: "Added end" in follower.told)
+        assert follower.told == ["Added a", "Modified a", "Deleted a", "Added end"]
+        assert followed.stats.stale == 3
+
+
+async def test_stale_events_after_a_list_do_not_bring_back_what_it_lacks(api, client, eventually):
+    api.add(fake_api.pod("ghost"))
+    async with following(api, client) as (followed, follower):
+        with missing(api):
+            api.remove("pods", "default/ghost")
+        await eventually(lambda: api.watches.count("pods") == 1 and followed.stats.lists == 2)
+        api.watches.replay("pods", last=2)
+        api.add(fake_api.pod("end"))
+        await eventually(lambda: "Added end" in follower.told)
+        assert follower.told == ["Added ghost", "Deleted ghost", "Added end"]
+
+
+async def test_bookmarks_keep_it_fresh_and_move_the_start_of_the_next_watch(api, client, eventually):
+    async with following(api, client) as (followed, _):
+        api.add(fake_api.node("n1"))  # moves the revision, not the pods
+        api.watches.bookmark("pods")
+        await eventually(lambda: followed.stats.bookmarks == 1)
+        assert followed.freshness_s() < 1
+        api.watches.cut("pods", mid_line=False, abort=False)
+        await eventually(lambda: len(api.called("watch pods")) == 2)
+        assert api.called("watch pods")[1].query["resourceVersion"] == str(api.world.revision)
+
+
+async def test_a_list_in_pages_whose_token_expires_begins_anew(api, client, eventually):
+    for number in range(1001):
+        api.add(fake_api.pod(f"p{number:04}"))
+    api.fail_next("list pods", delay_s=0.02)
+    async with following(api, client) as (followed, follower):
+        api.chaos = expires_second_pages(api)
+        with missing(api):
+            api.remove("pods", "default/p0000")
+        await eventually(lambda: "Deleted p0000" in follower.told)
+        assert known(followed) == truth(api)
+        assert "continue parameter is too old" in followed.stats.last_error
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 403])
+async def test_a_list_that_fails_is_tried_again(api, client, status):
+    api.add(fake_api.pod("a"))
+    api.fail_next("list pods", times=3, status=status)
+    async with following(api, client) as (followed, follower):
+        assert follower.told == ["Added a"]
+        assert followed.stats.failures == 3
+
+
+async def test_retry_after_is_honoured(api, client):
+    waited_s = []
+
+    async def sleep(delay_s):
+        waited_s.append(delay_s)
+
+    api.fail_next("list pods", status=429, retry_after_s=2)
+    async with following(api, client, sleep=sleep):
+        assert 2.0 <= waited_s[0] <= 2.2
+
+
+async def test_it_follows_some_namespaces_only(api, client, eventually):
+    api.add(fake_api.pod("a", namespace="one"))
+    api.add(fake_api.pod("b", namespace="two"))
+    api.add(fake_api.pod("c", namespace="three"))
+    async with following(api, client, namespaces=["one", "two"]) as (followed, follower):
+        api.add(fake_api.pod("d", namespace="two"))
+        api.add(fake_api.pod("e", namespace="three"))
+        await eventually(lambda: "Added d" in follower.told)
+        assert followed.objects.keys() == {"one/a", "two/b", "two/d"}
+        assert followed.get("two/d").metadata.namespace == "two"
+
+
+async def test_a_line_of_many_kilobytes_is_read(api, client, eventually):
+    async with following(api, client, catalogue.NODES) as (followed, follower):
+        api.add(fake_api.node("n1", labels={f"label-{n}": "x" * 60 for n in range(20_000)}))
+        await eventually(lambda: follower.told == ["Added n1"])
+        assert len(followed.get("n1").metadata.labels) == 20_001
+
+
+async def test_a_line_that_is_no_event_leads_to_a_list(api, client, eventually):
+    async with following(api, client) as (followed, _):
+        api.watches.send_line("pods", b"<html>proxy</html>\n")
+        await eventually(lambda: followed.stats.lists == 2)
+        assert "not a watch event" in followed.stats.last_error
+
+
+async def test_what_the_callback_raises_ends_the_informer(api, client):
+    def on_change(change):
+        raise RuntimeError(change.key)
+
+    api.add(fake_api.pod("a"))
+    with pytest.raises(ExceptionGroup, match="unhandled errors") as caught:
+        await informer.Informer(client, catalogue.PODS, on_change=on_change).run()
+    assert caught.group_contains(RuntimeError, match="default/a")
+
+
+async def test_a_comparison_finds_nothing_when_all_is_well(api, client):
+    for number in range(600):
+        api.add(fake_api.pod(f"p{number}"))
+    async with following(api, client) as (followed, _):
+        assert not await followed.compare(settle_s=0)
+
+
+async def test_a_comparison_finds_ghosts_and_gaps(api, client):
+    api.add(fake_api.pod("ghost"))
+    async with following(api, client) as (followed, _):
+        api.watches.silence("pods")
+        api.remove("pods", "default/ghost")
+        api.add(fake_api.pod("missing"))
+        drift = await followed.compare(settle_s=0)
+        assert (drift.ghosts, drift.missing, drift.outdated) == (("default/ghost",), ("default/missing",), ())
+
+
+async def test_a_comparison_forgives_a_stream_that_is_only_behind(api, client):
+    async def catch_up(_):
+        await asyncio.sleep(0.1)
+
+    async with following(api, client, sleep=catch_up) as (followed, _):
+        api.add(fake_api.pod("late"))
+        assert not await followed.compare()
+
+
+class missing:  # noqa: N801 - reads as a statement
+    """Within it the informer hears nothing; at the end the connection breaks."""
+
+    def __init__(self, api):
+        self.api = api
+
+    def __enter__(self):
+        self.api.watches.silence("pods")
+
+    def __exit__(self, *exc_info):
+        self.api.watches.cut("pods")
+
+
+def expires_second_pages(api):
+    """Forget the continue token of the first LIST that goes on to a second page."""
+    done = []
+
+    def chaos(call):
+        if call.query.get("continue") and not done:
+            done.append(call)
+            api.expire_pages()
+
+    return chaos
