@@ -104,9 +104,10 @@ def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: 
 
 
 def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
-    text = corpus.make(
-        min_bytes=options.min_mb * 10**6, progress=lambda line: screen.print(f"  {line}", highlight=False)
-    )
+    def say(line: str) -> None:
+        screen.print(f"  {line}", highlight=False)
+
+    text = corpus.make(min_bytes=options.min_mb * 10**6, progress=say)
     packages = ", ".join(f"{each.package} ({each.size_bytes / 1e6:.0f} MB)" for each in text.texts)
     say(f"{text.size_bytes / 1e6:.0f} MB from {packages}")
     return text
