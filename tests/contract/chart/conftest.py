@@ -2,12 +2,14 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
 from boathouse_e2e import tools
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
@@ -113,6 +115,13 @@ class Cluster:
             [*command, *arguments], input=json.dumps(whole), capture_output=True, text=True, check=False
         )
 
+    @staticmethod
+    def until(answer: Callable[[], str], expected: str) -> None:
+        """Wait for an answer: the API server's own caches take some milliseconds to learn of a change."""
+        deadline = time.monotonic() + 30
+        while expected not in (last := answer()):
+            assert time.monotonic() < deadline, f"in 30 s not {expected!r}, but {last!r}"
+
     # What follows is a dry run: admitted or not, and nothing is left behind. Each returns `admitted`, or the refusal.
 
     def creates(self, manifest: Manifest) -> str:
@@ -136,10 +145,11 @@ class Cluster:
         return self._answer("delete", what, f"--namespace={namespace}", "--dry-run=server", "--wait=false")
 
     def may(self, verb: str, resource: str, namespace: str = "", *, name: str = "") -> bool:
-        """Ask the API server's authorizer."""
+        """Ask the API server's authorizer; `resource` may have a subresource (`pods/binding`)."""
         scope = f"--namespace={namespace}" if namespace else "--all-namespaces"
-        subject = f"{resource}/{name}" if name else resource
-        return self.kubectl("auth", "can-i", verb, subject, scope).stdout.strip() == "yes"
+        kind, _, part = resource.partition("/")
+        subject = [f"{kind}/{name}" if name else kind, *([f"--subresource={part}"] if part else [])]
+        return self.kubectl("auth", "can-i", verb, *subject, scope).stdout.strip() == "yes"
 
     def _answer(self, *arguments: str, body: Sequence[Manifest] = ()) -> str:
         done = self.kubectl(*arguments, body=body)

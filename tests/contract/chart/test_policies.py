@@ -1,10 +1,9 @@
 """What the API server lets through and what it refuses once the chart is applied. The operator itself does not run."""
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import model, pods
 from boathouse.services.mrjob.attempts import Attempt
@@ -68,13 +67,6 @@ def lease(epoch: int) -> dict[str, Any]:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-def until(answer: Callable[[], str], expected: str) -> None:
-    """Wait for an answer: the API server's own caches take some milliseconds to learn of a change."""
-    deadline = time.monotonic() + 30
-    while expected not in (last := answer()):
-        assert time.monotonic() < deadline, f"in 30 s not {expected!r}, but {last!r}"
-
-
 def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **rest: Any) -> dict[str, Any]:
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
@@ -86,7 +78,17 @@ def grant(name: str, role: str, *users: str) -> dict[str, Any]:
     return object_("ClusterRoleBinding", name, api=f"{RBAC}/v1", roleRef=reference, subjects=subjects)
 
 
-@pytest.fixture(scope="module", autouse=True)
+def wait_for_policies(cluster: Any) -> None:
+    """Wait until each policy is in force, and the Lease known."""
+    operator, alice = cluster.acting_as(OPERATOR), cluster.acting_as("alice")
+    cluster.until(lambda: operator.binds("foreign"), "boathouse-account:")
+    cluster.until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
+    cluster.until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
+    cluster.until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
+    cluster.until(lambda: operator.creates(task_pod()), "admitted")
+
+
+@pytest.fixture(scope="module")
 def installed(cluster, chart):
     """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
     reader = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]}
@@ -107,31 +109,27 @@ def installed(cluster, chart):
     manifests = [*chart.render(), lease(EPOCH)]
     cluster.apply(*others)
     cluster.apply(*manifests)
-    yield
+    wait_for_policies(cluster)
+    yield cluster
     cluster.uninstall(*manifests)
     cluster.delete(*(other for other in others if other["kind"] != "Namespace"))
 
 
-def wait_for_policies(cluster: Any) -> None:
-    """Wait until each policy is in force, and the Lease known."""
-    operator, alice = cluster.acting_as(OPERATOR), cluster.acting_as("alice")
-    until(lambda: operator.binds("foreign"), "boathouse-account:")
-    until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
-    until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
-    until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
-    until(lambda: operator.creates(task_pod()), "admitted")
+@pytest.fixture(scope="module")
+def operator(installed):
+    return installed.acting_as(OPERATOR)
 
 
 @pytest.fixture(scope="module")
-def operator(cluster, installed):
-    wait_for_policies(cluster)
-    return cluster.acting_as(OPERATOR)
-
-
-@pytest.fixture(scope="module")
-def alice(cluster, operator):
+def alice(installed):
     """A user who may do everything that roles can allow."""
-    return cluster.acting_as("alice")
+    return installed.acting_as("alice")
+
+
+@pytest.fixture(scope="module")
+def controller(installed):
+    """A controller of Kubernetes' own, which makes pods from templates."""
+    return installed.acting_as(CONTROLLER)
 
 
 @pytest.fixture(scope="module")
@@ -187,14 +185,14 @@ def test_other_schedulers_bind_as_ever(alice):
 def test_without_the_lease_only_boathouse_is_held_up(cluster, operator, alice):
     cluster.delete(lease(EPOCH))
     try:
-        until(lambda: operator.creates(task_pod()), "no params found")
+        cluster.until(lambda: operator.creates(task_pod()), "no params found")
         assert "no params found" in operator.binds("foreign", **fenced())
         assert alice.binds("ordinary") == "admitted"
         assert alice.creates(pod()) == "admitted"
         assert alice.creates(pod(schedulerName="boathouse")) == "admitted"
     finally:
         cluster.apply(lease(EPOCH))
-        until(lambda: operator.creates(task_pod()), "admitted")
+        cluster.until(lambda: operator.creates(task_pod()), "admitted")
 
 
 def test_a_lease_without_an_epoch_lets_nothing_through(cluster, operator):
@@ -209,17 +207,17 @@ def test_a_lease_without_an_epoch_lets_nothing_through(cluster, operator):
         '{"spec":{"leaseTransitions":null}}',
     )
     try:
-        until(lambda: operator.creates(task_pod()), "the Lease is at 0")
+        cluster.until(lambda: operator.creates(task_pod()), "the Lease is at 0")
     finally:
         cluster.apply(lease(EPOCH))
-        until(lambda: operator.creates(task_pod()), "admitted")
+        cluster.until(lambda: operator.creates(task_pod()), "admitted")
 
 
 def test_the_fence_holds_again_after_an_uninstall_and_an_install(cluster, chart, operator):
     manifests = [*chart.render(), lease(EPOCH)]
     cluster.uninstall(*manifests)
     cluster.apply(*manifests[:-1], lease(EPOCH + 1))
-    until(lambda: operator.creates(task_pod()), "of epoch 7 and the Lease is at 8")
+    cluster.until(lambda: operator.creates(task_pod()), "of epoch 7 and the Lease is at 8")
     cluster.apply(lease(EPOCH))
     wait_for_policies(cluster)
 
@@ -297,15 +295,14 @@ def test_a_user_may_not_pretend_to_be_a_task(alice, field):
     assert "written by Boathouse only" in alice.creates(manifest)
 
 
-@pytest.mark.parametrize("user", ["alice", CONTROLLER])
-def test_nobody_else_makes_pods_that_a_job_owns(cluster, operator, user):
+def test_nobody_else_makes_pods_that_a_job_owns(alice, controller):
     manifest = pod(meta={"ownerReferences": [OWNER]})
-    assert "made by Boathouse only" in cluster.acting_as(user).creates(manifest)
+    assert "made by Boathouse only" in alice.creates(manifest)
+    assert "made by Boathouse only" in controller.creates(manifest)
 
 
-def test_a_controller_may_copy_a_template_with_our_labels(cluster, operator):
-    manifest = pod(meta={"labels": {"boathouse.dev/queue": "nightly"}})
-    assert cluster.acting_as(CONTROLLER).creates(manifest) == "admitted"
+def test_a_controller_may_copy_a_template_with_our_labels(controller):
+    assert controller.creates(pod(meta={"labels": {"boathouse.dev/queue": "nightly"}})) == "admitted"
 
 
 @pytest.mark.parametrize("value", ["another", None], ids=["changed", "removed"])
@@ -355,10 +352,10 @@ def test_what_is_only_preferred_is_admitted(alice, spec):
 # Pod security
 
 
-def test_the_operators_own_pod_is_restricted(cluster, chart, operator):
+def test_the_operators_own_pod_is_restricted(chart, controller):
     template = chart.render().find("Deployment")["spec"]["template"]
     manifest = object_("Pod", "boathouse-1", "boathouse-system", **template)
-    assert cluster.acting_as(CONTROLLER).creates(manifest) == "admitted"
+    assert controller.creates(manifest) == "admitted"
 
 
 def test_the_restricted_standard_is_in_force_here(alice):

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from boathouse.resources import config
 
 EVERYTHING = str(Path(__file__).resolve().parents[3] / "charts/boathouse/ci/namespaces-values.yaml")

@@ -1,0 +1,170 @@
+"""Least rights: all that the chart lets the operator do, by role, and what a real API server makes of it."""
+
+from typing import Any
+
+import pytest
+
+OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
+CLUSTER_WIDE = {
+    "nodes": {"get", "list", "watch"},
+    "pods": {"get", "list", "watch"},
+    "tokenreviews.authentication.k8s.io": {"create"},
+}
+WHERE_JOBS_RUN = {
+    "pods": {"create", "delete"},
+    "pods/binding": {"create"},
+    "pods/status": {"patch"},
+    "events.events.k8s.io": {"create", "patch"},
+    "configmaps": {"get", "create", "patch", "update"},
+    "mrjobs.boathouse.dev": {"get", "list", "watch"},
+    "mrjobs/status.boathouse.dev": {"patch"},
+}
+IN_ITS_OWN_NAMESPACE = {
+    "leases.coordination.k8s.io": {"create"},
+    "leases.coordination.k8s.io boathouse": {"get", "update"},
+    "pods": {"patch"},
+}
+
+
+def rights(role: dict[str, Any]) -> dict[str, set[str]]:
+    """What a role allows: verbs by `resource.group`, and by the object's name where it is bound to one."""
+    allowed: dict[str, set[str]] = {}
+    for rule in role["rules"]:
+        for resource in rule["resources"]:
+            group = "".join(f".{group}" for group in rule["apiGroups"] if group)
+            names = "".join(f" {name}" for name in rule.get("resourceNames", ()))
+            allowed.setdefault(f"{resource}{group}{names}", set()).update(rule["verbs"])
+    return allowed
+
+
+def bindings(manifests) -> dict[tuple[str, str | None], str]:
+    """The role behind each binding to the operator's account, by kind and namespace."""
+    account = {"kind": "ServiceAccount", "name": "boathouse", "namespace": "boathouse-system"}
+    found = manifests.of("ClusterRoleBinding", "RoleBinding")
+    assert all(binding["subjects"] == [account] for binding in found)
+    return {(binding["roleRef"]["name"], binding["metadata"].get("namespace")): binding["kind"] for binding in found}
+
+
+def test_in_all_namespaces_one_cluster_role_lets_it_run_jobs(defaults):
+    assert bindings(defaults) == {
+        ("boathouse-reader", None): "ClusterRoleBinding",
+        ("boathouse", None): "ClusterRoleBinding",
+        ("boathouse-leader", "boathouse-system"): "RoleBinding",
+    }
+    assert rights(defaults.find("ClusterRole", "boathouse-reader")) == CLUSTER_WIDE
+    assert rights(defaults.find("ClusterRole", "boathouse")) == WHERE_JOBS_RUN
+    assert rights(defaults.find("Role", "boathouse-leader")) == IN_ITS_OWN_NAMESPACE
+
+
+def test_with_namespaces_a_role_in_each_lets_it_run_jobs_there_and_nowhere_else(chart):
+    manifests = chart.render(namespaces=["a", "b"])
+    assert bindings(manifests) == {
+        ("boathouse-reader", None): "ClusterRoleBinding",
+        ("boathouse", "a"): "RoleBinding",
+        ("boathouse", "b"): "RoleBinding",
+        ("boathouse-leader", "boathouse-system"): "RoleBinding",
+    }
+    assert rights(manifests.find("ClusterRole", "boathouse-reader")) == CLUSTER_WIDE
+    assert rights(manifests.find("Role", "boathouse", "a")) == WHERE_JOBS_RUN
+    assert rights(manifests.find("Role", "boathouse", "b")) == WHERE_JOBS_RUN
+
+
+@pytest.mark.parametrize("namespaces", [[], ["a"]])
+def test_nothing_is_allowed_by_a_wildcard_and_nothing_reads_secrets(chart, namespaces):
+    for role in chart.render(namespaces=namespaces).of("ClusterRole", "Role"):
+        for right, verbs in rights(role).items():
+            assert "*" not in right
+            assert "*" not in verbs
+            assert "secret" not in right
+            assert not right.startswith(("pods/exec", "serviceaccounts"))
+
+
+def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
+    viewer, editor = (defaults.find("ClusterRole", f"boathouse-{name}") for name in ("viewer", "editor"))
+    assert viewer["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    assert editor["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
+    assert rights(viewer)["mrjobs.boathouse.dev"] == {"get", "list", "watch"}
+    assert rights(editor)["mrjobs.boathouse.dev"] == {"create", "update", "patch", "delete", "deletecollection"}
+    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 2
+
+
+MAY = [
+    ("list", "nodes", ""),
+    ("watch", "pods", ""),
+    ("create", "pods", "team"),
+    ("create", "pods/binding", "team"),
+    ("patch", "mrjobs/status", "team"),
+    ("patch", "pods", "boathouse-system"),
+]
+MAY_NOT = [
+    ("get", "secrets", "team"),
+    ("list", "secrets", ""),
+    ("create", "pods/exec", "team"),
+    ("create", "serviceaccounts/token", "team"),
+    ("patch", "nodes", ""),
+    ("create", "mrjobs", "team"),
+    ("delete", "mrjobs", "team"),
+    ("patch", "validatingadmissionpolicies", ""),
+    ("create", "pods", "elsewhere"),
+    ("delete", "pods", "elsewhere"),
+    ("delete", "pods", ""),
+    ("create", "pods/binding", "elsewhere"),
+    ("patch", "pods/status", "elsewhere"),
+    ("create", "configmaps", "boathouse-system"),
+]
+
+
+@pytest.fixture(scope="module")
+def in_one_namespace(cluster, chart):
+    """The chart with `namespaces: [team]`, applied."""
+    spaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in ("boathouse-system", "team", "elsewhere")
+    ]
+    manifests = list(chart.render(namespaces=["team"]))
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "elsewhere"}}
+    cluster.apply(*spaces, account)
+    cluster.apply(*manifests)
+    yield cluster
+    cluster.uninstall(*manifests)
+
+
+@pytest.fixture(scope="module")
+def operator(in_one_namespace):
+    return in_one_namespace.acting_as(OPERATOR)
+
+
+@pytest.mark.apiserver
+@pytest.mark.parametrize(("verb", "resource", "namespace"), MAY)
+def test_the_operator_may(operator, verb, resource, namespace):
+    assert operator.may(verb, resource, namespace)
+
+
+@pytest.mark.apiserver
+@pytest.mark.parametrize(("verb", "resource", "namespace"), MAY_NOT)
+def test_the_operator_may_not(operator, verb, resource, namespace):
+    assert not operator.may(verb, resource, namespace)
+
+
+@pytest.mark.apiserver
+def test_the_operator_holds_only_its_own_lease(operator):
+    assert operator.may("update", "leases", "boathouse-system", name="boathouse")
+    assert not operator.may("update", "leases", "boathouse-system", name="kube-scheduler")
+
+
+@pytest.mark.apiserver
+def test_a_job_where_boathouse_does_not_run_is_refused_with_the_reason(in_one_namespace):
+    job = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "metadata": {"name": "wc", "namespace": "team"}}
+    job["spec"] = {"input": ["file:///in"], "output": "file:///out", "mapper": {"command": ["cat"]}}
+    elsewhere = job | {"metadata": {"name": "wc", "namespace": "elsewhere"}}
+    refusal = "Boathouse does not run in this namespace (it runs in team)"
+    in_one_namespace.until(lambda: in_one_namespace.creates(elsewhere), refusal)
+    assert in_one_namespace.creates(job) == "admitted"
+
+
+@pytest.mark.apiserver
+def test_a_pod_where_boathouse_does_not_run_is_refused_rather_than_left_waiting(in_one_namespace):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "elsewhere"}}
+    pod["spec"] = {"schedulerName": "boathouse", "containers": [{"name": "c", "image": "i"}]}
+    refusal = "schedulerName boathouse: Boathouse does not run in this namespace (it runs in team)"
+    in_one_namespace.until(lambda: in_one_namespace.creates(pod), refusal)
