@@ -41,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(
             f"{contract.TASK_ENV} is not set: task pods have it; to run a job on this machine: boathouse-task local --help"
         )
-    return _pod(order, environment.from_variables(os.environ))
+    return run_pod(order, environment.from_variables(os.environ))
 
 
-def _pod(order: str, surroundings: Environment) -> int:
+def run_pod(order: str, surroundings: Environment) -> int:
     """Runs a pod's task: in a thread, so that SIGTERM is answered at once, whatever the task waits for."""
     processes = Processes()
     results: list[TaskResult] = []

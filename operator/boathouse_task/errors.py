@@ -26,12 +26,12 @@ class TaskError(Exception):
         self.stderr_tail = stderr_tail
 
 
-class NotFound(TaskError):
+class NotFound(TaskError):  # noqa: N818 - it names what happened
     """An object that should be in the storage is not."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Reason.STORAGE_ERROR, message, user_error=False)
 
 
-class CommandFailed(TaskError):
+class CommandFailed(TaskError):  # noqa: N818 - it names what happened
     """A command ended with a non-zero status, by a signal, or could not be started."""

@@ -87,10 +87,10 @@ def run_job(
         return result
 
     execute(spec)
-    plan = _plan(spec, environment)
-    for order in orders(spec, plan):
-        result = execute(order)
-    return result
+    *tasks, commit = orders(spec, _plan(spec, environment))
+    for order in tasks:
+        execute(order)
+    return execute(commit)
 
 
 def _plan(spec: TaskSpec, environment: Environment) -> Plan:

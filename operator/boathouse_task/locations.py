@@ -1,5 +1,6 @@
 """URLs of the user's storage: s3://BUCKET/KEY and file:///PATH; folders, hidden names and globs as Hadoop has them."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def expand_braces(pattern: str) -> Iterator[str]:
         yield pattern
         return
     borders = [opening, *commas, closing]
-    for start, end in zip(borders, borders[1:], strict=False):
+    for start, end in itertools.pairwise(borders):
         yield from expand_braces(pattern[:opening] + pattern[start + 1 : end] + pattern[closing + 1 :])
 
 

@@ -144,9 +144,7 @@ class Output:
 
 def finish(task: Task, digest: str, size_bytes: int, records: int) -> TaskResult:
     """Commits the attempt's data; the result names the attempt whose data counts."""
-    from boathouse_task.task import cpu_seconds
-
-    task.counters.add(counters.CPU_MILLISECONDS, int(cpu_seconds() * 1000))
+    task.counters.add(counters.CPU_MILLISECONDS, int(task.cpu_s * 1000))
     with task.phase("commit"):
         winner = task.commit(digest=digest, size_bytes=size_bytes, records=records)
     task.fraction = 1.0

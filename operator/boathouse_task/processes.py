@@ -56,10 +56,8 @@ class Processes:
         status = process.wait()
         with self._lock:
             self._running.discard(process)
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        if process.stdout is not None:
+            process.stdout.close()  # input and errors are closed by those who write and read them
         return status
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
@@ -108,19 +106,28 @@ def write_all(stream: IO[bytes], data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-class Feeder(threading.Thread):
-    """Writes chunks to a command's input and closes it.
+class Feeder:
+    """Writes chunks to a command's input and closes it, in a thread.
 
-    A command may stop reading early; its exit status says whether that was well. An error of the chunks themselves is kept in `error`.
+    A command may stop reading early; its exit status says whether that was well. An error of the chunks themselves is kept
+    in `error`.
     """
 
     def __init__(self, stream: IO[bytes], chunks: Iterable[bytes]) -> None:
-        super().__init__(name="feeder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
         self._stream = stream
         self._chunks = chunks
         self.error: Exception | None = None
 
-    def run(self) -> None:  # noqa: D102 - Thread's
+    def start(self) -> None:
+        """Begins to write."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits until all is written, or the command reads no more."""
+        self._thread.join()
+
+    def _run(self) -> None:
         try:
             for chunk in self._chunks:
                 write_all(self._stream, chunk)

@@ -37,6 +37,8 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
     finally:
         if reporter is not None:
             reporter.stop()
+        if task is not None:
+            task.sort.close()
         processes.stop_all(_STOP_GRACE_S)
     if task is None:
         return result

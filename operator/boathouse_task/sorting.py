@@ -12,8 +12,8 @@ import contextlib
 import errno
 import os
 import shutil
+import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,15 +63,22 @@ class SortTool:
         self.processes = processes
         self.counters = counters
         self.folder = folder
+        self.running: set[SortProcess] = set()
         self._number = 0
         self._env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
 
     def start(self, arguments: Sequence[str], *, stdin: int, pass_fds: Sequence[int] = ()) -> "SortProcess":
         """Starts `sort` with its output as a pipe."""
-        errors = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 - lives as long as the process
         argv = ["sort", "--parallel=1", "-T", str(self.folder), *arguments]
-        process = self.processes.start(argv, stdin=stdin, stderr=errors, env=self._env, pass_fds=pass_fds)
-        return SortProcess(self, process, errors)
+        process = self.processes.start(argv, stdin=stdin, stderr=subprocess.PIPE, env=self._env, pass_fds=pass_fds)
+        started = SortProcess(self, process)
+        self.running.add(started)
+        return started
+
+    def close(self) -> None:
+        """Ends what still runs, after a failure elsewhere."""
+        for process in list(self.running):
+            process.abandon()
 
     def spill(self, chunks: Iterable[bytes], records: int) -> Run:
         """Writes sorted lines to disk and counts them."""
@@ -106,20 +113,16 @@ class SortTool:
         try:
             yield from merging.output()
         finally:
-            merging.abandon()
             for run in runs:
                 run.discard()
 
 
 class SortProcess:
-    """One running `sort`."""
+    """One running `sort`. What it says on its standard error is short enough to wait in the pipe."""
 
-    def __init__(
-        self, tool: SortTool, process: "subprocess.Popen[bytes]", errors: "tempfile._TemporaryFileWrapper[bytes]"
-    ) -> None:
+    def __init__(self, tool: SortTool, process: "subprocess.Popen[bytes]") -> None:
         self._tool = tool
         self._process = process
-        self._errors = errors
 
     @property
     def stdout(self) -> int:
@@ -138,39 +141,50 @@ class SortProcess:
 
     def close_input(self) -> None:
         """Says that there are no more lines."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     def output(self) -> Iterator[bytes]:
         """The sorted lines in chunks; then its end is checked."""
         assert self._process.stdout is not None
-        yield from chunks_of(self._process.stdout)
-        self.finish()
+        try:
+            yield from chunks_of(self._process.stdout)
+            self.finish()
+        finally:
+            self.abandon()
 
-    def finish(self) -> None:
+    def finish(self, *, unread: bool = False) -> None:
         """Waits for its end.
+
+        Args:
+            unread: whoever read its output may have stopped early.
 
         Raises:
             TaskError: it failed.
         """
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._process.stdout.close()
+        said = self._process.stderr.read().decode("utf-8", "replace").strip()
         status = self._tool.processes.wait(self._process)
-        self._errors.seek(0)
-        said = self._errors.read(2000).decode("utf-8", "replace").strip()
-        self._errors.close()
-        if status:
+        self.abandon()
+        if status and not (unread and (status == -signal.SIGPIPE or os.strerror(errno.EPIPE) in said)):
             raise _sort_failed(status, said)
 
     def abandon(self) -> None:
-        """Ends it if it still runs."""
-        if not self._errors.closed:
-            self._tool.processes.kill(self._process)
-            self._errors.close()
+        """Ends it if it still runs, and closes its pipes."""
+        self._tool.processes.kill(self._process)
+        with contextlib.suppress(BrokenPipeError):
+            self.close_input()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        self._tool.running.discard(self)
 
 
 def _sort_failed(status: int, said: str) -> TaskError:
     if os.strerror(errno.ENOSPC) in said:
         return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {said}", user_error=False)
-    if status == -9 or "memory exhausted" in said:
+    if status == -signal.SIGKILL or "memory exhausted" in said:
         return TaskError(
             Reason.OUT_OF_MEMORY, f"sort was stopped for want of memory: {said or 'killed'}", user_error=True
         )
@@ -318,4 +332,4 @@ class CombiningSorter:
         for block in lines.blocks(self._combine(process)):
             self._counters.add(counters.COMBINE_OUTPUT_RECORDS, lines.count(block))
             self._combined.write(self._prepare(block))
-        process.finish()
+        process.finish(unread=True)

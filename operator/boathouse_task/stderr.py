@@ -1,7 +1,8 @@
 """The standard error of the user's commands: Hadoop Streaming's reporter lines, everything else passed on.
 
 `reporter:counter:GROUP,COUNTER,AMOUNT` adds to a counter, `reporter:status:MESSAGE` sets the status. Other bytes go to
-this process's standard error in whole chunks, so that a flood costs little; a bounded tail is kept for the failure's message.
+this process's standard error in whole chunks, so that a flood costs little; a bounded tail is kept for the failure's
+message.
 """
 
 import contextlib
@@ -18,8 +19,8 @@ _LONGEST_REPORT_BYTES = 16 * 1024
 """A line that grows beyond this without its newline is no report."""
 
 
-class StderrPump(threading.Thread):
-    """Reads a command's standard error until it ends.
+class StderrPump:
+    """Reads a command's standard error until it ends, in a thread.
 
     Args:
         stream: the pipe.
@@ -36,7 +37,7 @@ class StderrPump(threading.Thread):
         status: Callable[[str], None],
         passed_on: int = 2,
     ) -> None:
-        super().__init__(name="stderr", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="stderr", daemon=True)
         self._stream = stream
         self._count = count
         self._status = status
@@ -48,12 +49,21 @@ class StderrPump(threading.Thread):
         """The last bytes that were no reports, as text."""
         return self._tail.decode("utf-8", "replace").strip()
 
-    def run(self) -> None:  # noqa: D102 - Thread's
+    def start(self) -> None:
+        """Begins to read."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits for the end of what the command, and all that it started, have to say."""
+        self._thread.join()
+
+    def _run(self) -> None:
         rest = b""
         with contextlib.suppress(OSError, ValueError):
             for chunk in chunks_of(self._stream):
                 rest = self._take(rest + chunk)
         self._take(rest + b"\n" if rest else b"")
+        self._stream.close()
 
     def _take(self, data: bytes) -> bytes:
         """Handles whole lines; returns the last, unfinished one."""

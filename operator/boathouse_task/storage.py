@@ -23,6 +23,7 @@ from boathouse_task.locations import Location
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+    from obstore.store import S3Config as ObstoreS3Config
 
 _RETRY_S = 150
 """Below obstore's 5 minutes, after which signatures would be too old."""
@@ -198,16 +199,20 @@ class Storage:
             return stores.LocalStore(prefix="/")
         endpoint = self._s3.endpoint_url
         key, secret = self._credentials.get("AWS_ACCESS_KEY_ID"), self._credentials.get("AWS_SECRET_ACCESS_KEY")
-        access = {"access_key_id": key, "secret_access_key": secret} if key and secret else {"skip_signature": True}
+        config: ObstoreS3Config = {
+            "region": self._s3.region,
+            "virtual_hosted_style_request": False,
+            "conditional_put": "etag",
+        }
+        if endpoint:
+            config["endpoint"] = endpoint.rstrip("/")
+        if key and secret:
+            config |= {"access_key_id": key, "secret_access_key": secret}
+        else:
+            config["skip_signature"] = True
         return stores.S3Store(
             bucket,
-            config={
-                **({"endpoint": endpoint.rstrip("/")} if endpoint else {}),
-                **access,  # type: ignore[typeddict-item] # the two forms above
-                "region": self._s3.region,
-                "virtual_hosted_style_request": False,
-                "conditional_put": "etag",
-            },
+            config=config,
             client_options={"allow_http": bool(endpoint and endpoint.startswith("http://")), "timeout": "120s"},
             retry_config={"max_retries": 30, "retry_timeout": timedelta(seconds=self._retry_s)},
         )

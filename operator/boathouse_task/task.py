@@ -11,12 +11,12 @@ import msgspec
 
 from boathouse_task import counters, files
 from boathouse_task.command import CommandRunner
-from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, Timing, task_name
+from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
 from boathouse_task.counters import CounterSet
 from boathouse_task.environment import Environment, command_variables
 from boathouse_task.layout import Layout
 from boathouse_task.processes import Processes
-from boathouse_task.progress import Client
+from boathouse_task.progress import Client, Unavailable
 from boathouse_task.sorting import SortTool
 from boathouse_task.storage import Storage
 
@@ -53,12 +53,20 @@ class Task:
         self.fraction = 0.0
         self.bytes_in = 0
         self.bytes_out = 0
+        if spec.task_type in (TaskType.MAP, TaskType.REDUCE):
+            self.counters.add(counters.SPILLED_RECORDS, 0)  # that nothing was spilled is worth knowing
         self._clock = clock
+        self._cpu_before_s = _cpu_seconds()
 
     @property
     def name(self) -> str:
         """`m-00042`."""
         return task_name(self.spec.task_type, self.spec.index)
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that the task and its children that have ended have taken, in seconds."""
+        return _cpu_seconds() - self._cpu_before_s
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -75,7 +83,7 @@ class Task:
         files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
 
     def commit(self, *, digest: str, size_bytes: int, records: int) -> CommitRecord:
-        """Creates `_commit/TASK` exclusively and returns whose it is: this attempt's, or that of the one that was first."""
+        """Creates `_commit/TASK` exclusively and returns whose it is: this attempt's, or the one's that was first."""
         mine = CommitRecord(
             task=self.name,
             attempt=self.spec.attempt,
@@ -102,35 +110,37 @@ class Task:
             bytes_out=self.bytes_out,
             spilled_bytes=get(counters.SPILLED_BYTES, counters.BOATHOUSE),
             spilled_records=get(counters.SPILLED_RECORDS),
-            cpu_s=round(cpu_seconds(), 2),
+            cpu_s=round(self.cpu_s, 2),
             counters=self.counters.values(),
             status=self.counters.status,
         )
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of its children that have ended, in seconds."""
+def _cpu_seconds() -> float:
+    """CPU time of this process and of its children that have ended."""
     usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-class Reporter(threading.Thread):
+class Reporter:
     """Sends the task's report every few seconds until it is stopped."""
 
     def __init__(self, task: Task, client: Client, interval_s: float = 5.0) -> None:
-        super().__init__(name="reporter", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
         self._task = task
         self._client = client
         self._interval_s = interval_s
         self._stopped = threading.Event()
 
+    def start(self) -> None:
+        """Begins to send."""
+        self._thread.start()
+
     def stop(self) -> None:
         """Sends no more."""
         self._stopped.set()
 
-    def run(self) -> None:  # noqa: D102 - Thread's
-        from boathouse_task.progress import Unavailable
-
+    def _run(self) -> None:
         while not self._stopped.wait(self._interval_s):
             with contextlib.suppress(Unavailable):
                 self._client.report(self._task.report())

@@ -1,0 +1,232 @@
+import collections
+import tempfile
+from pathlib import Path
+
+import pytest
+from boathouse_task import counters, local, partition
+from boathouse_task.contract import FileSource, Partitioner, Reason
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.task.workshop import Workshop
+
+TEXT = b"the boat and the house\nand the lake\n" * 40
+PYTHON_MAPPER = b"""#!/usr/bin/env python3
+import sys
+for line in sys.stdin:
+    for word in line.split():
+        print(word + "\\t1")
+print("reporter:counter:Words,Scripts,1", file=sys.stderr)
+"""
+PYTHON_REDUCER = b"""#!/usr/bin/env python3
+import itertools, sys
+rows = (line.rstrip("\\n").split("\\t") for line in sys.stdin)
+for word, group in itertools.groupby(rows, key=lambda row: row[0]):
+    print(word, sum(int(row[1]) for row in group), sep="\\t")
+"""
+
+
+def counted(parts: list[bytes]) -> dict[bytes, int]:
+    rows = [row.split(b"\t") for row in b"".join(parts).splitlines()]
+    assert len({row[0] for row in rows}) == len(rows)
+    return {word: int(number) for word, number in rows}
+
+
+@pytest.mark.parametrize("combined", [False, True])
+@pytest.mark.parametrize("buffer_bytes", [None, 5000])
+def test_words_are_counted_in_awk(workshop, words, total, combined, buffer_bytes):
+    workshop.given("a", TEXT)
+    workshop.run_job(
+        words,
+        combiner=total if combined else None,
+        reducer=total,
+        reduces=3,
+        split_max_bytes=300,
+        buffer_bytes=buffer_bytes,
+    )
+    assert counted(workshop.parts()) == collections.Counter(TEXT.split())
+    assert len(workshop.parts()) == 3
+
+
+def test_streaming_scripts_in_python_run_from_the_jobs_files(workshop):
+    workshop.given("a", TEXT)
+    workshop.given("_map.py", PYTHON_MAPPER)
+    (workshop.folder / "reduce.py").write_bytes(PYTHON_REDUCER)
+    files = [
+        FileSource(name="map.py", url=f"file://{workshop.input}/_map.py"),
+        FileSource(name="reduce.py", path=str(workshop.folder / "reduce.py")),
+    ]
+    result = workshop.run_job(["map.py"], combiner=["./reduce.py"], reducer=["reduce.py"], reduces=2, files=files)
+    assert counted(workshop.parts()) == collections.Counter(TEXT.split())
+    assert result.counters["Words"] == {"Scripts": 1}
+
+
+def test_hadoops_counters_are_exact(workshop, words, total):
+    workshop.given("a", TEXT)
+    result = workshop.run_job(words, combiner=total, reducer=total, reduces=2)
+    task, count = result.counters[counters.TASK], len(TEXT.split())
+    assert task[counters.MAP_INPUT_RECORDS] == TEXT.count(b"\n")
+    assert task[counters.MAP_OUTPUT_RECORDS] == task[counters.COMBINE_INPUT_RECORDS] == count
+    assert task[counters.COMBINE_OUTPUT_RECORDS] == task[counters.REDUCE_INPUT_RECORDS] == len(set(TEXT.split()))
+    assert task[counters.REDUCE_INPUT_GROUPS] == task[counters.REDUCE_OUTPUT_RECORDS] == len(set(TEXT.split()))
+    assert task[counters.SPILLED_RECORDS] == 0
+    assert result.counters[counters.INPUT][counters.BYTES_READ] == len(TEXT)
+
+
+def test_a_map_only_job_keeps_bytes_and_order(workshop):
+    content = bytes(range(256)) * 20
+    workshop.given("a", content)
+    workshop.run_job(split_max_bytes=700)
+    assert b"".join(workshop.parts()) == content + b"\n"
+    assert len(workshop.parts()) == 8
+
+
+def test_the_output_holds_parts_and_the_mark_of_success_only(workshop, total):
+    workshop.given("a", b"k\t1\n")
+    workshop.run_job(reducer=total, reduces=2)
+    assert workshop.listing() == ["_SUCCESS", "part-00000", "part-00001"]
+    assert not (workshop.output / "_temporary").exists()
+
+
+def test_a_key_without_value_reaches_the_reducer_with_its_tab(workshop):
+    workshop.given("a", b"a\na\x01\na\tv\nb")
+    workshop.run_job(reducer=["cat"])
+    assert workshop.parts() == [b"a\x01\t\na\t\na\tv\nb\t\n"]
+
+
+def test_empty_input_still_runs_mapper_and_reducers(workshop):
+    workshop.given("a", b"")
+    workshop.run_job(["sh", "-c", "cat; echo from-mapper"], reducer=["sh", "-c", "cat; echo from-reducer"], reduces=2)
+    assert b"".join(workshop.parts()).count(b"from-reducer\n") == 2
+    assert b"from-mapper\t\n" in b"".join(workshop.parts())
+
+
+def test_a_mapper_may_stop_reading_early(workshop):
+    workshop.given("a", b"line\n" * 500_000)
+    workshop.run_job(["head", "-n", "1"])
+    assert workshop.parts() == [b"line\n"]
+
+
+def test_a_reducer_may_stop_reading_early(workshop):
+    workshop.given("a", b"line\t1\n" * 300_000)
+    workshop.run_job(reducer=["head", "-n", "1"])
+    assert workshop.parts() == [b"line\t1\n"]
+
+
+def test_key_fields_bring_keys_together_that_share_them(workshop):
+    content = b"".join(b"k%d.%d\t1\n" % (number % 5, number) for number in range(100))
+    workshop.given("a", content)
+    options = Partitioner(type=partition.KEY_FIELD, options="-k1,1", key_field_separator=".")
+    workshop.run_job(reducer=["cat"], reduces=4, partitioner=options)
+    homes = collections.defaultdict(set)
+    for number, part in enumerate(workshop.parts()):
+        for line in part.splitlines():
+            homes[line.split(b".")[0]].add(number)
+    assert set(map(len, homes.values())) == {1}
+    assert sum(part.count(b"\n") for part in workshop.parts()) == 100
+
+
+def test_commands_see_hadoops_variables(workshop):
+    url = workshop.given("a", b"x\n")
+    show = (
+        'echo "$mapreduce_task_ismap $mapreduce_task_partition $mapreduce_job_reduces $mapreduce_map_input_file"; cat'
+    )
+    workshop.run_job(["sh", "-c", show], reducer=["sh", "-c", "cat; echo $mapreduce_task_ismap $mapreduce_task_id"])
+    (part,) = workshop.parts()
+    assert f"true 0 1 {url}\t\n".encode() in part
+    assert b"false task_" in part
+
+
+def test_commands_do_not_see_the_runtimes_own_variables(workshop):
+    workshop.given("a", b"")
+    environment = workshop.environment(variables={"PATH": "/usr/bin:/bin", "BOATHOUSE_TASK": "{}", "MINE": "kept"})
+    local.run_job(workshop.spec(["env"]), environment)
+    (part,) = workshop.parts()
+    assert b"MINE=kept" in part
+    assert b"BOATHOUSE" not in part
+
+
+@pytest.mark.parametrize(
+    ("command", "reason", "message"),
+    [
+        (["sh", "-c", "echo why >&2; exit 3"], Reason.USER_COMMAND_FAILED, "exited with status 3: why"),
+        (["sh", "-c", "kill -9 $$"], Reason.USER_COMMAND_FAILED, "was killed by SIGKILL"),
+        (["sh", "-c", "no-such-command"], Reason.COMMAND_NOT_FOUND, "exited with status 127"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["mapper", "combiner", "reducer"])
+def test_a_command_that_fails_is_charged_to_the_user(workshop, kind, command, reason, message):
+    workshop.given("a", b"x\t1\n")
+    commands = {"mapper": ["cat"], "combiner": ["cat"], "reducer": ["cat"]} | {kind: command}
+    result = workshop.failure(**commands)
+    assert (result.reason, result.user_error) == (reason, True)
+    assert message in result.message
+
+
+def test_a_script_without_an_interpreter_says_so(workshop):
+    workshop.given("a", b"")
+    (workshop.folder / "script").write_bytes(b"\x00\x01\x02")
+    result = workshop.failure(["script"], files=[FileSource(name="script", path=str(workshop.folder / "script"))])
+    assert result.reason == Reason.COMMAND_NOT_FOUND
+    assert "#!" in result.message
+
+
+def test_an_input_that_has_vanished_is_the_storages_fault(workshop):
+    spec = workshop.map_spec(b"x\n", reducer=["cat"])
+    (workshop.input / "split").unlink()
+    result = workshop.run(spec)
+    assert (result.reason, result.user_error) == (Reason.STORAGE_ERROR, False)
+
+
+PAIRS = st.lists(
+    st.tuples(st.sampled_from([b"", b"a", b"a\x01", b"b", b"\xff", b"key"]), st.binary(max_size=6)).map(
+        lambda pair: pair[0] + (b"\t" + pair[1] if pair[1] else b"")
+    ),
+    max_size=30,
+).map(lambda lines: [line.replace(b"\n", b"") for line in lines])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    lines=PAIRS,
+    final_newline=st.booleans(),
+    split_max_bytes=st.integers(10, 200),
+    reduces=st.integers(1, 4),
+    buffer_bytes=st.sampled_from([200, 2000, 1 << 20]),
+    combiner=st.sampled_from([None, ["cat"], ["tac"]]),
+    partitioner=st.sampled_from([Partitioner(), Partitioner(type=partition.KEY_FIELD, options="-k1,1")]),
+)
+def test_any_lines_arrive_as_sorted_groups(
+    lines, final_newline, split_max_bytes, reduces, buffer_bytes, combiner, partitioner
+):
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = Workshop(Path(folder))
+        workshop.given("a", b"\n".join(lines) + (b"\n" if final_newline and lines else b""))
+        workshop.run_job(
+            reducer=["cat"], reduces=reduces, combiner=combiner, partitioner=partitioner,
+            split_max_bytes=split_max_bytes, buffer_bytes=buffer_bytes,
+        )  # fmt: skip
+        assert workshop.parts() == reference(lines, final_newline, reduces, partitioner)
+
+
+def reference(lines: list[bytes], final_newline: bool, reduces: int, partitioner: Partitioner) -> list[bytes]:
+    """Plain Python: every line with its TAB, in its key's part, in byte order."""
+    if lines and not lines[-1] and not final_newline:
+        lines = lines[:-1]
+    parts: list[list[bytes]] = [[] for _ in range(reduces)]
+    for line in lines:
+        whole = line if b"\t" in line else line + b"\t"
+        parts[partition.partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
+    return [b"".join(line + b"\n" for line in sorted(part)) for part in parts]
+
+
+def test_a_combiner_may_stop_reading_early(workshop):
+    workshop.given("a", b"line\t1\n" * 100_000)
+    workshop.run_job(combiner=["head", "-n", "1"], reducer=["cat"])
+    assert workshop.parts() == [b"line\t1\n"]
+
+
+def test_a_mapper_that_fails_late_leaves_no_process_behind(workshop):
+    workshop.given("a", b"line\t1\n" * 100_000)
+    result = workshop.failure(["sh", "-c", "cat; exit 1"], combiner=["cat"], reducer=["cat"], buffer_bytes=1 << 20)
+    assert result.reason == Reason.USER_COMMAND_FAILED
