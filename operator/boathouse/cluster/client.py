@@ -246,15 +246,23 @@ class ApiClient:
         return await self.create(catalogue.PODS, manifest, namespace)
 
     async def bind(
-        self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Bind a pod to a node; the annotations are merged into the pod's.
+        """Bind a pod to a node; the annotations and labels are merged into the pod's.
 
         Raises:
             errors.Conflict: The pod is bound already, gated, being deleted, or another one (``uid``): GET it.
             errors.NotFound: There is no such pod.
         """
-        meta = records.WrittenMeta(name=name, namespace=namespace, uid=uid, annotations=dict(annotations or {}))
+        meta = records.WrittenMeta(
+            name=name, namespace=namespace, uid=uid, labels=dict(labels or {}), annotations=dict(annotations or {})
+        )
         target = records.BindingTarget(api_version="v1", name=node)
         binding = records.Binding(api_version="v1", metadata=meta, target=target)
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)

@@ -23,6 +23,8 @@ LABEL_TASK_INDEX = f"{GROUP}/task-index"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_QUEUE = f"{GROUP}/queue"
 LABEL_LEADER = f"{GROUP}/leader"
+LABEL_FENCED = f"{GROUP}/fenced"
+"""On every pod and Binding that we create, `true`: the admission policy with the Lease looks at these only."""
 
 ANNOTATION_EPOCH = f"{GROUP}/epoch"
 ANNOTATION_DECISION = f"{GROUP}/decision"
