@@ -157,5 +157,5 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
-def cluster(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
-    return Cluster(kubeconfig, tmp_path_factory.mktemp("kubectl"))
+def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    return Cluster(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))

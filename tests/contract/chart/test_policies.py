@@ -17,6 +17,7 @@ RBAC = "rbac.authorization.k8s.io"
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 OWNER = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": "wc", "uid": "1-2", "controller": True}
 SAFE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+OPERATORS_LABEL = {"labels": {"app.kubernetes.io/name": "boathouse"}}
 MINIMAL = {"name": "c", "image": "i"}
 EPOCH = 7
 
@@ -35,26 +36,29 @@ def fenced(epoch: int | None = EPOCH) -> dict[str, Any]:
     return {"labels": {"boathouse.dev/fenced": "true"}, "annotations": annotations}
 
 
-def task_pod(name: str = "", *, namespace: str = "demo", epoch: int | None = EPOCH, **spec: Any) -> dict[str, Any]:
+def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **rest: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
+
+
+def mrjob(namespace: str = "demo") -> dict[str, Any]:
+    s3 = {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}
+    spec = {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": {"command": ["cat"]}, "storage": {"s3": s3}}
+    return object_("MRJob", "wc", namespace, api="boathouse.dev/v1alpha1", spec=spec)
+
+
+def task_pod(
+    namespace: str = "demo", *, uid: str = "1-2", epoch: int = EPOCH, node: str = "node-0", **spec: Any
+) -> dict[str, Any]:
     """A task's pod as the operator's own builder makes it, with what the scheduler adds."""
-    stage = {"command": ["cat"]}
-    job = {
-        "metadata": {
-            "name": "wc",
-            "namespace": namespace,
-            "uid": OWNER["uid"],
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "spec": {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": stage, "reducer": stage}
-        | {"storage": {"s3": {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}}},
-    }
-    parsed = model.from_resource(job, OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}}))
-    assert isinstance(parsed, model.Job), parsed
+    body = mrjob(namespace)
+    body["metadata"] |= {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    job = model.from_resource(body, OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}}))
+    assert isinstance(job, model.Job), job
     settings = pods.PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", scratch_bytes=1 << 30)
     attempt = Attempt(task_type=contract.TaskType.SETUP, index=0, number=1)
-    resources = parsed.stage(contract.TaskType.MAP).resources
-    manifest = pods.PodBuilder(job=parsed, settings=settings).build(attempt, resources, "node-0")
-    manifest["metadata"]["name"] = name or manifest["metadata"]["name"]
+    resources = job.stage(contract.TaskType.MAP).resources
+    manifest = pods.PodBuilder(job=job, settings=settings).build(attempt, resources, node)
     for field, added in fenced(epoch).items():
         manifest["metadata"][field] |= added
     manifest["spec"] |= spec
@@ -65,11 +69,6 @@ def lease(epoch: int) -> dict[str, Any]:
     metadata = {"name": "boathouse", "namespace": "boathouse-system"}
     spec = {"leaseTransitions": epoch}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-
-
-def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **rest: Any) -> dict[str, Any]:
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
 
 
 def grant(name: str, role: str, *users: str) -> dict[str, Any]:
@@ -95,22 +94,27 @@ def installed(cluster, chart):
     others = [
         *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
         object_("Namespace", "unguarded"),
-        *(object_("ServiceAccount", "default", name) for name in ("boathouse-system", "demo", "unguarded")),
         object_("ServiceAccount", "builder", "unguarded"),
         grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
         object_("ClusterRole", "chart-test-kubectl-reads-before-it-patches", api=f"{RBAC}/v1", rules=[reader]),
         grant("chart-test-reader", "chart-test-kubectl-reads-before-it-patches", OPERATOR),
         object_("ConfigMap", "coredns", "demo"),
-        pod("ordinary"),
+    ]
+    waiting = [
+        pod("ordinary", schedulerName="nobody"),
         pod("foreign", schedulerName="boathouse"),
-        pod("neighbour", "boathouse-system"),
-        pod("boathouse-0", "boathouse-system", meta={"labels": {"app.kubernetes.io/name": "boathouse"}}),
+        pod("neighbour", "boathouse-system", schedulerName="nobody"),
+        pod("boathouse-0", "boathouse-system", meta=OPERATORS_LABEL, schedulerName="nobody"),
     ]
     manifests = [*chart.render(), lease(EPOCH)]
     cluster.apply(*others)
     cluster.apply(*manifests)
+    for namespace in ("boathouse-system", "demo", "unguarded"):
+        cluster.until(lambda name=namespace: cluster.creates(pod(namespace=name)), "admitted")  # it has its account
+    cluster.apply(*waiting, mrjob())
     wait_for_policies(cluster)
     yield cluster
+    cluster.delete(*waiting, mrjob())
     cluster.uninstall(*manifests)
     cluster.delete(*(other for other in others if other["kind"] != "Namespace"))
 
@@ -133,13 +137,14 @@ def controller(installed):
 
 
 @pytest.fixture(scope="module")
-def task(cluster, operator):
+def task(installed, operator):
     """A task's pod that is there, made under the operator's name."""
-    manifest = task_pod("wc-1-s0-m-00001-a1")
+    uid = installed.kubectl("get", "mrjob", "wc", "--namespace=demo", "--output=jsonpath={.metadata.uid}").stdout
+    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
+    manifest = task_pod(uid=uid, node=node)
     created = operator.kubectl("create", "-f", "-", body=[manifest])
     assert created.returncode == 0, created.stderr
-    yield f"pod/{manifest['metadata']['name']}"
-    cluster.kubectl("delete", f"pod/{manifest['metadata']['name']}", "-n", "demo", "--force", "--grace-period=0")
+    return f"pod/{manifest['metadata']['name']}"
 
 
 # The fence
@@ -182,7 +187,7 @@ def test_other_schedulers_bind_as_ever(alice):
     assert alice.binds("ordinary") == "admitted"
 
 
-def test_without_the_lease_only_boathouse_is_held_up(cluster, operator, alice):
+def test_without_the_lease_only_boathouse_is_held_up(cluster, operator, alice, controller):
     cluster.delete(lease(EPOCH))
     try:
         cluster.until(lambda: operator.creates(task_pod()), "no params found")
@@ -190,6 +195,7 @@ def test_without_the_lease_only_boathouse_is_held_up(cluster, operator, alice):
         assert alice.binds("ordinary") == "admitted"
         assert alice.creates(pod()) == "admitted"
         assert alice.creates(pod(schedulerName="boathouse")) == "admitted"
+        assert controller.creates(pod("boathouse-1", "boathouse-system", meta=OPERATORS_LABEL)) == "admitted"
     finally:
         cluster.apply(lease(EPOCH))
         cluster.until(lambda: operator.creates(task_pod()), "admitted")
@@ -237,7 +243,7 @@ def test_the_fence_holds_again_after_an_uninstall_and_an_install(cluster, chart,
     ],
 )
 def test_a_stolen_token_makes_no_pod_that_takes_over_a_node(operator, spec, complaint):
-    assert complaint in operator.creates(task_pod(namespace="unguarded", **spec))
+    assert complaint in operator.creates(task_pod("unguarded", **spec))
 
 
 def test_the_operator_creates_only_pods_of_its_own_resources(operator):

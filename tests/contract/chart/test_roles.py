@@ -14,14 +14,17 @@ WHERE_JOBS_RUN = {
     "pods": {"create", "delete"},
     "pods/binding": {"create"},
     "pods/status": {"patch"},
+    "pods/resize": {"patch"},
     "events.events.k8s.io": {"create", "patch"},
-    "configmaps": {"get", "create", "patch", "update"},
+    "configmaps": {"get", "create", "patch", "delete"},
     "mrjobs.boathouse.dev": {"get", "list", "watch"},
     "mrjobs/status.boathouse.dev": {"patch"},
 }
 IN_ITS_OWN_NAMESPACE = {
     "leases.coordination.k8s.io": {"create"},
     "leases.coordination.k8s.io boathouse": {"get", "update"},
+    "configmaps": {"create"},
+    "configmaps boathouse-progress-ca": {"get", "update"},
     "pods": {"patch"},
 }
 
@@ -110,7 +113,8 @@ MAY_NOT = [
     ("delete", "pods", ""),
     ("create", "pods/binding", "elsewhere"),
     ("patch", "pods/status", "elsewhere"),
-    ("create", "configmaps", "boathouse-system"),
+    ("update", "configmaps", "boathouse-system"),
+    ("create", "configmaps", "elsewhere"),
 ]
 
 
@@ -122,8 +126,7 @@ def in_one_namespace(cluster, chart):
         for name in ("boathouse-system", "team", "elsewhere")
     ]
     manifests = list(chart.render(namespaces=["team"]))
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "elsewhere"}}
-    cluster.apply(*spaces, account)
+    cluster.apply(*spaces)
     cluster.apply(*manifests)
     yield cluster
     cluster.uninstall(*manifests)

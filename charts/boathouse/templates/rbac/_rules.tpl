@@ -8,16 +8,17 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
+# Why a pod waits; and a smaller size for one that is not placed yet.
 - apiGroups: [""]
-  resources: [pods/status]
+  resources: [pods/status, pods/resize]
   verbs: [patch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
-# The split plan of a job, and the progress endpoint's authority.
+# A job's split plan, its files (whether they are there), and the authorities that its tasks trust.
 - apiGroups: [""]
   resources: [configmaps]
-  verbs: [get, create, patch, update]
+  verbs: [get, create, patch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs]
   verbs: [get, list, watch]
