@@ -1,0 +1,210 @@
+"""The progress client against a server with a certificate of its own."""
+
+import contextlib
+import datetime
+import gzip
+import http.server
+import ssl
+import threading
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from boathouse_task import contract, progress
+from boathouse_task.contract import Orders, Plan, Reason, Split, TaskReport
+from boathouse_task.errors import TaskError
+from boathouse_task.progress import Client, Unavailable
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+PLAN = Plan(splits=[Split(url="s3://b/k", offset_bytes=0, length_bytes=1, size_bytes=1)], bytes_total=1)
+
+
+def write_certificate(folder) -> None:
+    """A key and a certificate of localhost, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(now - datetime.timedelta(minutes=1)).not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    (folder / "ca.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+
+
+class Endpoint:
+    """Answers with the given (status, body) one after another, the last for ever; remembers what was asked."""
+
+    def __init__(self, answers: list[tuple[int, bytes]]) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+
+    def handler(endpoint) -> type[http.server.BaseHTTPRequestHandler]:  # noqa: N805
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                endpoint.asked.append((self.command, self.path, dict(self.headers), body))
+                status, answer = endpoint.answers.pop(0) if len(endpoint.answers) > 1 else endpoint.answers[0]
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            do_GET = do_POST
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+
+@contextlib.contextmanager
+def serving(folder, endpoint: Endpoint) -> Iterator[str]:
+    """Runs the endpoint; yields its URL."""
+    write_certificate(folder)
+    (folder / "token").write_text("token-1\n")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), endpoint.handler())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "ca.crt", folder / "key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"https://localhost:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def connect(workshop):
+    """Starts an endpoint with answers; returns it and a client of it whose sleeps are only noted."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*answers: tuple[int, bytes]) -> tuple[Endpoint, Client, list[float]]:
+            endpoint = Endpoint(list(answers))
+            url = stack.enter_context(serving(workshop.folder, endpoint))
+            slept: list[float] = []
+            environment = workshop.environment(
+                token_path=workshop.folder / "token", ca_path=workshop.folder / "ca.crt", pod_name="wc-m-00001-a1"
+            )
+            spec = workshop.spec(progress_url=url, namespace="demo", job_uid="uid-1")
+            return endpoint, Client(spec, environment, sleep=slept.append, monotonic=lambda: sum(slept)), slept
+
+        yield start
+
+
+def test_a_report_is_posted_for_its_pod_with_the_token(connect):
+    endpoint, client, _ = connect((200, b"{}"))
+    client.report(TaskReport(phase="read", progress=0.5, records_in=7))
+    ((method, path, headers, body),) = endpoint.asked
+    assert (method, path) == ("POST", "/v1/jobs/demo/uid-1/tasks/wc-m-00001-a1/report")
+    assert headers["Authorization"] == "Bearer token-1"
+    assert msgspec.json.decode(body, type=TaskReport).records_in == 7
+
+
+def test_a_report_that_would_be_too_large_goes_without_counters(connect):
+    endpoint, client, _ = connect((200, b"{}"))
+    client.report(TaskReport(phase="read", counters={"g": {f"counter {number}": number for number in range(900)}}))
+    ((_, _, _, body),) = endpoint.asked
+    assert len(body) <= contract.REPORT_MAX_BYTES
+    assert msgspec.json.decode(body, type=TaskReport).counters == {}
+
+
+def test_token_and_authority_are_read_for_each_request(connect, workshop):
+    endpoint, client, _ = connect((200, b"{}"))
+    client.report(TaskReport(phase="a"))
+    (workshop.folder / "token").write_text("token-2")
+    client.report(TaskReport(phase="b"))
+    assert [headers["Authorization"] for _, _, headers, _ in endpoint.asked] == ["Bearer token-1", "Bearer token-2"]
+    (workshop.folder / "ca.crt").write_text("")
+    with pytest.raises(Unavailable):
+        client.report(TaskReport(phase="c"))
+
+
+def test_the_plan_is_posted_until_it_is_taken(connect):
+    digest = contract.plan_digest(PLAN)
+    taken = msgspec.json.encode({"digest": digest, "shards": 1})
+    endpoint, client, slept = connect((503, b"away"), (404, b"not yet"), (200, taken))
+    client.post_plan(PLAN, digest)
+    assert len(endpoint.asked) == 3
+    assert len(slept) == 2
+    _, path, headers, body = endpoint.asked[-1]
+    assert path == "/v1/jobs/demo/uid-1/plan"
+    assert headers["Content-Encoding"] == "gzip"
+    assert contract.plan_digest(msgspec.json.decode(gzip.decompress(body), type=Plan)) == digest
+
+
+def test_a_plan_that_nobody_takes_is_given_up_as_infrastructure(connect):
+    _, client, slept = connect((503, b"away"))
+    with pytest.raises(TaskError, match="ProgressUnavailable: .*status 503: away") as failed:
+        client.post_plan(PLAN, "digest")
+    assert not failed.value.user_error
+    assert progress.PLAN_PATIENCE_S < sum(slept) < progress.PLAN_PATIENCE_S * 1.1
+
+
+def test_a_plan_that_is_too_large_is_the_users_to_change(connect):
+    _, client, _ = connect((413, b""))
+    with pytest.raises(TaskError, match="PlanTooLarge: .*spec.splitMaxSize") as failed:
+        client.post_plan(PLAN, "digest")
+    assert failed.value.user_error
+
+
+def test_a_plan_taken_with_another_digest_is_refused(connect):
+    _, client, _ = connect((200, b'{"digest": "other"}'))
+    with pytest.raises(TaskError, match="got another plan"):
+        client.post_plan(PLAN, "digest")
+
+
+def test_orders_are_asked_for_until_they_come(connect):
+    orders = msgspec.json.encode(Orders(version=4, maps_total=2, maps_done=contract.encode_bitmap([1], 2)))
+    endpoint, client, slept = connect((429, b""), (200, b"no json"), (200, orders))
+    assert client.orders(3).version == 4
+    assert endpoint.asked[-1][1] == "/v1/jobs/demo/uid-1/tasks/wc-m-00001-a1/orders?since=3&wait_s=30"
+    assert len(slept) == 2
+
+
+@pytest.mark.parametrize("url", ["http://host", "host:443", "https://"])
+def test_a_progress_url_without_tls_is_refused(workshop, url):
+    with pytest.raises(TaskError, match="is not https"):
+        Client(workshop.spec(progress_url=url), workshop.environment())
+
+
+def reduce_order(workshop, url: str):
+    order = workshop.map_spec(b"x\t1\n", reducer=["cat"], attempt=2)
+    assert workshop.run(order).succeeded
+    return msgspec.structs.replace(order, task_type="reduce", attempt=1, progress_url=url)
+
+
+def test_a_reduce_takes_the_attempts_that_its_orders_name(workshop):
+    waiting = Orders(version=1, maps_total=1)
+    ready = Orders(version=2, maps_total=1, maps_done=contract.encode_bitmap([0], 1), winners={0: 2})
+    endpoint = Endpoint([(200, msgspec.json.encode(orders)) for orders in (waiting, ready)])
+    with serving(workshop.folder, endpoint) as url:
+        paths = {"token_path": workshop.folder / "token", "ca_path": workshop.folder / "ca.crt"}
+        assert workshop.run(reduce_order(workshop, url), **paths).succeeded
+    assert [path.rpartition("/")[2] for _, path, _, _ in endpoint.asked[:2]] == [
+        "orders?since=0&wait_s=30", "orders?since=1&wait_s=30",
+    ]  # fmt: skip
+
+
+def test_a_reduce_that_is_cancelled_ends(workshop):
+    endpoint = Endpoint([(200, msgspec.json.encode(Orders(version=1, maps_total=1, cancel=True)))])
+    with serving(workshop.folder, endpoint) as url:
+        paths = {"token_path": workshop.folder / "token", "ca_path": workshop.folder / "ca.crt"}
+        result = workshop.run(reduce_order(workshop, url), **paths)
+    assert (result.reason, result.user_error) == (Reason.CANCELLED, False)
+
+
+def test_a_setup_without_its_endpoint_fails_as_infrastructure(workshop, monkeypatch):
+    monkeypatch.setattr(progress, "PLAN_PATIENCE_S", -1)
+    workshop.given("a", b"x")
+    result = workshop.run(workshop.spec(progress_url="https://localhost:9"))
+    assert (result.reason, result.user_error) == (Reason.PROGRESS_UNAVAILABLE, False)
