@@ -212,7 +212,12 @@ class ApiClient:
         """
         precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
         body = {"status": status} | ({"metadata": precondition} if precondition else {})
-        return await self.patch(resource, name, body, namespace, style=style, subresource="status")
+        try:
+            return await self.patch(resource, name, body, namespace, style=style, subresource="status")
+        except errors.Invalid as error:  # so the server says that a patch names another UID: an immutable field
+            if uid and "metadata.uid" in error.message:
+                raise errors.Conflict(error.status, error.reason, error.message) from error
+            raise
 
     async def delete(
         self,

@@ -55,7 +55,7 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections. Requests under way end with ConnectionLost."""
+        """Close the connections; end what still uses them before."""
         if self._session is not None:
             await self._session.close()
             self._session = None

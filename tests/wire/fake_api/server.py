@@ -301,7 +301,9 @@ def _verb(method: str, name: str | None, query: dict[str, str]) -> str:
 
 def _with_preconditions(new: Manifest, old: Manifest, patch: Manifest) -> Manifest:
     wanted = patch.get("metadata") or {}
-    metadata = {**new["metadata"], "uid": wanted.get("uid", old["metadata"]["uid"])}
+    if wanted.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+        raise world.Refused(422, "Invalid", f"metadata.uid: Invalid value: {wanted['uid']!r}: field is immutable")
+    metadata = {**new["metadata"], "uid": old["metadata"]["uid"]}
     metadata["resourceVersion"] = wanted.get("resourceVersion", old["metadata"]["resourceVersion"])
     return {**new, "metadata": metadata}
 
