@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from boathouse_policies.model import Distance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Topology
@@ -19,14 +19,19 @@ _Place: TypeAlias = tuple[Distance, str]
 class TaskPool:
     """Tasks of a class in their order, some of them waiting.
 
-    Tasks are addressed by position. One that leaves keeps its position, so that it may come back to it.
+    Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
+    back to it.
+
+    Args:
+        tasks: The tasks.
+        out: Those that do not wait now.
     """
 
-    def __init__(self, tasks: Iterable[model.Task]) -> None:
+    def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
         self.order: Sequence[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
         self._position = {task.id: i for i, task in enumerate(self.order)}
-        self._waiting = bytearray(b"\x01" * len(self.order))
-        self._count = len(self.order)
+        self._waiting = bytearray(task.id not in out for task in self.order)
+        self._count = sum(self._waiting)
         self._head = 0
         self._index: tuple[Topology, dict[_Place, list[int]]] | None = None
         self._heads: dict[_Place, int] = {}
@@ -42,6 +47,10 @@ class TaskPool:
     def knows(self, task: model.TaskId) -> bool:
         """Whether the task has a position, waiting or not."""
         return task in self._position
+
+    def same(self, other: TaskPool) -> bool:
+        """Whether the same tasks wait, and the same are out."""
+        return self.order == other.order and self._waiting == other._waiting
 
     def waiting(self) -> list[model.Task]:
         """The waiting tasks in order."""

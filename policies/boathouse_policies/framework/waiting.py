@@ -95,7 +95,7 @@ class WaitingRoom:
             job: The job.
             classes: Its classes, in the order in which they are served.
             tasks: Its tasks that are not done.
-            placed: Tasks that run or are assumed (the ledger): they do not wait.
+            placed: Tasks that run or are assumed (the ledger): they do not wait, but may come back.
 
         Raises:
             ValueError: A task's class is not among the classes.
@@ -104,14 +104,13 @@ class WaitingRoom:
         for task in tasks:
             if task.task_class not in sorted_out:
                 raise ValueError(f"{task.id} is of class {task.task_class!r}, which was not submitted with {job.id}")
-            if task.id not in placed:
-                sorted_out[task.task_class].append(task)
+            sorted_out[task.task_class].append(task)
         before = self._jobs.get(job.id, {})
         for gone in before.keys() - sorted_out.keys():
             self._remove(gone)
         known = {c: self._classes.get(c) for c in sorted_out}
         self._jobs[job.id] = {
-            task_class.id: self._renew(job, task_class, i, sorted_out[task_class.id])
+            task_class.id: self._renew(job, task_class, i, TaskPool(sorted_out[task_class.id], placed))
             for i, task_class in enumerate(classes)
         }
         for class_id, waiting in self._jobs[job.id].items():
@@ -124,17 +123,16 @@ class WaitingRoom:
             self._remove(class_id)
         self._wake(Wake.JOBS)
 
-    def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, tasks: list[model.Task]) -> Waiting:
+    def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, pool: TaskPool) -> Waiting:
         self._axis.vector(task_class.resources)  # extended resources are known before the next snapshot
         known = self._classes.get(task_class.id)
-        pool = TaskPool(tasks)
         fresh = Waiting(job, task_class, pool, (job.submitted_s, job.id, order))
-        for task in tasks:
+        for task in pool.order if self._backing_off else ():
             if task.id in self._backing_off:
                 pool.remove(task.id)
         if known is not None and (known.job, known.task_class) == (job, task_class):
             fresh.hold = known.hold
-            if known.pool.order == pool.order and len(known.pool) == len(pool):
+            if known.pool.same(pool):
                 known.rank = fresh.rank
                 return known  # nothing new: what is parked stays so
         self._classes[task_class.id] = fresh
@@ -226,8 +224,16 @@ class WaitingRoom:
             if not len(waiting.pool):
                 self._active.discard(decision.task_class.id)
 
-    def back_off(self, task: model.TaskId, task_class: model.ClassId, now_s: float) -> float:
+    def back_off(
+        self, task: model.TaskId, task_class: model.ClassId, now_s: float, *, at_least_s: float = 0.0
+    ) -> float:
         """A request for a placed task failed: it waits again after 1, 2, 4, 8, 10, 10 ... seconds.
+
+        Args:
+            task: The task.
+            task_class: Its class.
+            now_s: The shell's time.
+            at_least_s: The least delay: what a server's Retry-After, or a quota, asks for.
 
         Returns:
             The delay in seconds; 0 if nothing of it waits any more.
@@ -237,7 +243,7 @@ class WaitingRoom:
             return 0.0
         waiting.pool.remove(task)
         self._failures[task] = failures = self._failures.get(task, 0) + 1
-        delay_s: float = min(BACKOFF_FIRST_S * 2.0 ** (failures - 1), BACKOFF_MOST_S)
+        delay_s: float = max(at_least_s, min(BACKOFF_FIRST_S * 2.0 ** (failures - 1), BACKOFF_MOST_S))
         self._backing_off[task] = (now_s + delay_s, task_class)
         heapq.heappush(self._due, (now_s + delay_s, task))
         return delay_s

@@ -135,8 +135,10 @@ class Want:
         elif len(changed) == self._seen + 1:
             node = changed[-1]
             self._mend(slice(node, node + 1))
+        elif len(changed) - self._seen > len(self._scores) // _MENDED_AT_ONCE:
+            self._mend(ALL)
         elif len(changed) > self._seen:
-            self._mend(np.unique(np.array(changed[self._seen :], np.intp)))
+            self._mend(np.array(changed[self._seen :], np.intp))
         self._seen = len(changed)
         return self._scores
 
@@ -153,3 +155,6 @@ class Want:
         return np.where(
             feasible, self._profile.score_of(self.task_class.stage).score(self, self.scratch, where), -np.inf
         )
+
+
+_MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some

@@ -1,0 +1,151 @@
+"""Placements per CPU-second of the scheduling cycle, against a plain nested-loop scheduler in the same run.
+
+    python benchmarks/cycle.py [--quick]
+
+Both are given the same jobs (fair order, least-loaded placement) on the same empty nodes and must place the same number
+of tasks. The reference is what one would write first: for each task the job with the least dominant share, then every
+node in a loop. Figures are CPU time of this process; the ratio is what a quieter or busier machine changes least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import statistics
+import time
+from typing import TYPE_CHECKING
+
+from boathouse_policies import framework, model, profiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GIB = 1 << 30
+NODE = model.Resources(cpu_milli=16_000, memory_bytes=64 * GIB)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """A cluster and its load: `jobs` jobs of `tasks` tasks each, of sizes that differ."""
+
+    nodes: int
+    jobs: int
+    tasks: int
+
+    def sizes(self) -> list[model.Resources]:
+        """A size for each job, between 0.5 and 2 CPUs and 1 and 4 GiB."""
+        return [
+            model.Resources(cpu_milli=500 + 100 * (7 * i % 16), memory_bytes=GIB + GIB // 4 * (5 * i % 13))
+            for i in range(self.jobs)
+        ]
+
+
+def room_and_ledger(case: Case) -> tuple[framework.WaitingRoom, framework.Ledger]:
+    """The case, for the cycle."""
+    axis = model.Axis()
+    ledger = framework.Ledger(axis)
+    for i in range(case.nodes):
+        ledger.set_node(model.Node(name=model.NodeName(f"node-{i:05}"), allocatable=NODE))
+    room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("default"))])
+    for i, size in enumerate(case.sizes()):
+        job = model.Job(id=model.JobId(f"job-{i:04}"), queue=model.QueueName("default"), submitted_s=float(i))
+        task_class = model.TaskClass(id=model.ClassId(f"{job.id}/map"), job=job.id, resources=size)
+        tasks = [
+            model.Task(id=model.TaskId(f"{job.id}-{t}"), task_class=task_class.id, index=t) for t in range(case.tasks)
+        ]
+        room.submit(job, [task_class], tasks)
+    return room, ledger
+
+
+def one_cycle(case: Case, profile: framework.Profile) -> tuple[int, float]:
+    """Place everything in one cycle: (placements, CPU seconds)."""
+    room, ledger = room_and_ledger(case)
+    view = ledger.snapshot(0.0)
+    start = time.process_time()
+    plan = framework.run_cycle(room, profile, view)
+    return len(plan.decisions), time.process_time() - start
+
+
+def steady(case: Case, profile: framework.Profile, rounds: int = 500) -> tuple[int, float]:
+    """A full cluster in which one task ends at a time: ledger, waking, cycle and settling, for each."""
+    room, ledger = room_and_ledger(case)
+    running: list[model.TaskId] = []
+
+    def cycle(now_s: float) -> None:
+        plan = framework.run_cycle(room, profile, ledger.snapshot(now_s))
+        for decision in plan.decisions:
+            assert isinstance(decision, model.Create)
+            ledger.assume(decision)
+            running.append(decision.task.id)
+        room.settle(plan, now_s)
+
+    cycle(0.0)
+    before, start = len(running), time.process_time()
+    for i in range(rounds):
+        freed = ledger.gone(running[i])
+        assert freed is not None
+        room.capacity_freed(freed, ledger.free(freed.node))
+        if room.tick(i * 0.01):
+            cycle(i * 0.01)
+    return len(running) - before, time.process_time() - start
+
+
+def nested_loops(case: Case, most: int) -> tuple[int, float]:
+    """The reference: plain objects and loops; stops after `most` placements, for it is slow."""
+    free = [[NODE.cpu_milli, NODE.memory_bytes, 110] for _ in range(case.nodes)]
+    total = [NODE.cpu_milli * case.nodes, NODE.memory_bytes * case.nodes]
+    jobs = [[size.cpu_milli, size.memory_bytes, case.tasks, 0] for size in case.sizes()]
+    placed, start = 0, time.process_time()
+    while placed < most:
+        waiting = [job for job in jobs if job[2]]
+        if not waiting:
+            break
+        job = min(waiting, key=lambda job: max(job[0] * job[3] / total[0], job[1] * job[3] / total[1]))
+        best, best_score = None, -1.0
+        for node in free:
+            if node[0] >= job[0] and node[1] >= job[1] and node[2] >= 1:
+                score = (node[0] - job[0]) / NODE.cpu_milli + (node[1] - job[1]) / NODE.memory_bytes
+                if score > best_score:
+                    best, best_score = node, score
+        if best is None:
+            job[2] = 0
+            continue
+        best[0], best[1], best[2] = best[0] - job[0], best[1] - job[1], best[2] - 1
+        job[2], job[3] = job[2] - 1, job[3] + 1
+        placed += 1
+    return placed, time.process_time() - start
+
+
+def rate(run: Callable[[], tuple[int, float]], repeats: int) -> float:
+    """Median placements per CPU-second."""
+    return statistics.median(placed / seconds for placed, seconds in (run() for _ in range(repeats)))
+
+
+def main() -> None:
+    """Print one line for each case."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="one run of each instead of the median of three")
+    repeats = 1 if parser.parse_args().quick else 3
+    cases = [
+        Case(nodes=100, jobs=100, tasks=20),
+        Case(nodes=200, jobs=20, tasks=150),
+        Case(nodes=3000, jobs=100, tasks=100),
+    ]
+    print(_line("nodes", "jobs", "profile", "per CPU-s", "µs each", "loops/CPU-s", "ratio", "steady/CPU-s"))
+    for case in cases:
+        loops = rate(functools.partial(nested_loops, case, 400_000 // case.nodes), repeats)
+        for name in ("fifo", "fair"):
+            profile = profiles.build(name)
+            ours = rate(functools.partial(one_cycle, case, profile), repeats)
+            calm = rate(functools.partial(steady, case, profile), repeats)
+            figures = (f"{ours:,.0f}", f"{1e6 / ours:.1f}", f"{loops:,.0f}", f"{ours / loops:.1f}x", f"{calm:,.0f}")
+            print(_line(case.nodes, case.jobs, name, *figures))
+
+
+def _line(*cells: object) -> str:
+    return " ".join(f"{cell!s:>12}" for cell in cells)
+
+
+if __name__ == "__main__":
+    main()

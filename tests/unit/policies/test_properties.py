@@ -1,0 +1,372 @@
+"""What must hold for every cluster, load and course of events."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies import framework, model, profiles
+from boathouse_policies.framework import layout as layouts
+
+from . import builders as make
+
+if TYPE_CHECKING:
+    import random
+
+FEW = settings(max_examples=60, deadline=None)
+
+sizes = st.builds(
+    make.amount,
+    st.sampled_from([0, 100, 500, 1000, 3000]),
+    st.sampled_from([0, 0.5, 1, 3, 6]),
+    st.sampled_from([0, 0, 1]),
+    gpu=st.sampled_from([0, 0, 0, 1]),
+)
+taints = st.sampled_from([(), (), (), (model.Taint(key="dedicated"),)])
+ports = st.sampled_from([(), (), (), (model.HostPort(port=80),), (model.HostPort(port=80, host_ip="10.0.0.1"),)])
+selectors = st.sampled_from([(), (), (("zone", "a"),)])
+profile_names = st.sampled_from([(name, how) for name in profiles.names() for how in profiles.placements()])
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> list[model.Node]:
+    return [
+        make.node(
+            f"n{i}",
+            make.amount(
+                draw(st.sampled_from([1000, 2000, 4000])),
+                draw(st.sampled_from([2, 4, 8])),
+                4,
+                gpu=draw(st.integers(0, 2)),
+            ),
+            max_pods=draw(st.sampled_from([2, 5, 110])),
+            taints=draw(taints),
+            labels={"zone": draw(st.sampled_from("ab"))},
+            rack=draw(st.sampled_from(["r0", "r1", None])),
+            unschedulable=draw(st.sampled_from([False, False, False, True])),
+        )
+        for i in range(draw(st.integers(0, 6)))
+    ]
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> list[tuple[model.Job, list[model.TaskClass], list[model.Task]]]:
+    found = []
+    for j in range(draw(st.integers(1, 5))):
+        job = make.job(
+            f"j{j}",
+            queue=draw(st.sampled_from(["default", "limited", "missing"])),
+            submitted_s=float(draw(st.integers(0, 2))),
+            priority=draw(st.sampled_from([0, 0, 5])),
+            weight=draw(st.sampled_from([1.0, 2.0])),
+        )
+        classes, tasks = [], []
+        for c in range(draw(st.integers(1, 3))):
+            constraints = model.Constraints(host_ports=draw(ports), node_selector=draw(selectors))
+            gang_min = draw(st.sampled_from([0, 0, 1, 3]))
+            one = make.task_class(job, draw(sizes), f"c{c}", constraints=constraints, gang_min=gang_min)
+            classes.append(one)
+            where = draw(st.sampled_from([(), ("n0",), ("n1", "n2")]))
+            tasks += make.tasks(one, draw(st.integers(0, 6)), locations=where)
+        found.append((job, classes, tasks))
+    return found
+
+
+QUEUES = [
+    model.Queue.of(model.QueueName("default"), weight=2.0),
+    model.Queue.of(model.QueueName("limited"), limits={"cpu": 2500, "pods": 4}),
+]
+
+
+def world_of(nodes, load, profile=("fair", "least-loaded")) -> make.World:
+    world = make.World(nodes, QUEUES, profiles.build(profile[0], placement=profile[1]))
+    for job, classes, tasks in load:
+        world.room.submit(job, classes, tasks, placed=world.ledger)
+    return world
+
+
+def over_committed(view: framework.ClusterView) -> bool:
+    used = view.requested > 0
+    return bool(((view.requested > view.layout.allocatable) & used).any())
+
+
+def conflicts(ports: tuple[model.HostPort, ...]) -> bool:
+    return any(a.conflicts(b) for i, a in enumerate(ports) for b in ports[i + 1 :])
+
+
+@FEW
+@given(clusters(), loads(), profile_names)
+def test_no_node_is_ever_over_committed(nodes, load, profile):
+    world = world_of(nodes, load, profile)
+    world.cycle()
+    view = world.view()
+    assert not over_committed(view)
+    assert not any(conflicts(taken) for taken in view.host_ports.values())
+    for queue in QUEUES:
+        usage = view.queue_usage(queue.name)
+        assert all(usage[world.axis.row(name)] <= most for name, most in queue.limits)
+
+
+@FEW
+@given(clusters(), loads(), profile_names)
+def test_nothing_is_left_waiting_that_fits_unless_it_is_held_for_a_reason(nodes, load, profile):
+    world = world_of(nodes, load, profile)
+    first = world.cycle()
+    placed = {one.task.id for one in make.placements(first)}
+    for job, classes, tasks in load:
+        for one in classes:
+            waiting = [t for t in tasks if t.task_class == one.id and t.id not in placed]
+            assert (one.id in first.left) is bool(waiting)
+            if waiting and first.left[one.id].verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
+                assert not fits_somewhere(world, one), (job.id, one.id)
+
+
+def fits_somewhere(world: make.World, one: model.TaskClass) -> bool:
+    """Judged by plain loops, without masks."""
+    from boathouse_policies.framework.predicates import static
+
+    need = world.axis.vector(one.resources)
+    view = world.view()
+    for i, node in enumerate(view.nodes):
+        free = view.free()[:, i]
+        taken = view.host_ports.get(node.name, ())
+        clash = any(a.conflicts(b) for a in one.constraints.host_ports for b in taken)
+        if static.refusal(one.constraints, node) is None and not clash and (free >= need)[need > 0].all():
+            return True
+    return False
+
+
+@FEW
+@given(clusters(), loads(), profile_names, st.randoms(use_true_random=False))
+def test_the_plan_does_not_depend_on_the_order_in_which_things_were_said(nodes, load, profile, chance: random.Random):
+    shuffled_nodes, shuffled_load = list(nodes), [(j, c, list(t)) for j, c, t in load]
+    chance.shuffle(shuffled_nodes)
+    chance.shuffle(shuffled_load)
+    for _, _, tasks in shuffled_load:
+        chance.shuffle(tasks)
+    one, other = world_of(nodes, load, profile).plan(), world_of(shuffled_nodes, shuffled_load, profile).plan()
+    assert one.decisions == other.decisions
+    assert sorted(one.diagnoses(), key=str) == sorted(other.diagnoses(), key=str)
+
+
+@FEW
+@given(clusters(), loads(), profile_names)
+def test_a_cycle_changes_nothing_that_it_is_given(nodes, load, profile):
+    world = world_of(nodes, load, profile)
+    view = world.view()
+    before = copy.deepcopy(
+        (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(world.room))
+    )
+    once = framework.run_cycle(world.room, world.profile, view)
+    again = framework.run_cycle(world.room, world.profile, view)
+    assert once.decisions == again.decisions
+    np.testing.assert_equal(
+        (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(world.room)), before
+    )
+
+
+@FEW
+@given(clusters(), loads(), profile_names)
+def test_a_gang_is_placed_whole_or_not_at_all(nodes, load, profile):
+    world = world_of(nodes, load, profile)
+    world.cycle()
+    counts = world.view().by_class
+    for _, classes, tasks in load:
+        gang = [one for one in classes if one.gang_min]
+        placed = [counts.get(one.id, 0) for one in gang]
+        assert not any(placed) or all(n >= one.gang_min for n, one in zip(placed, gang, strict=True))
+        assert len(tasks) >= sum(counts.get(one.id, 0) for one in classes)
+
+
+@FEW
+@given(clusters(), loads())
+def test_the_second_cycle_has_nothing_to_add_to_the_first(nodes, load):
+    world = world_of(nodes, load)
+    world.cycle()
+    world.room.nodes_changed()
+    world.room.set_queues(QUEUES)
+    assert make.placements(world.plan()) == []
+
+
+# Fair share's bounds
+
+weights = st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=2, max_size=5)
+
+
+def served(weights_of_jobs: list[float], cpus: int = 40) -> list[int]:
+    """Tasks of 1 CPU that each job gets of a full node."""
+    world = make.World([make.node(allocatable=make.amount(1000 * cpus, 64))])
+    for i, weight in enumerate(weights_of_jobs):
+        world.submit(f"j{i}", 100, size=make.amount(1000, 1), weight=weight)
+    world.cycle()
+    return [world.view().by_class.get(f"j{i}/map", 0) for i in range(len(weights_of_jobs))]
+
+
+@FEW
+@given(weights)
+def test_max_min_no_job_has_more_than_a_task_above_another_by_weight(weights_of_jobs):
+    got = served(weights_of_jobs)
+    assert sum(got) == 40
+    for mine, my_weight in zip(got, weights_of_jobs, strict=True):
+        for other, its_weight in zip(got, weights_of_jobs, strict=True):
+            assert mine / my_weight <= other / its_weight + 1.0 / my_weight + 1e-9
+
+
+@FEW
+@given(weights, st.data())
+def test_more_weight_never_means_less(weights_of_jobs, data):
+    who = data.draw(st.integers(0, len(weights_of_jobs) - 1))
+    more = [w + 1.0 if i == who else w for i, w in enumerate(weights_of_jobs)]
+    assert served(more)[who] >= served(weights_of_jobs)[who]
+
+
+@FEW
+@given(weights, st.integers(1, 4))
+def test_queues_keep_the_same_bound_whatever_their_number_of_jobs(weights_of_queues, jobs_each):
+    queues = [model.Queue(name=model.QueueName(f"q{i}"), weight=w) for i, w in enumerate(weights_of_queues)]
+    world = make.World([make.node(allocatable=make.amount(40_000, 64))], queues, profiles.build("fifo"))
+    for i, queue in enumerate(queues):
+        for j in range(jobs_each if i else 1):
+            world.submit(f"{queue.name}-{j}", 50, queue=queue.name)
+    world.cycle()
+    got = [int(world.view().queue_usage(queue.name)[model.PODS]) for queue in queues]
+    assert sum(got) == 40
+    for mine, queue in zip(got, queues, strict=True):
+        for other, its in zip(got, queues, strict=True):
+            assert mine / queue.weight <= other / its.weight + 1.0 / queue.weight + 1e-9
+
+
+# What is mended equals what is computed anew
+
+names = st.sampled_from([model.NodeName(f"n{i}") for i in range(4)])
+pod_names = st.sampled_from([f"p{i}" for i in range(8)])
+events = st.one_of(
+    st.tuples(st.just("node"), names, sizes, taints),
+    st.tuples(st.just("node gone"), names),
+    st.tuples(st.just("bound"), pod_names, names, sizes, ports),
+    st.tuples(st.just("unbound"), pod_names),
+    st.tuples(st.just("assume"), pod_names, names, sizes, ports),
+    st.tuples(st.just("forget"), pod_names),
+    st.tuples(st.just("gone"), pod_names),
+    st.tuples(st.just("resize"), pod_names, sizes),
+    st.tuples(st.just("resize failed"), pod_names),
+    st.tuples(st.just("snapshot")),
+)
+
+
+def happen(ledger: framework.Ledger, event: tuple) -> None:  # noqa: C901  one line for each kind of event
+    match event:
+        case ("node", name, size, some):
+            ledger.set_node(make.node(name, size, taints=some))
+        case ("node gone", name):
+            ledger.remove_node(name)
+        case ("bound", name, on, size, taken):
+            ledger.observe(make.pod(name, on, size, job=f"job-{name[-1]}", queue="default", host_ports=taken))
+        case ("unbound", name):
+            ledger.observe(make.pod(name, None))
+        case ("assume", name, on, size, taken):
+            assume(ledger, name, on, size, taken)
+        case ("forget", name):
+            ledger.forget(model.TaskId(f"ns/{name}"))
+        case ("gone", name):
+            ledger.gone(model.TaskId(f"ns/{name}"))
+        case ("resize", name, size):
+            ledger.assume_resize(model.TaskId(f"ns/{name}"), size)
+        case ("resize failed", name):
+            ledger.forget_resize(model.TaskId(f"ns/{name}"))
+        case ("snapshot",):
+            ledger.snapshot(0.0)
+
+
+def assume(
+    ledger: framework.Ledger, name: str, on: str, size: model.Resources, taken: tuple[model.HostPort, ...]
+) -> None:
+    task_id = model.TaskId(f"ns/{name}")
+    if task_id in ledger:
+        return
+    owner = make.job("assumed")
+    one = make.task_class(owner, size, constraints=model.Constraints(host_ports=taken))
+    task = model.Task(id=task_id, task_class=one.id)
+    ledger.assume(model.Create(task=task, task_class=one, job=owner, node=model.NodeName(on), resources=size))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(events, max_size=40))
+def test_the_ledgers_columns_equal_those_added_up_anew_after_any_events(course):
+    ledger = framework.Ledger(model.Axis())
+    for event in course:
+        happen(ledger, event)
+        view = ledger.snapshot(0.0)
+        np.testing.assert_array_equal(view.requested, ledger.recomputed())
+        assert sorted(view.layout.names) == list(view.layout.names)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(events, max_size=40))
+def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
+    ledger = framework.Ledger(model.Axis())
+    for event in course:
+        happen(ledger, event)
+    accounts = [a for i in range(8) if (a := ledger.account(model.TaskId(f"ns/p{i}"))) is not None]
+    view = ledger.snapshot(0.0)
+    pods = {job: int(view.job_usage(job)[model.PODS]) for job in view.by_job}
+    assert pods == {job: sum(a.job == job for a in accounts) for job in {a.job for a in accounts} if job is not None}
+    taken = {
+        node: sorted(p for a in accounts if a.node == node for p in a.host_ports) for node in {a.node for a in accounts}
+    }
+    assert {node: list(found) for node, found in view.host_ports.items()} == {n: p for n, p in taken.items() if p}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(events, max_size=20), selectors)
+def test_a_mended_static_mask_equals_one_computed_anew(course, selector):
+    constraints = model.Constraints(node_selector=selector)
+    ledger = framework.Ledger(model.Axis())
+    for event in course:
+        happen(ledger, event)
+        view = ledger.snapshot(0.0)
+        mended = view.eligibilities.of(constraints, view.layout)
+        anew = layouts.Eligibilities().of(constraints, view.layout)
+        assert mended.refusals == anew.refusals
+        np.testing.assert_array_equal(mended.mask, anew.mask)
+
+
+@FEW
+@given(clusters(), loads(), st.lists(st.integers(0, 5), max_size=12))
+def test_mended_ranks_equal_those_computed_anew(nodes, load, picks):
+    from boathouse_policies.framework.want import Spot, Want
+
+    world = world_of(nodes, load)
+    scratch = framework.Scratch(world.view())
+    wants = [Want(waiting, world.profile, scratch) for waiting in world.room.active()]
+    for i, pick in enumerate(picks):
+        want = wants[(i + pick) % len(wants)] if wants else None
+        node = next(want.ranked(), None) if want is not None else None
+        if want is None or node is None:
+            continue
+        best = next(Want(want.waiting, world.profile, scratch).ranked())
+        assert node == best
+        chosen = want.picker.closest(world.view().nodes[node])
+        if chosen is not None:
+            scratch.place(Spot(want, chosen, node, want.task_class.resources, want.least))
+
+
+@pytest.mark.parametrize("profile", profiles.names())
+@settings(max_examples=40, deadline=None)
+@given(clusters(), loads(), st.randoms(use_true_random=False))
+def test_no_wake_is_lost_every_task_that_can_run_has_run_when_all_is_over(profile, nodes, load, chance: random.Random):
+    world = world_of(nodes, load, (profile, "least-loaded"))
+    running = [one.task.id for one in make.placements(world.cycle())]
+    while running:
+        world.end(running.pop(chance.randrange(len(running))))
+        running += [one.task.id for one in make.placements(world.cycle())]
+        assert not over_committed(world.view())
+    for class_id, verdict in world.room.parked().items():
+        one = next(c for _, classes, _ in load for c in classes if c.id == class_id)
+        if verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
+            assert not fits_somewhere(world, one), class_id

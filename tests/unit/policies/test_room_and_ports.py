@@ -1,0 +1,134 @@
+"""Predicates that depend on what nodes hold."""
+
+import pytest
+
+from boathouse_policies import framework, model
+
+from . import builders as make
+
+
+def waits_for(world: make.World) -> str:
+    (diagnosis,) = world.plan().diagnoses()
+    return diagnosis.message
+
+
+@pytest.mark.parametrize(
+    ("size", "reason"),
+    [
+        pytest.param(make.amount(4001, 1), "Insufficient cpu", id="cpu"),
+        pytest.param(make.amount(1000, 9), "Insufficient memory", id="memory"),
+        pytest.param(make.amount(1000, 1, disk_gib=11), "Insufficient ephemeral-storage", id="disk"),
+        pytest.param(make.amount(1000, 1, gpu=2), "Insufficient example.com/gpu", id="extended"),
+        pytest.param(make.amount(1000, 1, fpga=1), "Insufficient example.com/fpga", id="extended that no node has"),
+    ],
+)
+def test_what_is_larger_than_the_node_never_fits(size, reason):
+    world = make.World([make.node(allocatable=make.amount(4000, 8, disk_gib=10, gpu=1))])
+    world.submit(size=size)
+    assert waits_for(world) == f"no node is large enough, even empty: 0/1 nodes are available: 1 {reason}."
+
+
+def test_a_request_that_is_met_exactly_fits():
+    size = make.amount(4000, 8, disk_gib=10, gpu=1)
+    world = make.World([make.node(allocatable=size)])
+    world.submit(size=size)
+    assert make.where(world.plan()) == [("job/map-0", "n0")]
+
+
+def test_a_full_node_is_full_by_the_number_of_pods_too():
+    world = make.World([make.node(max_pods=2)])
+    world.submit(count=3, size=make.amount(1, 0))
+    assert len(make.placements(world.cycle())) == 2
+    world.room.nodes_changed()
+    assert waits_for(world) == "0/1 nodes are available: 1 Too many pods."
+
+
+def test_pods_of_other_schedulers_are_counted():
+    world = make.World([make.node()])
+    world.ledger.observe(make.pod("foreign", size=make.amount(3500, 1)))
+    world.submit()
+    assert waits_for(world) == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_request_of_zero_fits_where_a_resource_is_over_committed():
+    world = make.World([make.node()])
+    world.ledger.observe(make.pod("foreign", size=make.amount(9000, 1)))
+    world.submit(size=make.amount(0, 1))
+    assert make.where(world.plan()) == [("job/map-0", "n0")]
+
+
+def port(number: int = 80, **fields) -> model.HostPort:
+    return model.HostPort(port=number, **fields)
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted", "conflict"),
+    [
+        pytest.param(port(), port(), True, id="same"),
+        pytest.param(port(80), port(81), False, id="other port"),
+        pytest.param(port(protocol="TCP"), port(protocol="UDP"), False, id="other protocol"),
+        pytest.param(port(host_ip="0.0.0.0"), port(host_ip="10.0.0.1"), True, id="all addresses against one"),
+        pytest.param(port(host_ip="10.0.0.1"), port(host_ip=""), True, id="one against all"),
+        pytest.param(port(host_ip="10.0.0.1"), port(host_ip="10.0.0.2"), False, id="two addresses"),
+    ],
+)
+def test_host_ports_conflict_by_protocol_and_address(taken, wanted, conflict):
+    world = make.World([make.node()])
+    world.ledger.observe(make.pod("web", host_ports=(taken,)))
+    world.submit(constraints=model.Constraints(host_ports=(wanted,)))
+    assert (make.where(world.plan()) == []) is conflict
+
+
+def test_one_cycle_gives_a_host_port_of_a_node_once():
+    world = make.World(make.nodes(2))
+    world.submit("a", 1, constraints=model.Constraints(host_ports=(port(host_ip="10.0.0.1"),)))
+    world.submit("b", 2, constraints=model.Constraints(host_ports=(port(),)))
+    plan = world.plan()
+    assert sorted(one.node for one in make.placements(plan)) == ["n0", "n1"]
+    (diagnosis,) = plan.diagnoses()
+    assert diagnosis.message == "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."
+
+
+def test_a_port_is_free_again_when_its_pod_is_gone():
+    world = make.World([make.node()])
+    world.ledger.observe(make.pod("web", host_ports=(port(),)))
+    world.end("ns/web")
+    world.submit(constraints=model.Constraints(host_ports=(port(),)))
+    assert len(make.placements(world.plan())) == 1
+
+
+def test_a_node_counts_for_each_resource_that_it_lacks():
+    world = make.World([*make.nodes(3), make.node("tainted", taints=(model.Taint(key="x", value="y"),))])
+    for i in range(3):
+        world.ledger.observe(make.pod(f"p{i}", on=f"n{i}", size=make.amount(3500, 7.5 if i else 1)))
+    world.submit(size=make.amount(1000, 1))
+    expected = "3 Insufficient cpu, 2 Insufficient memory, 1 node(s) had untolerated taint {x: y}"
+    assert waits_for(world) == f"0/4 nodes are available: {expected}."
+
+
+def test_the_diagnosis_names_what_is_scarce_and_who_holds_it():
+    world = make.World(make.nodes(1))
+    world.submit("greedy", 3, size=make.amount(1000, 2))
+    world.cycle()
+    world.ledger.observe(make.pod("foreign", size=make.amount(200, 1.5)))
+    world.submit("late", 2, size=make.amount(100, 1), submitted_s=1.0)
+    (diagnosis,) = world.plan().diagnoses()
+    assert (diagnosis.scarce, diagnosis.count) == ("memory", 2)
+    assert [(one.job, one.amount / make.GIB) for one in diagnosis.holders] == [("greedy", 6), (None, 1.5)]
+
+
+def test_without_nodes_more_nodes_would_help():
+    world = make.World()
+    world.submit()
+    (diagnosis,) = world.plan().diagnoses()
+    assert (diagnosis.code, diagnosis.message) == (model.Code.UNSCHEDULABLE, "0/0 nodes are available.")
+
+
+def test_a_static_mask_is_mended_for_the_node_that_changed():
+    world = make.World(make.nodes(2))
+    constraints = model.Constraints(node_selector=(("disk", "ssd"),))
+    world.submit(constraints=constraints)
+    assert make.where(world.plan()) == []
+    world.ledger.set_node(make.node("n1", labels={"disk": "ssd"}))
+    assert make.where(world.plan()) == [("job/map-0", "n1")]
+    assert isinstance(world.view(), framework.ClusterView)
