@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 # typer reads the annotations at run time
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ Context = Annotated[str | None, typer.Option("--context", help="The kubeconfig c
 
 
 @app.command()
-def up(
+def up(  # noqa: PLR0917 # a command's options, which typer passes by name
     name: Name = _DEFAULT.name,
     provider: ProviderName = "auto",
     context: Context = None,
@@ -89,8 +90,6 @@ def kubectl(
     arguments: typer.Context, name: Name = _DEFAULT.name, provider: ProviderName = "auto", context: Context = None
 ) -> None:
     """Run kubectl against the cluster."""
-    import os  # noqa: PLC0415
-
     command = _found(provider, name, context, quiet=True).kubectl_command(*arguments.args)
     os.execvp(command[0], command)  # noqa: S606 # kubectl takes this process's place, with its terminal
 

@@ -1,4 +1,4 @@
-"""Write an image as a docker-archive file: of a few static programs, or of a whole root file system. No builder needed."""
+"""Write an image as a docker-archive file: of a few static programs, or of a whole root file system."""
 
 from __future__ import annotations
 

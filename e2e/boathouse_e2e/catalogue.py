@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boathouse_e2e.paths import TOOLS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _KUBERNETES_VERSION = "k8s.io/component-base/version"
 

@@ -135,7 +135,7 @@ class KindProvider:
 
 
 def kind_config(spec: ClusterSpec) -> dict[str, Any]:
-    """kind's configuration: the first node is also the control plane; racks and the kubelets' settings as asked."""
+    """The configuration for kind: the first node is also the control plane; racks and kubelets as asked."""
     settings = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

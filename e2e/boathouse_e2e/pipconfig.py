@@ -52,7 +52,7 @@ def pip_secrets(folder: Path) -> list[str]:
 
 
 def _settings() -> dict[str, str]:
-    """pip's settings here, by whichever pip there is; none where there is no pip."""
+    """The settings of pip here, by whichever pip there is; none where there is no pip."""
     for python in (sys.executable, "python3"):
         try:
             return parse_pip_config(run(python, "-m", "pip", "config", "list"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -89,7 +90,5 @@ def _pids(folder: Path) -> list[int]:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)  # it is in a cgroup that only this cluster's pods are put into
-    except ProcessLookupError:
-        pass

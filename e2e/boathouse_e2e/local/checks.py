@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_e2e import debian
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.local import cgroups, cleanup
+from boathouse_e2e.local import cgroups
 from boathouse_e2e.shell import run
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ _NAMESPACES = (
     "-ec",
 )
 _KERNEL = {
-    "overlay file systems": "cd $(mktemp -d) && mkdir l u w m && mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m && umount m",
+    "overlay file systems": "cd $(mktemp -d); mkdir l u w m; "
+    "mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m; umount m; rm -r l u w m; rmdir $PWD",
     "veth devices": "ip link add probe0 type veth peer name probe1",
-    "nftables with address translation": "nft add table ip p && nft 'add chain ip p c { type nat hook postrouting priority 100 ; }' "
-    "&& nft add rule ip p c masquerade",
+    "nftables with address translation": "nft add table ip p; "
+    "nft 'add chain ip p c { type nat hook postrouting priority 100 ; }'; nft add rule ip p c masquerade",
 }
 
 
@@ -54,7 +55,7 @@ def missing(spec: ClusterSpec) -> list[str]:
 
 
 def prepare(spec: ClusterSpec) -> None:
-    """Install the packages, and note the machine's settings, that nodes need.
+    """Install the packages that nodes need, and try what they need of the kernel.
 
     Raises:
         ClusterError: the machine cannot run the cluster; the message says why.
@@ -66,7 +67,6 @@ def prepare(spec: ClusterSpec) -> None:
     debian.ensure(debian.NODE_PACKAGES)
     if problems := _kernel_problems():
         raise ClusterError("\n".join(["A local cluster cannot run here:", *problems, INSTEAD]))
-    cleanup.save_sysctls()
 
 
 def _cgroup_problems() -> list[str]:

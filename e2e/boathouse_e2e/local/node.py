@@ -62,7 +62,7 @@ def _component(layout: Layout, name: str, program: Path, *arguments: str) -> Com
 
 
 def containerd_config(layout: Layout, index: int, shim: Path) -> str:
-    """containerd's configuration: all of its folders and sockets are the node's own."""
+    """The configuration of a containerd: all of its folders and sockets are the node's own."""
     folder, name = layout.node_folder(index), node_name(index)
     return f"""version = 4
 root = '{folder}/containerd'

@@ -15,6 +15,7 @@ from boathouse_e2e.paths import locked
 from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from boathouse_e2e.local.state import State
@@ -57,7 +58,7 @@ class LocalProvider:
         known = state.load(spec.name)
         if known is None:
             return None
-        if known.phase == state.READY and _answers(known):
+        if known.phase == state.READY and _lives(known):
             if known.spec != spec:
                 raise ClusterError(f"a cluster {spec.name!r} is up with other settings: end it first, or choose a name")
             return self.find(spec.name)
@@ -86,12 +87,36 @@ class LocalProvider:
         parts = [_component_status(known, component) for component in processes.known(known.layout.folder)]
         return parts + _node_status(known)
 
+    def signal(self, name: str, component: str, number: signal.Signals) -> None:
+        """Send a signal to a component's process, for tests of faults.
+
+        SIGCONT mends a SIGSTOP, `start_again` a SIGKILL.
+
+        Raises:
+            ClusterError: there is no such cluster, or the component does not run.
+        """
+        known = _known(name)
+        process = processes.find_component(known.cluster_id, component)
+        if process is None or not processes.send(process, known.cluster_id, number):
+            raise ClusterError(f"{component} does not run in cluster {name!r}")
+
+    def start_again(self, name: str, component: str) -> None:
+        """Start a component again that was killed, as it was started.
+
+        Raises:
+            ClusterError: there is no such cluster or component.
+        """
+        known = _known(name)
+        kept = {one.name: one for one in processes.known(known.layout.folder)}
+        if component not in kept or component == network.HOLDER:
+            raise ClusterError(f"no component {component!r} to start; there are {', '.join(kept)}")
+        pid = network.holder_pid(known)
+        into = network.enter(pid) if pid else ()
+        processes.start(kept[component], cluster_id=known.cluster_id, folder=known.layout.folder, enter=into)
+
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
         """Import docker-archive files into the containerd of every node."""
-        known = state.load(cluster.name)
-        if known is None:
-            raise ClusterError(f"there is no local cluster {cluster.name!r}")
-        node.import_images(known, tools.ensure(["ctr"])["ctr"], archives)
+        node.import_images(_known(cluster.name), tools.ensure(["ctr"])["ctr"], archives)
 
 
 class Start:
@@ -108,6 +133,7 @@ class Start:
         """Start everything, in the order in which one part needs another, and wait for it."""
         control_plane.write_files(self._layout, self._spec)
         if self._layout.isolated:
+            cleanup.save_sysctls()
             self._enter = network.create(self._state, self._programs["pause"])
             self._launch(*node.runtimes(self._layout, self._programs))
         self._start_control_plane()
@@ -191,6 +217,13 @@ def _is_ready(item: Mapping[str, object]) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
 
 
+def _known(name: str) -> State:
+    known = state.load(name)
+    if known is None:
+        raise ClusterError(f"there is no local cluster {name!r}")
+    return known
+
+
 def _cluster(known: State, kubectl: Path) -> Cluster:
     layout = known.layout
     return Cluster(
@@ -203,7 +236,10 @@ def _cluster(known: State, kubectl: Path) -> Cluster:
     )
 
 
-def _answers(known: State) -> bool:
+def _lives(known: State) -> bool:
+    components = processes.known(known.layout.folder)
+    if not all(processes.find_component(known.cluster_id, component.name) for component in components):
+        return False
     with Api(known.layout) as api:
         return api.ready()
 

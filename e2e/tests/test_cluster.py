@@ -1,0 +1,297 @@
+"""The local cluster is one: pods run on real nodes, find one another by name, are resized; and nothing of it stays."""
+
+import concurrent.futures
+import functools
+import json
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pytest
+
+from boathouse_e2e import images, kwok, storage
+from boathouse_e2e.local import cgroups, processes, state
+from boathouse_e2e.local.provider import LocalProvider
+from boathouse_e2e.shell import run, succeeds
+from boathouse_e2e.spec import Cluster, ClusterSpec
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(os.environ.get("PROVIDER", "auto") in {"kind", "existing"}, reason="tests the local provider"),
+]
+NAME = f"test-{os.getpid()}"
+READY_WITHIN_S = 40
+TIMEOUT_S = 60
+LOCAL = LocalProvider()
+
+
+def until(condition: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> Any:
+    deadline = time.monotonic() + timeout_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited {timeout_s} s until {what}"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit") / "audit.log"
+
+
+@pytest.fixture(scope="module")
+def cluster(audit_log: Path) -> Iterator[Cluster]:
+    spec = ClusterSpec(name=NAME, nodes=2, kwok_nodes=3, audit_log=audit_log, node_monitor_grace_period_s=6)
+    images.ensure([images.TASK, images.VERSITYGW])
+    try:
+        up = LOCAL.up(spec)
+        images.load(up, [images.TASK, images.VERSITYGW])
+        yield up
+    finally:
+        LOCAL.down(NAME)
+
+
+def pod(name: str, *command: str, **spec: Any) -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": images.TASK,
+        "imagePullPolicy": "Never",
+        "command": list(command),
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "128Mi"}},
+    }
+    metadata = {"name": name, "namespace": "default", "labels": {"app": name}}
+    defaults = {"restartPolicy": "Never", "containers": [container], "terminationGracePeriodSeconds": 0}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**defaults, **spec}}
+
+
+def runs_to_its_end(cluster: Cluster, name: str, *command: str, **spec: Any) -> str:
+    cluster.apply(pod(name, *command, **spec))
+    ended = until(lambda: phase(cluster, name) in {"Succeeded", "Failed"} and phase(cluster, name), f"{name} ends")
+    log = cluster.run("logs", name)
+    assert ended == "Succeeded", log
+    return log
+
+
+def phase(cluster: Cluster, name: str) -> str:
+    return str(cluster.get("pod", name)["status"]["phase"])
+
+
+def serve(cluster: Cluster, name: str, node: str) -> None:
+    service = {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8000}]}
+    metadata = {"name": name, "namespace": "default"}
+    server = pod(name, "python3", "-m", "http.server", "8000", "--directory", "/etc", nodeName=node)
+    server["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 8000}, "periodSeconds": 1}
+    cluster.apply(server, {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service})
+    cluster.run("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+
+
+FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
+
+
+def test_nodes_offer_what_was_asked_for_and_lie_in_racks(cluster):
+    nodes = [item for item in cluster.get("nodes")["items"] if item["metadata"]["name"].startswith("node-")]
+    assert [node["metadata"]["labels"]["boathouse.dev/rack"] for node in nodes] == ["rack-0", "rack-1"]
+    for node in nodes:
+        assert int(node["status"]["allocatable"]["cpu"]) <= 2
+        assert int(node["status"]["allocatable"]["memory"].removesuffix("Ki")) // 1024 in range(4090, 4101)
+
+
+def test_a_pod_runs_and_its_log_is_read(cluster):
+    assert runs_to_its_end(cluster, "hello", "echo", "hello from a pod") == "hello from a pod\n"
+
+
+@pytest.mark.parametrize("node", ["node-0", "node-1"])
+def test_a_pod_finds_a_service_by_name_from_any_node(cluster, node):
+    serve(cluster, f"web-{node}", "node-0")
+    url = f"http://web-{node}.default.svc.cluster.local/hostname"
+    log = runs_to_its_end(cluster, f"client-{node}", "python3", "-c", FETCH, url, nodeName=node)
+    assert log.strip() == f"web-{node}"
+
+
+def test_a_pod_reaches_itself_through_its_service(cluster):
+    serve(cluster, "mirror", "node-1")
+    fetched = cluster.run("exec", "mirror", "--", "python3", "-c", FETCH, "http://mirror/hostname")
+    assert fetched.strip() == "mirror"
+
+
+def test_a_running_pod_is_resized_in_place(cluster):
+    cluster.apply(pod("busy", "sleep", "600"))
+    cluster.run("wait", "--for=condition=Ready", "pod/busy", "--timeout=60s")
+    resources = {"requests": {"cpu": "1m"}, "limits": {"cpu": "10m"}}
+    change = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+    cluster.run("patch", "pod", "busy", "--subresource=resize", "--patch", json.dumps(change))
+
+    def status() -> dict[str, Any]:
+        return dict(cluster.get("pod", "busy")["status"]["containerStatuses"][0])
+
+    until(lambda: status()["resources"]["limits"]["cpu"] == "10m", "the kubelet has applied the new limit")
+    assert status()["restartCount"] == 0
+
+
+def test_only_pods_that_ask_for_them_go_to_fake_nodes_and_end_when_they_say(cluster):
+    tolerant = {"tolerations": [{"key": kwok.ANNOTATION, "operator": "Exists"}], "nodeSelector": {"type": "kwok"}}
+    fake = pod("fake", "none", **tolerant)
+    fake["metadata"]["annotations"] = {"kwok.boathouse.dev/run-time": "1s"}
+    cluster.apply(fake, pod("choosy", "none", nodeSelector={"type": "kwok"}))
+    until(lambda: phase(cluster, "fake") == "Succeeded", "the fake pod ends")
+    assert phase(cluster, "choosy") == "Pending"
+    assert "nodeName" not in cluster.get("pod", "choosy")["spec"]
+
+
+def test_the_audit_log_holds_who_bound_a_pod_and_where_to(cluster, audit_log):
+    runs_to_its_end(cluster, "audited", "true")
+    events = [json.loads(line) for line in audit_log.read_text().splitlines()]
+    path = "/api/v1/namespaces/default/pods/audited/binding"
+    (bound,) = [event for event in events if event["requestURI"].startswith(path)]
+    assert bound["user"]["username"] == "system:kube-scheduler"
+    assert bound["requestObject"]["target"]["name"].startswith("node-")
+
+
+def test_a_node_whose_kubelet_was_killed_is_noticed_and_comes_back(cluster):
+    def ready() -> str:
+        conditions = {one["type"]: one["status"] for one in cluster.get("node", "node-1")["status"]["conditions"]}
+        return str(conditions["Ready"])
+
+    LOCAL.signal(NAME, "kubelet-node-1", signal.SIGKILL)
+    until(lambda: ready() == "Unknown", "the node is not ready")
+    LOCAL.start_again(NAME, "kubelet-node-1")
+    until(lambda: ready() == "True", "the node is ready again")
+
+
+def test_status_shows_every_component_running_with_its_log(cluster):
+    parts = {part.name: part for part in LOCAL.status(cluster.name)}
+    components = [name for name in parts if not name.startswith(("node ", "fake "))]
+    assert {"etcd", "kube-apiserver", "kube-proxy", "coredns", "kwok", "kubelet-node-1"} <= set(components)
+    assert {parts[name].state for name in components} == {"running"}
+    assert parts["fake nodes"].state == "3 of 3 Ready"
+
+
+def test_of_32_writers_who_create_an_object_at_once_one_wins(cluster):
+    credentials = storage.deploy(cluster)
+    with (
+        storage.endpoint_from_host(cluster) as endpoint,
+        concurrent.futures.ThreadPoolExecutor(32) as pool,
+    ):
+        bucket = storage.bucket(endpoint, credentials, "races")
+
+        def create(key: str, writer: int) -> list[int]:
+            try:
+                bucket.put(key, str(writer).encode(), mode="create")
+            except obstore.exceptions.AlreadyExistsError:
+                return []
+            return [writer]
+
+        for race in range(15):
+            key = f"race-{race}"
+            winners = functools.reduce(operator.iadd, pool.map(create, [key] * 32, range(32)), [])
+            assert len(winners) == 1
+            assert bytes(bucket.get(key).bytes()) == str(winners[0]).encode()
+
+
+def traces_of(known: state.State) -> dict[str, list[Any]]:
+    """What is on the machine of a cluster: empty lists when it is gone."""
+    layout = known.layout
+    mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(layout.folder) in line]
+    found = {
+        "processes": processes.find(known.cluster_id) + pods_of(layout.cgroup),
+        "mounts": mounts,
+        "cgroups": cgroups.find(layout.cgroup),
+        "device": [layout.veth] if succeeds("ip", "link", "show", layout.veth) else [],
+        "routes": [line for line in run("ip", "route").splitlines() if layout.veth in line],
+        "rules": [line for line in run("nft", "list", "tables").splitlines() if line.endswith(f" {layout.nft_table}")],
+        "files": [layout.folder] if layout.folder.exists() else [],
+    }
+    return {what: traces for what, traces in found.items() if traces}
+
+
+def pods_of(cgroup: str) -> list[int]:
+    def lines(path: Path) -> str:
+        try:
+            return path.read_text()
+        except OSError:
+            return ""
+
+    entries = [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    return [int(path.name) for path in entries if f"/{cgroup}/" in lines(path / "cgroup")]
+
+
+def machine() -> set[str]:
+    """What a cluster may leave on a machine that does not bear its name."""
+    folders = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
+    files = {str(path) for folder in folders if Path(folder).exists() for path in Path(folder).iterdir()}
+    settings = {f"{name}={Path('/proc/sys', name).read_text()}" for name in ("net/ipv4/conf/all/rp_filter",)}
+    mounts = {line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()}
+    return files | settings | {f"mount {point}" for point in mounts if "buildah" not in point}
+
+
+@pytest.fixture
+def other_name() -> Iterator[str]:
+    name = f"{NAME}-other"
+    yield name
+    LOCAL.down(name)
+
+
+def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(cluster, other_name):
+    before, started = machine(), time.monotonic()
+    other = LOCAL.up(ClusterSpec(name=other_name, nodes=2))
+    assert time.monotonic() - started < READY_WITHIN_S
+    images.load(other, [images.TASK])
+    runs_to_its_end(other, "hello", "true")
+    other.apply(pod("left-running", "sleep", "600"))
+    other.run("wait", "--for=condition=Ready", "pod/left-running", "--timeout=60s")
+    known = state.load(other_name)
+    assert known
+    assert set(traces_of(known)) == {"processes", "cgroups", "device", "routes", "rules", "files"}
+
+    LOCAL.down(other_name)
+
+    assert traces_of(known) == {}
+    assert machine() - before == set()
+    assert cluster.get("nodes")["items"]
+
+
+@pytest.mark.parametrize("moment", ["namespaces", "containerd-node-1", "kube-apiserver", "kubelet-node-0"])
+def test_when_up_is_killed_halfway_down_leaves_nothing(other_name, moment):
+    starting = subprocess.Popen(
+        [sys.executable, "-m", "boathouse_e2e", "up", "--name", other_name, "--provider", "local"],
+        stdout=subprocess.DEVNULL,
+    )
+
+    def began() -> state.State | None:
+        known = state.load(other_name)
+        return known if known and processes.find_component(known.cluster_id, moment) else None
+
+    known = until(began, f"{moment} runs")
+    starting.kill()
+    starting.wait()
+    assert traces_of(known)["processes"]
+
+    LOCAL.down(other_name)
+
+    assert traces_of(known) == {}
+
+
+def test_up_after_a_killed_up_cleans_first_and_comes_up(other_name):
+    half = state.begin(ClusterSpec(name=other_name, nodes=0))
+    processes.start(
+        processes.Component(name="etcd", command=("sleep", "600"), log=str(half.layout.logs / "etcd.log")),
+        cluster_id=half.cluster_id,
+        folder=half.layout.folder,
+    )
+    up = LOCAL.up(ClusterSpec(name=other_name, nodes=0))
+    assert up.get("namespace", "default")
+    assert processes.find(half.cluster_id) == []
+
+
+def test_up_of_a_cluster_that_is_up_finds_it(other_name):
+    spec = ClusterSpec(name=other_name, nodes=0)
+    first = LOCAL.up(spec)
+    known = state.load(other_name)
+    assert LOCAL.up(spec) == first
+    assert state.load(other_name) == known

@@ -1,0 +1,114 @@
+"""What decides whether a tool or an image is built again, and what a build is told."""
+
+import json
+import platform
+import tarfile
+
+import pytest
+
+from boathouse_e2e import archive, catalogue, gotoolchain, images, pipconfig, tools
+from boathouse_e2e.errors import ClusterError
+
+DOCKERFILE = """ARG BASE
+FROM ${BASE} AS task
+COPY pyproject.toml \\
+     README.md ./
+COPY --chown=1:1 operator operator
+COPY --from=task /opt /opt
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / "operator").mkdir()
+    for name in ("Dockerfile", "pyproject.toml", "README.md", "operator/a.py", "notes.txt"):
+        (tmp_path / name).write_text(DOCKERFILE if name == "Dockerfile" else name)
+    return tmp_path
+
+
+def test_what_a_dockerfile_copies_is_known_without_other_stages():
+    assert images.copied(DOCKERFILE) == ["pyproject.toml", "README.md", "operator"]
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "pyproject.toml", "operator/a.py"])
+def test_an_image_is_built_again_when_an_input_changes(repository, name):
+    before = images.inputs_hash(repository)
+    (repository / name).write_text((repository / name).read_text() + "\n# changed")
+    assert images.inputs_hash(repository) != before
+
+
+def test_an_image_is_not_built_again_for_a_file_that_it_does_not_hold(repository):
+    before = images.inputs_hash(repository)
+    (repository / "notes.txt").write_text("changed")
+    (repository / "operator" / "__pycache__").mkdir()
+    (repository / "operator" / "__pycache__" / "a.pyc").write_text("compiled")
+    assert images.inputs_hash(repository) == before
+
+
+def test_an_image_of_one_program_is_an_archive_that_names_itself(tmp_path):
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF")
+    target = tmp_path / "image.tar"
+    archive.write_programs(target, archive.Image(name="localhost/p:dev", entrypoint=("/p",)), {"/p": program})
+    with tarfile.open(target) as tar:
+        (manifest,) = json.load(tar.extractfile("manifest.json"))
+        config = json.load(tar.extractfile(manifest["Config"]))
+    assert manifest["RepoTags"] == ["localhost/p:dev"]
+    assert config["architecture"] == archive.ARCHITECTURES[platform.machine()]
+    assert len(config["rootfs"]["diff_ids"]) == len(manifest["Layers"]) == len(config["history"])
+
+
+def test_every_tool_has_a_pinned_module_and_a_sum():
+    for tool in catalogue.TOOLS_BY_NAME.values():
+        assert tool.version()
+        assert (tool.folder / "go.sum").exists() == bool(tool.module)
+
+
+def test_clients_are_told_the_version_that_is_pinned():
+    kubelet = catalogue.TOOLS_BY_NAME["kubelet"]
+    assert f"gitVersion={kubelet.version()}" in kubelet.ldflags()
+
+
+def test_a_control_plane_alone_needs_no_node_tools():
+    assert "kubelet" not in catalogue.for_provider("local", nodes=0, kwok_nodes=5)
+    assert "kwok" in catalogue.for_provider("local", nodes=0, kwok_nodes=5)
+    assert catalogue.for_provider("existing", nodes=2, kwok_nodes=0) == ("kubectl",)
+
+
+def test_binaries_of_envtest_are_used_where_its_variable_names_them(tmp_path):
+    (tmp_path / "etcd").touch()
+    assert tools.from_assets({tools.ASSETS_VARIABLE: str(tmp_path)}) == {"etcd": tmp_path / "etcd"}
+    assert tools.from_assets({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("go version go1.26.8 linux/amd64", (1, 26, 8)), ("1.26", (1, 26)), ("none", ())]
+)
+def test_gos_version_is_read_from_what_it_says(text, version):
+    assert gotoolchain.parse_version(text) == version
+
+
+def test_an_old_go_on_the_path_is_not_taken(monkeypatch, tmp_path):
+    old = tmp_path / "go"
+    old.write_text("#!/bin/sh\necho go version go1.19.1 linux/amd64\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    installed = tmp_path / "installed"
+    monkeypatch.setattr(gotoolchain, "_installed", lambda _: installed)
+    assert gotoolchain.find_go().command == installed
+    assert gotoolchain.find_go().own_build_cache is not None
+
+
+def test_pips_settings_reach_the_build_without_this_machines_paths():
+    listing = "global.index-url='https://index.example/simple'\n:env:.find-links='/somewhere'\nglobal.cert='/ca.pem'\n"
+    conf = pipconfig.pip_conf(pipconfig.parse_pip_config(listing), own_authorities=True)
+    assert conf == "[global]\nindex-url = https://index.example/simple\ncert = /run/secrets/ca.crt\n"
+
+
+def test_pips_environment_wins_over_its_files():
+    assert pipconfig.parse_pip_config("global.proxy='a'\n:env:.proxy='b'\n") == {"proxy": "b"}
+
+
+def test_an_image_that_does_not_exist_is_named():
+    with pytest.raises(ClusterError, match=r"localhost/nothing"):
+        images.ensure(["localhost/nothing"])

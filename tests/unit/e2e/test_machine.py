@@ -1,0 +1,63 @@
+"""Where a local cluster cannot run, the reason and the other ways are said; what is ours alone is removed."""
+
+import os
+
+import pytest
+
+from boathouse_e2e import debian, providers
+from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.local import cgroups, checks
+from boathouse_e2e.spec import ClusterSpec
+
+
+def test_nodes_need_root_and_the_message_says_so(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (problem,) = checks.missing(ClusterSpec(nodes=2))
+    assert "root" in problem
+    assert checks.missing(ClusterSpec(nodes=0)) == []
+
+
+def test_a_cluster_that_cannot_run_here_offers_kind(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(ClusterError, match="PROVIDER=kind"):
+        checks.prepare(ClusterSpec(nodes=2))
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch):
+    monkeypatch.setattr(debian, "can_install", lambda: False)
+    with pytest.raises(ClusterError, match="apt-get install --no-install-recommends no-such-tool"):
+        debian.ensure({"no-such-tool": "no-such-command"})
+
+
+def test_an_existing_cluster_must_be_asked_for_by_name():
+    with pytest.raises(ClusterError, match="--context"):
+        providers.choose("existing")
+
+
+def test_kind_is_chosen_where_docker_answers_and_local_elsewhere(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for answers, name in ((True, "kind"), (False, "local")):
+        monkeypatch.setattr(providers, "docker_answers", lambda answers=answers: answers)
+        assert providers.choose("auto", name="x").name == name
+
+
+@pytest.fixture
+def hierarchy(tmp_path):
+    for controller in ("cpu", "memory", "cpuset"):
+        (tmp_path / controller).mkdir()
+        (tmp_path / controller / "cgroup.procs").touch()
+    (tmp_path / "cpuset" / "cpuset.cpus").write_text("0-1\n")
+    return tmp_path
+
+
+def test_a_cgroup_is_made_in_every_hierarchy(hierarchy):
+    cgroups.create("boathouse0/node-0", hierarchy)
+    assert len(cgroups.find("boathouse0/node-0", hierarchy)) == 3
+
+
+def test_a_cgroup_goes_with_all_that_is_beneath_it_and_nothing_beside_it(hierarchy):
+    cgroups.create("boathouse0/node-0", hierarchy)
+    cgroups.create("boathouse1", hierarchy)
+    cgroups.remove("boathouse0", hierarchy)
+    assert cgroups.find("boathouse0", hierarchy) == []
+    assert len(cgroups.find("boathouse1", hierarchy)) == 3

@@ -1,0 +1,59 @@
+"""A spec says which of its fields cannot be, and survives its file."""
+
+from pathlib import Path
+
+import pytest
+
+from boathouse_e2e import kwok
+from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.kind import kind_config
+from boathouse_e2e.local import state
+from boathouse_e2e.spec import ClusterSpec
+
+WRONG = [
+    ({"name": "Upper"}, "lower-case"),
+    ({"name": "../x"}, "lower-case"),
+    ({"nodes": 201}, "nodes"),
+    ({"kwok_nodes": -1}, "kwok_nodes"),
+    ({"node_cpu": 0}, "node_cpu"),
+    ({"node_monitor_grace_period_s": 1}, "grace"),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), WRONG)
+def test_an_impossible_field_is_named(fields, said):
+    with pytest.raises(ClusterError, match=said):
+        ClusterSpec(**fields).validated()
+
+
+def test_what_is_written_before_the_start_is_what_is_read_after_a_crash(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    spec = ClusterSpec(name="x", nodes=0, audit_log=Path("/tmp/audit"), apiserver_args=("--v=2",))  # noqa: S108
+    begun = state.begin(spec)
+    assert state.load("x") == begun
+    assert [known.spec for known in state.load_all()] == [spec]
+
+
+def test_two_clusters_begun_side_by_side_have_different_slots(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    slots = [state.begin(ClusterSpec(name=name, nodes=0)).slot for name in ("a", "b", "c")]
+    assert len(set(slots)) == 3
+
+
+def test_fake_nodes_are_tainted_only_beside_real_ones():
+    alone, beside = (kwok.node(ClusterSpec(nodes=nodes, kwok_nodes=1), 0) for nodes in (0, 2))
+    assert alone["spec"]["taints"] == []
+    assert beside["spec"]["taints"][0]["effect"] == "NoSchedule"
+
+
+def test_racks_are_dealt_out_in_turn_to_fake_nodes_and_to_kinds():
+    spec = ClusterSpec(nodes=3, kwok_nodes=3, racks=2)
+    fakes = [kwok.node(spec, index)["metadata"]["labels"]["boathouse.dev/rack"] for index in range(3)]
+    kinds = [node["labels"]["boathouse.dev/rack"] for node in kind_config(spec)["nodes"]]
+    assert fakes == kinds == ["rack-0", "rack-1", "rack-0"]
+
+
+def test_kind_is_told_the_grace_period_and_one_control_plane():
+    config = kind_config(ClusterSpec(nodes=2, node_monitor_grace_period_s=8))
+    assert [node["role"] for node in config["nodes"]] == ["control-plane", "worker"]
+    assert '{"name": "node-monitor-grace-period", "value": "8s"}' in config["kubeadmConfigPatches"][1]
