@@ -38,7 +38,7 @@ TARGETS = {OPERATOR: "operator", TASK: "task"}
 ALL = (OPERATOR, TASK, VERSITYGW)
 
 BASE_SUITE = "bookworm"
-BASE_PACKAGES = ("ca-certificates", "python3", "python3-venv")
+BASE_PACKAGES = ("ca-certificates", "libstdc++6", "python3", "python3-venv")
 _BASE_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 _KEPT_ARCHIVES = 3
 _STORE_LIMIT_BYTES = 6 * 1024**3

@@ -36,7 +36,9 @@ def explain(
     kind, name = options.target(target)
     gateway = _gateway(kubeconfig, context, namespace)
     if kind == "pod":
-        answer = explaining.explain_pod(gateway.pod(name), gateway.events("Pod", name), now_s=time.time())
+        answer = explaining.explain_pod(
+            gateway.pod(name), gateway.events(involvedObject__kind="Pod", involvedObject__name=name), now_s=time.time()
+        )
     else:
         job = model.job(gateway.job(name))
         queue = _queue_of(gateway, job, operator_namespace)

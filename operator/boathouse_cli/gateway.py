@@ -95,13 +95,14 @@ class Gateway:
                 return _items(self._core.list_pod_for_all_namespaces(**options))
             return _items(self._core.list_namespaced_pod(self.namespace, **options))
 
-    def events(self, kind: str, name: str) -> list[model.Raw]:
-        """Events about an object of the namespace."""
+    def events(self, **fields: str) -> list[model.Raw]:
+        """Events of the namespace by fields, such as `reason="Scheduled"` or `involvedObject__name="p"`."""
+        selector = ",".join(f"{name.replace('__', '.')}={value}" for name, value in fields.items())
         with _explained("events", self.namespace):
             return _items(
                 self._core.list_namespaced_event(
                     self.namespace,
-                    field_selector=f"involvedObject.kind={kind},involvedObject.name={name}",
+                    field_selector=selector,
                     _preload_content=False,
                     _request_timeout=REQUEST_TIMEOUT_S,
                 )

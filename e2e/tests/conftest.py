@@ -1,0 +1,93 @@
+"""One cluster for the session, with Boathouse installed by its chart, and a namespace for each test.
+
+PROVIDER, CONTEXT and CLUSTER choose the cluster as for `make cluster-up`; KEEP=1 leaves it up at the end.
+A cluster that cannot be had is an error, never a skip.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+from obstore.store import S3Store
+
+from boathouse_e2e import evidence, images, install, paths, providers, storage
+from boathouse_e2e.spec import Cluster, ClusterSpec
+from e2e.tests import harness
+
+NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
+VALUES = {
+    "queues": [{"name": "default", "weight": 1}, {"name": "left", "weight": 1}, {"name": "right", "weight": 1}],
+    # As short as they may be for tests that wait until another replica leads.
+    "lease": {"durationSeconds": 6, "renewDeadlineSeconds": 4, "retryPeriodSeconds": 1},
+}
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    provider = providers.choose(os.environ.get("PROVIDER", "auto"), name=NAME, context=os.environ.get("CONTEXT"))
+    print(f"provider: {provider.name}")
+    yield provider.up(ClusterSpec(name=NAME, nodes=2))
+    if os.environ.get("KEEP") != "1":
+        provider.down(NAME)
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Cluster) -> Cluster:
+    """The cluster with Boathouse in it."""
+    images.load(cluster)
+    install.install(cluster, VALUES)
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def credentials(installed: Cluster) -> storage.Credentials:
+    """The S3 server's keys."""
+    return storage.deploy(installed)
+
+
+@pytest.fixture(scope="session")
+def bucket(installed: Cluster, credentials: storage.Credentials) -> Iterator[S3Store]:
+    """The tests' bucket, reached from this machine."""
+    with storage.endpoint_from_host(installed) as endpoint:
+        yield storage.bucket(endpoint, credentials, harness.BUCKET)
+
+
+@pytest.fixture
+def place(
+    installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
+) -> Iterator[harness.Place]:
+    """A namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
+    short = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
+    namespace = f"t-{short}"
+    installed.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        storage.secret(credentials, namespace=namespace),
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "scripts", "namespace": namespace},
+            "data": {"mapper.py": harness.MAPPER, "reducer.py": harness.REDUCER},
+        },
+    )
+    yield harness.Place(cluster=installed, store=bucket, namespace=namespace)
+    if _failed(request):
+        evidence.save(installed, namespace, paths.REPOSITORY / "build" / "e2e" / namespace)
+    installed.run("delete", "namespace", namespace, "--wait=false")
+
+
+def _failed(request: pytest.FixtureRequest) -> bool:
+    report = request.node.stash.get(_REPORT, None)
+    return report is not None and report.failed
+
+
+_REPORT = pytest.StashKey[pytest.TestReport]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Keep the call's report for the fixtures' ends, which save what to look at after a failure."""
+    report = yield
+    if report.when == "call":
+        item.stash[_REPORT] = report
+    return report
