@@ -1,6 +1,9 @@
 """From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
@@ -17,6 +20,20 @@ _DEFAULT_MAX_PODS = 110
 def pod_resources(pod: wire.PodView) -> model.Resources:
     """Return what a pod takes of its node now."""
     return _resources(requests.pod_requests(pod))
+
+
+def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
+    """Return what the pod of a manifest will ask for: a limit without a request is a request, as the API server has it.
+
+    Raises:
+        msgspec.ValidationError: It is no pod.
+        ValueError: It holds something that is not a quantity.
+    """
+    for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
+        resources = container.get("resources", {})
+        if resources.get("limits"):
+            resources["requests"] = resources["limits"] | resources.get("requests", {})
+    return pod_resources(msgspec.convert(manifest, wire.PodView))
 
 
 def node(view: wire.NodeView) -> model.Node:

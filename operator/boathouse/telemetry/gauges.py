@@ -19,12 +19,14 @@ class Gauge:
         documentation: One line for `# HELP`.
         labels: The label names.
         read: Gives the values of this moment.
+        counts: Whether it only grows: then it is a counter, and its name is given without `_total`.
     """
 
     name: str
     documentation: str
     labels: tuple[str, ...] = ()
     read: Callable[[], Reading]
+    counts: bool = False
 
 
 class ScrapeGauges(registry.Collector):
@@ -52,7 +54,8 @@ class ScrapeGauges(registry.Collector):
     def collect(self) -> Iterator[core.Metric]:
         """Read all gauges."""
         for gauge in self._gauges.values():
-            family = core.GaugeMetricFamily(gauge.name, gauge.documentation, labels=gauge.labels)
+            kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
+            family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
             for label_values, value in sorted(gauge.read().items()):
                 family.add_metric(label_values, value)
             yield family

@@ -1,0 +1,54 @@
+"""A pod as the ledger counts it, and whom its resources are held by."""
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import translate
+from boathouse_policies import model
+from boathouse_policies.framework import ledger
+
+
+def of(pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME) -> ledger.Account:
+    """Return the account of a pod that is not terminal; only pods of ours are charged to a job and a queue."""
+    job = job_of(pod) if pod.spec.scheduler_name == scheduler_name or is_task(pod) else None
+    queue = pod.metadata.labels.get(names.LABEL_QUEUE) if job is not None else None
+    return ledger.Account(
+        id=task_id(pod),
+        node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
+        resources=translate.pod_resources(pod),
+        uid=model.PodUid(pod.metadata.uid),
+        job=job,
+        queue=model.QueueName(queue) if queue else None,
+        host_ports=translate.host_ports(pod),
+    )
+
+
+def task_id(pod: wire.PodView) -> model.TaskId:
+    """Return the scheduler's name of a pod."""
+    return model.TaskId(pod.metadata.key)
+
+
+def is_task(pod: wire.PodView) -> bool:
+    """Say whether a pod is a task that Boathouse made, or will have made."""
+    return names.LABEL_JOB_UID in pod.metadata.labels
+
+
+def job_of(pod: wire.PodView) -> model.JobId:
+    """Return the job of a pod: that of a task, the owner of somebody else's pod, or the pod itself.
+
+    Pods of one owner with different priorities are different jobs, because priority is a job's.
+    """
+    if is_task(pod):
+        return model.JobId(pod.metadata.labels[names.LABEL_JOB_UID])
+    owner = pod.metadata.controller
+    uid = owner.uid if owner is not None else pod.metadata.uid
+    return model.JobId(f"{uid}/{pod.spec.priority}" if pod.spec.priority else uid)
+
+
+def holder_of(pod: wire.PodView) -> str:
+    """Return who holds a pod's resources, for people: `mrjob/ns/name` for a task, else `ns/owner`."""
+    namespace, owner = pod.metadata.namespace, pod.metadata.controller
+    if owner is None:
+        return f"{namespace}/{pod.metadata.name}"
+    if is_task(pod) or owner.api_version.startswith(f"{names.GROUP}/"):
+        return f"{owner.kind.lower()}/{namespace}/{owner.name}"
+    return f"{namespace}/{owner.name}"

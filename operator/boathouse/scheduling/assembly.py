@@ -1,0 +1,182 @@
+"""Puts a scheduler and its watches together."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from boathouse.cluster import catalogue, client, informer, recorder, store, wire
+from boathouse.resources import names
+from boathouse.scheduling import comparer, figures, jobs, scheduler, writer
+from boathouse.telemetry import gauges, health, metrics
+from boathouse_policies import framework, model
+
+WATCH_SILENCE_S = 180.0
+"""A watch that heard nothing for so long is ill: bookmarks come about once a minute."""
+
+Watch = informer.Informer[wire.PodView] | informer.Informer[wire.NodeView]
+OnPod = Callable[[store.Change[wire.PodView]], None]
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Scheduling:
+    """A scheduler with its watches; `run` them all.
+
+    Attributes:
+        scheduler: What services talk to.
+        pods: All pods that hold resources, or wait, of all schedulers.
+        nodes: All nodes.
+        ended: Pods of tasks that ended, in the namespaces where we act.
+        on_pod: Called for each change of `pods`, after the scheduler took it in.
+        on_ended: Called for each change of `ended`, after the scheduler took it in.
+    """
+
+    scheduler: scheduler.Scheduler
+    pods: informer.Informer[wire.PodView]
+    nodes: informer.Informer[wire.NodeView]
+    ended: informer.Informer[wire.PodView]
+    comparer: comparer.Comparer
+    on_pod: list[OnPod]
+    on_ended: list[OnPod]
+
+    async def synced(self) -> None:
+        """Wait until all watches have gone through their first list."""
+        for one in (self.nodes, self.pods, self.ended):
+            await one.synced.wait()
+
+    async def watch(self) -> None:
+        """Follow the API server until cancelled.
+
+        Begin when leadership has settled: the first list then shows all that an earlier leader wrote.
+        """
+        async with asyncio.TaskGroup() as group:
+            for one in (self.nodes, self.pods, self.ended):
+                group.create_task(one.run())
+
+    async def run(self) -> None:
+        """Decide and write until cancelled, from the moment that `watch` has its first lists."""
+        await self.synced()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.scheduler.run())
+            group.create_task(self.comparer.run())
+
+    def add_probes(self, state: health.Health) -> None:
+        """Let the process be restarted when a watch falls silent or the loop stands still."""
+        for name, one in (("pods", self.pods), ("nodes", self.nodes), ("ended pods", self.ended)):
+            state.add_liveness(f"watch of {name}", _freshness(one))
+            state.add_readiness(f"first list of {name}", _first_list(one))
+        state.add_liveness("scheduling loop", self.scheduler.heartbeat)
+
+
+def assemble(
+    api: client.ApiClient,
+    leader: writer.Leadership,
+    events: recorder.Recorder,
+    figures_: metrics.Metrics,
+    *,
+    profile: framework.Profile,
+    queues: Sequence[model.Queue],
+    on_fatal: Callable[[str], None],
+    options: scheduler.Options = scheduler.Options(),  # noqa: B008 - frozen
+    queue_of: jobs.QueueOf = jobs.default_queue,
+) -> Scheduling:
+    """Return a scheduler with its watches and gauges, ready to run.
+
+    Args:
+        api: Speaks to the API server.
+        leader: Asked before every write.
+        events: Records events.
+        figures_: Metrics.
+        profile: The policies: `boathouse_policies.profiles.build`.
+        queues: The queues that exist.
+        on_fatal: Called with the reason when the process must end.
+        options: How to behave.
+        queue_of: The queue of somebody else's pod.
+    """
+    subject = scheduler.Scheduler(
+        api,
+        leader,
+        events,
+        figures_,
+        profile=profile,
+        queues=queues,
+        on_fatal=on_fatal,
+        options=options,
+        queue_of=queue_of,
+    )
+    on_pod: list[OnPod] = [subject.on_pod]
+    on_ended: list[OnPod] = [subject.on_ended]
+    pods = informer.Informer(api, catalogue.PODS, on_change=_all(on_pod), fields=catalogue.PODS_THAT_HOLD_RESOURCES)
+    nodes = informer.Informer(api, catalogue.NODES, on_change=subject.on_node)
+    ended = informer.Informer(
+        api,
+        catalogue.PODS,
+        on_change=_all(on_ended),
+        namespaces=sorted(options.namespaces),
+        labels=names.LABEL_JOB_UID,
+        fields=catalogue.PODS_THAT_ENDED,
+    )
+    figures.Figures(subject, leader).register(figures_.gauges)
+    _watch_gauges(figures_.gauges, {"pods": pods, "nodes": nodes, "ended": ended})
+    return Scheduling(
+        scheduler=subject,
+        pods=pods,
+        nodes=nodes,
+        ended=ended,
+        comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),
+        on_pod=on_pod,
+        on_ended=on_ended,
+    )
+
+
+def _all(callbacks: list[OnPod]) -> OnPod:
+    def call(change: store.Change[wire.PodView]) -> None:
+        for callback in callbacks:
+            callback(change)
+
+    return call
+
+
+def _freshness(one: Watch) -> health.Probe:
+    def probe() -> str | None:
+        silence_s = one.freshness_s() if one.synced.is_set() else 0.0
+        return f"heard nothing for {silence_s:.0f} s" if silence_s > WATCH_SILENCE_S else None
+
+    return probe
+
+
+def _first_list(one: Watch) -> health.Probe:
+    return lambda: None if one.synced.is_set() else "not finished"
+
+
+def _watch_gauges(target: gauges.ScrapeGauges, watches: dict[str, Watch]) -> None:
+    def read(value: Callable[[Watch], float]) -> Callable[[], gauges.Reading]:
+        return lambda: {(name,): value(one) for name, one in watches.items()}
+
+    def known(value: Callable[[Watch], float]) -> Callable[[], gauges.Reading]:
+        return lambda: {(name,): value(one) for name, one in watches.items() if one.synced.is_set()}
+
+    prefix = f"{metrics.PREFIX}_watch_"
+    target.add(
+        gauges.Gauge(
+            name=f"{prefix}freshness_seconds",
+            documentation="How long ago a watch last heard of the server",
+            labels=("watch",),
+            read=known(lambda one: one.freshness_s()),
+        ),
+        gauges.Gauge(
+            name=f"{prefix}lag_seconds",
+            documentation="How long the last batch of events took to take in",
+            labels=("watch",),
+            read=known(lambda one: one.lag_s),
+        ),
+    )
+    for name, documentation, value in (
+        ("events", "Events that told of an object", lambda one: float(one.stats.events)),
+        ("lists", "Lists that were read to the end", lambda one: float(one.stats.lists)),
+        ("failures", "Lists and watches that broke", lambda one: float(one.stats.failures)),
+    ):
+        target.add(
+            gauges.Gauge(
+                name=prefix + name, documentation=documentation, labels=("watch",), read=read(value), counts=True
+            )
+        )

@@ -1,0 +1,276 @@
+"""Carries a plan out: a queue of decisions, workers that write them, and the bookkeeping of what came of each."""
+
+import asyncio
+import collections
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, assert_never
+
+from boathouse.cluster import wire
+from boathouse.scheduling import jobs, notices, observed, outcomes, translate, writer
+from boathouse.telemetry import logs, metrics
+from boathouse_policies import framework, model
+
+log = logs.get(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """Make the pod of a task that waits, without a node, so that others see what is missing."""
+
+    task: model.Task
+    task_class: model.TaskClass
+
+
+Work: TypeAlias = model.Create | model.Bind | Ahead
+Trouble = Callable[[model.JobId, notices.Reason | None], None]
+"""Told what the API server refused of a job, or None when a write of it went through."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the carrier works on; all of it is the scheduler's own."""
+
+    axis: model.Axis
+    ledger: framework.Ledger
+    room: framework.WaitingRoom
+    seen: observed.Observed
+    jobs: jobs.Jobs
+    writer: writer.Writer
+    notices: notices.Notices
+    counters: metrics.SchedulerMetrics
+    clock: Callable[[], float]
+
+
+class Carrier:
+    """Workers over a queue of decisions that are assumed already.
+
+    Attributes:
+        unconfirmed: Placed tasks that no watch has shown yet, and since when.
+        making_ahead: Tasks whose pod is being made without a node.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        *,
+        workers: int,
+        on_fenced: Callable[[str], None],
+        on_trouble: Trouble,
+        on_progress: Callable[[], None],
+    ) -> None:
+        self.unconfirmed: dict[model.TaskId, float] = {}
+        self.making_ahead: set[model.TaskId] = set()
+        self._parts = parts
+        self._workers = workers
+        self._on_fenced = on_fenced
+        self._on_trouble = on_trouble
+        self._on_progress = on_progress
+        self._queue: collections.deque[tuple[Work, float]] = collections.deque()
+        self._arrived = asyncio.Semaphore(0)
+        self._writing: set[model.TaskId] = set()
+        self._failures: collections.Counter[model.TaskId] = collections.Counter()
+
+    def add(self, work: Work) -> None:
+        """Queue a decision; a placement must have been assumed."""
+        if isinstance(work, Ahead):
+            self.making_ahead.add(work.task.id)
+        self._queue.append((work, time.perf_counter()))
+        self._arrived.release()
+
+    @property
+    def backlog(self) -> int:
+        """Decisions that no worker has taken yet."""
+        return len(self._queue)
+
+    def is_writing(self, task: model.TaskId) -> bool:
+        """Say whether a write for a task is under way."""
+        return task in self._writing
+
+    def forget(self, task: model.TaskId) -> None:
+        """The watch showed the task's pod, or its end: it is confirmed."""
+        self.unconfirmed.pop(task, None)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._work_for_ever())
+
+    async def _work_for_ever(self) -> None:
+        while True:
+            await self._arrived.acquire()
+            work, decided_at = self._queue.popleft()
+            self._writing.add(work.task.id)
+            try:
+                outcome = await self._carry_out(work)
+            finally:
+                self._writing.discard(work.task.id)
+            self._settle(work, outcome, time.perf_counter() - decided_at)
+            self._on_progress()
+
+    # Writing
+
+    async def _carry_out(self, work: Work) -> outcomes.Outcome:
+        if not self._makes_sense(work):
+            return outcomes.Skipped()
+        match work:
+            case model.Create():
+                return await self._create(work.task.id, work.resources, work.node)
+            case Ahead():
+                return await self._create(work.task.id, work.task_class.resources, None)
+            case model.Bind():
+                return await self._bind(work)
+            case _:
+                assert_never(work)
+
+    async def _create(
+        self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None
+    ) -> outcomes.Outcome:
+        manifest = self._build(task, resources, node)
+        if isinstance(manifest, outcomes.NotDone):
+            return manifest
+        return await self._parts.writer.create(writer.Target(task=task, node=node), manifest)
+
+    async def _bind(self, work: model.Bind) -> outcomes.Outcome:
+        target = writer.Target(task=work.task.id, node=work.node, uid=work.task.pod_uid)
+        entry = self._parts.jobs.entry_of(work.task.id)
+        if work.resources != work.task_class.resources and entry is not None and entry.factory is not None:
+            manifest = self._build(work.task.id, work.resources, None)
+            if isinstance(manifest, outcomes.NotDone):
+                return manifest
+            sizes = {one["name"]: one["resources"] for one in manifest["spec"]["containers"]}
+            resized = await self._parts.writer.resize(target, sizes)
+            if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
+                return resized
+        return await self._parts.writer.bind(target)
+
+    def _build(
+        self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None
+    ) -> dict[str, Any] | outcomes.NotDone:
+        """Have the pod made, and see that it asks for no more than was decided."""
+        entry = self._parts.jobs.entry_of(task)
+        if entry is None or entry.factory is None:
+            return outcomes.NotDone(reason="JobGone", message="nothing is known of the task's job any more")
+        try:
+            manifest = entry.factory.build(task, resources, node)
+            asked = translate.manifest_resources(manifest)
+        except Exception as error:  # one job's pods must not stop all others
+            log.exception("a pod could not be built", pod=task, job=entry.job.name)
+            return outcomes.NotDone(reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=10)
+        if not resources.covers(asked):
+            log.error("a pod asks for more than was decided", pod=task, decided=str(resources), asked=str(asked))
+            message = f"the pod asks for {asked}, but {resources} was decided"
+            return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=10)
+        return manifest
+
+    def _makes_sense(self, work: Work) -> bool:
+        """Look again just before the write: others may have taken the node, or the job may be gone."""
+        parts, task = self._parts, work.task.id
+        if parts.jobs.entry_of(task) is None:
+            return False
+        if isinstance(work, Ahead):
+            return task not in parts.ledger and task not in parts.seen.waiting
+        account = parts.ledger.account(task)
+        if account is None or account.node != work.node or task in self.making_ahead:
+            return False  # its node went, or it was decided anew, or its pod is just being made
+        if parts.ledger.state(task) is not framework.State.ASSUMED:
+            return False
+        if isinstance(work, model.Bind):
+            pod = parts.seen.waiting.get(task)
+            if pod is None or pod.metadata.uid != work.task.pod_uid or not writer.may_be_bound(pod):
+                return False
+        return self._still_fits(work)
+
+    def _still_fits(self, work: model.Placement) -> bool:
+        free = self._parts.ledger.free(work.node)
+        node = self._parts.seen.nodes.get(work.node)
+        if free is None or node is None:
+            return False
+        wanted = self._parts.axis.vector(work.resources)
+        return not bool((free[: len(wanted)][wanted > 0] < 0).any())
+
+    # Bookkeeping
+
+    def _settle(self, work: Work, outcome: outcomes.Outcome, duration_s: float) -> None:
+        task = work.task.id
+        if isinstance(work, Ahead):
+            self.making_ahead.discard(task)
+            self._parts.jobs.touch(task)  # a placement may have been given up in its favour
+        match outcome:
+            case outcomes.Done():
+                self._done(work, outcome.pod, duration_s)
+            case outcomes.NotDone():
+                self._release(task)
+                self._again(work, outcome)
+                self._parts.counters.attempt("error", duration_s)
+            case outcomes.Elsewhere():
+                self._release(task)
+                self.unconfirmed[task] = self._parts.clock()
+                self._parts.seen.apply(outcome.pod)
+                self._parts.jobs.touch(task)
+            case outcomes.Vanished():
+                self._release(task)
+                self._parts.seen.waiting.pop(task, None)
+                self._parts.jobs.over(task, waited=True)
+            case outcomes.NameTaken():
+                self._release(task)
+                self._again(work, _name_taken(outcome.pod))
+            case outcomes.Skipped():
+                self._release(task)
+                if task not in self.making_ahead:
+                    self._parts.jobs.touch(task)
+            case outcomes.Fenced():
+                self._on_fenced(outcome.message)
+            case _:
+                assert_never(outcome)
+
+    def _done(self, work: Work, pod: wire.PodView | None, duration_s: float) -> None:
+        parts, task = self._parts, work.task.id
+        entry = parts.jobs.entry_of(task)
+        if entry is not None:
+            self._on_trouble(entry.job.id, None)
+        if isinstance(work, Ahead):
+            assert pod is not None
+            parts.seen.apply(pod)
+            return
+        parts.room.succeeded(task)
+        parts.counters.attempt("scheduled", duration_s)
+        parts.counters.pod_attempts.observe(self._failures.pop(task, 0) + 1)
+        if (waited_s := parts.jobs.waited_s(task)) is not None:
+            parts.counters.pod_sli_s.observe(waited_s)
+        if parts.ledger.state(task) is framework.State.ASSUMED:
+            self.unconfirmed[task] = parts.clock()
+        parts.notices.placed(task, pod.metadata.uid if pod is not None else work.task.pod_uid or "", work.node)
+
+    def _release(self, task: model.TaskId) -> None:
+        freed = self._parts.ledger.forget(task)
+        if freed is not None:
+            self._parts.room.capacity_freed(freed, self._parts.ledger.free(freed.node))
+
+    def _again(self, work: Work, why: outcomes.NotDone) -> None:
+        task, task_class = work.task.id, work.task_class.id
+        entry = self._parts.jobs.entry_of(task)
+        if entry is None or task in self._parts.ledger:
+            return
+        self._failures[task] += 1
+        self._on_trouble(entry.job.id, notices.Reason(reason=why.reason, message=why.message))
+        log.warning("a pod was not placed", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
+        now_s = self._parts.clock()
+        if not self._parts.room.back_off(task, task_class, now_s, at_least_s=why.at_least_s):
+            self._parts.jobs.touch(task)  # the job was said anew while the task was under way
+            self._parts.jobs.flush()
+            self._parts.room.back_off(task, task_class, now_s, at_least_s=why.at_least_s)
+
+    def stale(self, age_s: float) -> Iterator[model.TaskId]:
+        """Yield tasks that were placed so long ago, and that no watch has shown."""
+        limit_s = self._parts.clock() - age_s
+        return (task for task, since_s in list(self.unconfirmed.items()) if since_s <= limit_s)
+
+
+def _name_taken(pod: wire.PodView) -> outcomes.NotDone:
+    owner = pod.metadata.controller
+    whose = f"{owner.kind} {owner.name}" if owner is not None else "nobody"
+    message = f"a pod {pod.metadata.key} that belongs to {whose} has the task's name: delete it"
+    return outcomes.NotDone(reason="NameTaken", message=message, at_least_s=outcomes.QUOTA_BACKOFF_S)

@@ -1,0 +1,118 @@
+"""Distrust of our own memory: the cache against a LIST, and placements that no watch has confirmed against a GET."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from boathouse.cluster import errors, informer, store, wire
+from boathouse.scheduling import scheduler
+from boathouse.telemetry import logs
+from boathouse_policies import model
+
+log = logs.get(__name__)
+
+COMPARE_EVERY_S = 60.0
+SETTLE_S = 2.0
+CONFIRM_AFTER_S = 30.0
+
+
+class Comparer:
+    """Compares at intervals; drift that is seen twice is counted and ends the process.
+
+    Args:
+        subject: The scheduler.
+        pods: Its watch of all pods that hold resources.
+        nodes: Its watch of nodes.
+        on_fatal: Called with what differs.
+        sleep: How to wait.
+    """
+
+    def __init__(
+        self,
+        subject: scheduler.Scheduler,
+        pods: informer.Informer[wire.PodView],
+        nodes: informer.Informer[wire.NodeView],
+        *,
+        on_fatal: Callable[[str], None],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._subject = subject
+        self._pods = pods
+        self._nodes = nodes
+        self._on_fatal = on_fatal
+        self._sleep = sleep
+
+    async def run(self) -> None:
+        """Compare until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._every(COMPARE_EVERY_S, self.compare))
+            group.create_task(self._every(CONFIRM_AFTER_S / 3, self.confirm))
+
+    async def _every(self, interval_s: float, action: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await self._sleep(interval_s)
+            await action()
+
+    # The cache
+
+    async def compare(self) -> bool:
+        """Compare once, and a second time where something differs.
+
+        Returns:
+            Whether all is equal, or could not be compared.
+        """
+        counters = self._subject.counters
+        try:
+            watches = (await self._pods.compare(), await self._nodes.compare())
+        except errors.ClusterError as error:
+            log.warning("the cache could not be compared", error=str(error))
+            counters.comparison("skipped")
+            return True
+        stuck = self._ledger_drift()
+        if stuck:
+            await self._sleep(SETTLE_S)
+            stuck &= self._ledger_drift()
+        found = [
+            f"{name} {key}" for name, drift in zip(("pods", "nodes"), watches, strict=True) for key in _keys(drift)
+        ]
+        found += sorted(f"ledger {key}" for key in stuck)
+        counters.comparison("drift" if found else "equal")
+        if found:
+            counters.cache_drift.inc(len(found))
+            message = f"the cache differs from the API server in {len(found)} objects: {', '.join(found[:10])}"
+            log.error(message)
+            self._on_fatal(message)
+        return not found
+
+    def _ledger_drift(self) -> set[str]:
+        """Compare the ledger with what the watches hold, without awaiting; assumed pods and those just placed aside."""
+        seen, unconfirmed = self._subject.seen, self._subject.carrier.unconfirmed
+        drift = self._subject.ledger.compare(seen.expected(list(self._pods.objects.values())), seen.nodes.values())
+        pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods} - unconfirmed.keys()
+        return pods | {*drift.missing_nodes, *drift.ghost_nodes, *drift.different_nodes}
+
+    # Placements
+
+    async def confirm(self) -> None:
+        """Read the pods that were placed a while ago and that no watch has shown, and apply the truth."""
+        for task in self._subject.carrier.stale(CONFIRM_AFTER_S):
+            known = self._pods.get(task)
+            if known is not None and known.spec.node_name:
+                self._subject.carrier.forget(task)
+                continue
+            await self._confirm(task)
+
+    async def _confirm(self, task: model.TaskId) -> None:
+        pod = await self._subject.writer.read(task)
+        if task not in self._subject.carrier.unconfirmed:
+            return  # the watch was faster
+        log.warning("no watch has shown a pod that was placed", pod=task, exists=pod is not None)
+        if pod is None:
+            self._subject.lost(task)
+        else:
+            self._subject.seen.apply(pod)
+        if pod is None or pod.is_terminal:
+            self._subject.carrier.forget(task)
+
+
+def _keys(drift: store.Drift) -> list[str]:
+    return [*drift.missing, *drift.ghosts, *drift.outdated]

@@ -1,0 +1,148 @@
+"""The scheduler's gauges, read from its own state at each scrape."""
+
+from boathouse.scheduling import scheduler, writer
+from boathouse.telemetry import gauges, metrics
+from boathouse_policies import framework, model
+
+_MILLI = 1000.0
+_REASONS = tuple(str(code) for code in model.Code)
+
+
+class Figures:
+    """Reads gauges off a scheduler.
+
+    Args:
+        subject: The scheduler.
+        leader: Our leadership.
+    """
+
+    def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
+        self._subject = subject
+        self._leader = leader
+
+    def register(self, target: gauges.ScrapeGauges) -> None:
+        """Expose all gauges."""
+        for name, documentation, labels, read in (
+            ("leader", "1 while this process leads", (), self._leads),
+            ("leader_epoch", "The epoch of this process's leadership; 0 when it has none", (), self._epoch),
+            ("cache_size", "Objects in the scheduler's cache", ("type",), self._cache_size),
+            ("pending_pods", "Pods that exist and have no node", ("state",), self._pending_pods),
+            ("pending_tasks", "Tasks that wait, by queue and by why", ("queue", "reason"), self._pending_tasks),
+            ("queue_used_cpu_cores", "CPU requests placed", ("queue",), self._used_cpu),
+            ("queue_used_memory_bytes", "Memory requests placed", ("queue",), self._used_memory),
+            ("queue_demand_cpu_cores", "CPU requests placed or waiting", ("queue",), self._demand_cpu),
+            ("queue_demand_memory_bytes", "Memory requests placed or waiting", ("queue",), self._demand_memory),
+            (
+                "queue_dominant_share_ratio",
+                "The largest share of the cluster that a queue holds",
+                ("queue",),
+                self._share,
+            ),
+            ("queue_fair_share_ratio", "A queue's weight over that of all queues with work", ("queue",), self._fair),
+            (
+                "reservations",
+                "Room held back for tasks that are expected and have no pod",
+                ("state",),
+                self._reservations,
+            ),
+            ("excluded_nodes", "Nodes left alone, for one class each, because a kubelet refused", (), self._excluded),
+            ("in_flight_writes", "Decisions that wait for a worker", (), self._backlog),
+        ):
+            target.add(
+                gauges.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)
+            )
+
+    # This process
+
+    def _leads(self) -> gauges.Reading:
+        return {(): float(self._leader.valid())}
+
+    def _epoch(self) -> gauges.Reading:
+        return {(): float(self._leader.epoch or 0)}
+
+    def _backlog(self) -> gauges.Reading:
+        return {(): float(self._subject.carrier.backlog)}
+
+    def _cache_size(self) -> gauges.Reading:
+        state, entries = self._subject.ledger.state, self._subject.jobs.entries()
+        assumed = sum(state(task) is framework.State.ASSUMED for entry in entries for task in entry.tasks)
+        return {
+            ("nodes",): float(len(self._subject.seen.nodes)),
+            ("pods",): float(len(self._subject.ledger)),
+            ("assumed_pods",): float(assumed),
+        }
+
+    # What waits
+
+    def _pending_pods(self) -> gauges.Reading:
+        states = dict.fromkeys(("active", "gated"), 0)
+        for pod in self._subject.seen.waiting.values():
+            states["gated" if pod.spec.scheduling_gates else "active"] += 1
+        return {(state,): float(count) for state, count in states.items()}
+
+    def _pending_tasks(self) -> gauges.Reading:
+        found: dict[tuple[str, ...], float] = {
+            (str(queue), reason): 0.0 for queue in self._subject.room.queues for reason in ("Active", *_REASONS)
+        }
+        parked = self._subject.room.parked()
+        for waiting in self._waiting():
+            verdict = parked.get(waiting.task_class.id)
+            key = (str(waiting.job.queue), "Active" if verdict is None else str(verdict.code))
+            found[key] = found.get(key, 0.0) + len(waiting.pool)
+        return found
+
+    def _waiting(self) -> list[framework.Waiting]:
+        room = self._subject.room
+        return [one for entry in self._subject.jobs.entries() for one in room.classes_of(entry.job.id)]
+
+    def _reservations(self) -> gauges.Reading:
+        expected = sum(task.expected for one in self._waiting() for task in one.pool.waiting())
+        return {("expected_task",): float(expected)}
+
+    def _excluded(self) -> gauges.Reading:
+        return {(): float(len(self._subject.exclusions))}
+
+    # Queues
+
+    def _used_cpu(self) -> gauges.Reading:
+        return {(queue,): cpu / _MILLI for queue, (cpu, _) in self._used().items()}
+
+    def _used_memory(self) -> gauges.Reading:
+        return {(queue,): float(memory) for queue, (_, memory) in self._used().items()}
+
+    def _demand_cpu(self) -> gauges.Reading:
+        return {(queue,): cpu / _MILLI for queue, (cpu, _) in self._demand().items()}
+
+    def _demand_memory(self) -> gauges.Reading:
+        return {(queue,): float(memory) for queue, (_, memory) in self._demand().items()}
+
+    def _used(self) -> dict[str, tuple[int, int]]:
+        view = self._view()
+        usage = {queue: view.queue_usage(queue) for queue in self._subject.room.queues}
+        return {str(queue): (int(held[model.CPU]), int(held[model.MEMORY])) for queue, held in usage.items()}
+
+    def _demand(self) -> dict[str, tuple[int, int]]:
+        demand = self._used()
+        for one in self._waiting():
+            cpu, memory = demand.get(str(one.job.queue), (0, 0))
+            size, count = one.task_class.resources, len(one.pool)
+            demand[str(one.job.queue)] = (cpu + count * size.cpu_milli, memory + count * size.memory_bytes)
+        return demand
+
+    def _share(self) -> gauges.Reading:
+        view = self._view()
+        inverse = view.layout.inverse_totals
+        queues = self._subject.room.queues
+        return {
+            (str(queue),): float((view.queue_usage(queue)[: len(inverse)] * inverse).max(initial=0.0))
+            for queue in queues
+        }
+
+    def _fair(self) -> gauges.Reading:
+        queues = self._subject.room.queues
+        busy = {name for name in queues if self._demand()[str(name)] != (0, 0)}
+        total = sum(queues[name].weight for name in busy)
+        return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
+
+    def _view(self) -> framework.ClusterView:
+        return self._subject.ledger.snapshot(0.0)

@@ -1,0 +1,253 @@
+"""What is to be placed: jobs that services submit, and other people's pods that name our scheduler.
+
+The waiting room forgets a task once it is placed; this book keeps what was said last of each job, so that a placement
+that fails can wait again, whatever was submitted in between.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Any, Protocol
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import accounts, translate
+from boathouse_policies import model
+from boathouse_policies.framework import waiting
+
+
+class PodFactory(Protocol):
+    """Makes the pods of a job's tasks."""
+
+    def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
+        """Return a pod's manifest, without the epoch; with `node` as `spec.nodeName`, or none to be bound later."""
+        ...
+
+
+QueueOf = Callable[[wire.PodView], model.QueueName]
+"""The queue of somebody else's pod."""
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Entry:
+    """One job.
+
+    Attributes:
+        job: The job.
+        classes: Its classes, in order.
+        tasks: All its tasks that are not known to be over.
+        factory: Makes its pods; None for pods that somebody else makes.
+        arrived_s: When each task came, by the scheduler's clock.
+        over: Tasks whose pod was seen to end or go, and their class: a name is used once, so they never wait again.
+    """
+
+    job: model.Job
+    classes: tuple[model.TaskClass, ...] = ()
+    tasks: dict[model.TaskId, model.Task] = dataclasses.field(default_factory=dict)
+    factory: PodFactory | None = None
+    arrived_s: dict[model.TaskId, float] = dataclasses.field(default_factory=dict)
+    over: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
+
+
+class Jobs:
+    """The book of all jobs.
+
+    Args:
+        room: Where tasks wait.
+        placed: Tasks that are on a node or on their way (the ledger).
+        pods: Pods without a node, by task.
+        clock: The scheduler's seconds.
+        queue_of: The queue of somebody else's pod.
+    """
+
+    def __init__(
+        self,
+        room: waiting.WaitingRoom,
+        *,
+        placed: Container[model.TaskId],
+        pods: dict[model.TaskId, wire.PodView],
+        clock: Callable[[], float],
+        queue_of: QueueOf,
+    ) -> None:
+        self._room = room
+        self._placed = placed
+        self._pods = pods
+        self._clock = clock
+        self._queue_of = queue_of
+        self._entries: dict[model.JobId, Entry] = {}
+        self._job_of: dict[model.TaskId, model.JobId] = {}
+        self._dirty: set[model.JobId] = set()
+
+    # Jobs of ours
+
+    def submit(
+        self,
+        job: model.Job,
+        classes: Sequence[model.TaskClass],
+        tasks: Sequence[model.Task],
+        factory: PodFactory,
+    ) -> None:
+        """Say all that a job still has to do; replaces what was said before."""
+        entry = self._entries.setdefault(job.id, Entry(job=job))
+        entry.job, entry.classes, entry.factory = job, tuple(classes), factory
+        self._set_tasks(entry, tasks)
+
+    def withdraw(self, job: model.JobId) -> None:
+        """Forget a job. Nothing of it waits any more; its pods are its owner's to delete."""
+        entry = self._entries.pop(job, None)
+        if entry is None:
+            return
+        self._dirty.discard(job)
+        for task in entry.tasks:
+            self._job_of.pop(task, None)
+        self._room.withdraw(job)
+
+    def _set_tasks(self, entry: Entry, tasks: Iterable[model.Task]) -> None:
+        now_s = self._clock()
+        fresh = {task.id: task for task in tasks if task.id not in entry.over}
+        for gone in entry.tasks.keys() - fresh.keys():
+            self._job_of.pop(gone, None)
+        entry.arrived_s = {task: entry.arrived_s.get(task, now_s) for task in fresh}
+        entry.tasks = fresh
+        self._job_of.update(dict.fromkeys(fresh, entry.job.id))
+        self._dirty.add(entry.job.id)
+
+    # Pods of others
+
+    def add_foreign(self, pod: wire.PodView) -> None:
+        """Let somebody else's pod wait, as a task of its owner's."""
+        job_id, task_id = accounts.job_of(pod), accounts.task_id(pod)
+        entry = self._entries.get(job_id)
+        if entry is None:
+            entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
+        task_class = foreign_class(pod)
+        if task_class not in entry.classes:
+            entry.classes += (task_class,)
+        task = model.Task(id=task_id, task_class=task_class.id, pod_uid=model.PodUid(pod.metadata.uid))
+        if entry.tasks.get(task_id) == task:
+            return
+        entry.over.pop(task_id, None)  # other people may use a name again
+        entry.tasks[task_id] = task
+        entry.arrived_s.setdefault(task_id, self._clock())
+        self._job_of[task_id] = job_id
+        self._dirty.add(job_id)
+
+    def _foreign_job(self, pod: wire.PodView) -> model.Job:
+        created = pod.metadata.creation_timestamp
+        return model.Job(
+            id=accounts.job_of(pod),
+            queue=self._queue_of(pod),
+            submitted_s=created.timestamp() if created is not None else 0.0,
+            name=accounts.holder_of(pod),
+            priority=pod.spec.priority,
+        )
+
+    # Tasks
+
+    def over(self, task: model.TaskId, *, waited: bool) -> None:
+        """A task's pod ended, went, or was never to be: it does not wait again.
+
+        Args:
+            task: Its id.
+            waited: Whether the waiting room may still hold it.
+        """
+        entry = self.entry_of(task)
+        if entry is None:
+            return
+        task_class = entry.tasks.pop(task).task_class
+        entry.arrived_s.pop(task, None)
+        del self._job_of[task]
+        if entry.factory is not None:
+            entry.over[task] = task_class
+        if waited or not entry.tasks:
+            self._dirty.add(entry.job.id)
+
+    def touch(self, task: model.TaskId) -> None:
+        """Something about a task's pod changed: say its job anew before the next cycle."""
+        job = self._job_of.get(task)
+        if job is not None:
+            self._dirty.add(job)
+
+    def flush(self) -> None:
+        """Tell the waiting room what changed."""
+        for job_id in sorted(self._dirty):
+            entry = self._entries.get(job_id)
+            if entry is None:
+                continue
+            if entry.factory is None and not entry.tasks:
+                self.withdraw(job_id)
+                continue
+            tasks = [self._as_it_is(task) for task in entry.tasks.values()]
+            self._room.submit(entry.job, self._classes_in_use(entry), tasks, placed=self._placed)
+        self._dirty.clear()
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether `flush` has something to do."""
+        return bool(self._dirty)
+
+    def _as_it_is(self, task: model.Task) -> model.Task:
+        pod = self._pods.get(task.id)
+        uid = model.PodUid(pod.metadata.uid) if pod is not None else None
+        return task if task.pod_uid == uid else dataclasses.replace(task, pod_uid=uid)
+
+    @staticmethod
+    def _classes_in_use(entry: Entry) -> Sequence[model.TaskClass]:
+        if entry.factory is not None:
+            return entry.classes
+        used = {task.task_class for task in entry.tasks.values()}
+        entry.classes = tuple(one for one in entry.classes if one.id in used)
+        return entry.classes
+
+    # Reading
+
+    def entry(self, job: model.JobId) -> Entry | None:
+        """Return a job's entry."""
+        return self._entries.get(job)
+
+    def entry_of(self, task: model.TaskId) -> Entry | None:
+        """Return the entry of a task's job."""
+        job = self._job_of.get(task)
+        return None if job is None else self._entries[job]
+
+    def entries(self) -> Iterable[Entry]:
+        """Return all jobs."""
+        return self._entries.values()
+
+    def class_of(self, job: model.JobId, task: model.TaskId) -> model.ClassId | None:
+        """Return the class of a task, also of one that is over."""
+        entry = self._entries.get(job)
+        if entry is None:
+            return None
+        return entry.tasks[task].task_class if task in entry.tasks else entry.over.get(task)
+
+    def waited_s(self, task: model.TaskId) -> float | None:
+        """Return how long ago a task came."""
+        entry = self.entry_of(task)
+        arrived_s = None if entry is None else entry.arrived_s.get(task)
+        return None if arrived_s is None else self._clock() - arrived_s
+
+    def lowest_priority(self) -> int:
+        """Return the lowest priority among the jobs; 0 when there are none."""
+        return min((entry.job.priority for entry in self._entries.values()), default=0)
+
+
+def foreign_class(pod: wire.PodView) -> model.TaskClass:
+    """Return the class of somebody else's pod: pods of one owner with equal demands are one class."""
+    job = accounts.job_of(pod)
+    resources, constraints = translate.pod_resources(pod), translate.constraints(pod)
+    return model.TaskClass(
+        id=model.ClassId(f"{job}/{_digest(resources, constraints)}"),
+        job=job,
+        resources=resources,
+        constraints=constraints,
+    )
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=6).hexdigest()
+
+
+def default_queue(pod: wire.PodView) -> model.QueueName:
+    """Return the queue that a pod's label names, else `default`."""
+    return model.QueueName(pod.metadata.labels.get(names.LABEL_QUEUE, "default"))

@@ -1,0 +1,167 @@
+"""What pods that wait are told: the PodScheduled condition and FailedScheduling events; and Scheduled for the others.
+
+Cluster autoscalers buy nodes for pods whose condition says Unschedulable, so that reason stands for want of nodes only.
+"""
+
+import asyncio
+import dataclasses
+import datetime as dt
+from collections.abc import Callable
+
+from boathouse.cluster import catalogue, client, errors, recorder, wire
+from boathouse.scheduling import outcomes, writer
+from boathouse.telemetry import logs, metrics
+from boathouse_policies import model
+
+log = logs.get(__name__)
+
+POD_SCHEDULED = "PodScheduled"
+UNSUPPORTED = "UnsupportedConstraint"
+EVENT_WINDOW_S = 60.0
+MESSAGE_WINDOW_S = 10.0
+WRITERS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a pod waits: a CamelCase token and a sentence."""
+
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Told:
+    condition: Reason
+    condition_at_s: float
+    events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+class Notices:
+    """Writes conditions and events for pods; `run` it in a task.
+
+    A condition is written when its reason changes, or when only its message did and the last write is some seconds ago;
+    an event at most once a minute for a pod and a reason.
+
+    Args:
+        api: Speaks to the API server.
+        leader: Asked before every write.
+        events: Records events.
+        counters: Where writes are counted.
+        clock: The scheduler's seconds.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        leader: writer.Leadership,
+        events: recorder.Recorder,
+        counters: metrics.SchedulerMetrics,
+        clock: Callable[[], float],
+    ) -> None:
+        self._api = api
+        self._leader = leader
+        self._events = events
+        self._counters = counters
+        self._clock = clock
+        self._told: dict[str, _Told] = {}
+        self._due: dict[str, tuple[wire.PodView, Reason]] = {}
+        self._wake = asyncio.Event()
+
+    def waits(self, pod: wire.PodView, why: Reason) -> None:
+        """A pod waits for this reason."""
+        uid, now_s = pod.metadata.uid, self._clock()
+        told = self._told.get(uid)
+        known = told.condition if told is not None else _stated(pod)
+        if known != why and not (
+            told is not None
+            and known is not None
+            and known.reason == why.reason
+            and now_s - told.condition_at_s < MESSAGE_WINDOW_S
+        ):
+            told = told or _Told(condition=why, condition_at_s=now_s)
+            told.condition, told.condition_at_s = why, now_s
+            self._due[uid] = (pod, why)
+            self._wake.set()
+        if told is None:
+            told = _Told(condition=why, condition_at_s=now_s)
+        self._told[uid] = told
+        self._tell(pod, why, told, now_s)
+
+    def _tell(self, pod: wire.PodView, why: Reason, told: _Told, now_s: float) -> None:
+        if now_s - told.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
+            self._counters.event("FailedScheduling", "suppressed")
+            return
+        told.events_at_s[why.reason] = now_s
+        self._counters.event("FailedScheduling", "sent")
+        self._events.record(
+            recorder.about_pod(pod), type_="Warning", reason="FailedScheduling", action="Scheduling", note=why.message
+        )
+
+    def placed(self, task: model.TaskId, uid: str, node: model.NodeName) -> None:
+        """A pod was put on a node."""
+        self.forget(uid)
+        namespace, _, name = task.partition("/")
+        self._counters.event("Scheduled", "sent")
+        self._events.record(
+            recorder.reference(catalogue.PODS, namespace, name, uid),
+            type_="Normal",
+            reason="Scheduled",
+            action="Binding",
+            note=f"Successfully assigned {task} to {node}",
+        )
+
+    def forget(self, uid: str) -> None:
+        """A pod does not wait any more."""
+        self._told.pop(uid, None)
+        self._due.pop(uid, None)
+
+    async def run(self) -> None:
+        """Write conditions until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(WRITERS):
+                group.create_task(self._write_for_ever())
+
+    async def _write_for_ever(self) -> None:
+        while True:
+            while not self._due:
+                self._wake.clear()
+                await self._wake.wait()
+            uid = next(iter(self._due))
+            pod, why = self._due.pop(uid)
+            if self._leader.valid():
+                await self._write(pod, why)
+
+    async def _write(self, pod: wire.PodView, why: Reason) -> None:
+        meta = pod.metadata
+        try:
+            await self._api.patch_status(
+                catalogue.PODS,
+                meta.name,
+                {"conditions": [_condition(pod, why)]},
+                meta.namespace,
+                style=client.PatchStyle.STRATEGIC,
+                uid=meta.uid,
+            )
+        except (errors.NotFound, errors.Conflict):
+            self.forget(meta.uid)  # it is gone, or another one
+        except errors.ClusterError as error:
+            self._counters.write_error("status", outcomes.code(error))
+            self._told.pop(meta.uid, None)  # said again when the pod is next looked at
+            log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
+
+
+def _stated(pod: wire.PodView) -> Reason | None:
+    known = pod.condition(POD_SCHEDULED)
+    return None if known is None or known.status != "False" else Reason(reason=known.reason, message=known.message)
+
+
+def _condition(pod: wire.PodView, why: Reason) -> dict[str, object]:
+    condition: dict[str, object] = {"type": POD_SCHEDULED, "status": "False"}
+    condition |= {"reason": why.reason, "message": why.message}
+    if pod.metadata.generation:
+        condition["observedGeneration"] = pod.metadata.generation
+    known = pod.condition(POD_SCHEDULED)
+    if known is None or known.status != "False":
+        condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return condition

@@ -1,0 +1,167 @@
+"""What the watches say of pods and nodes, taken into the ledger: one path for all pods of all schedulers.
+
+Synchronous: each change is in the account before the next await. What follows from a change is told to a listener.
+"""
+
+from typing import Protocol, assert_never
+
+from boathouse.cluster import store, wire
+from boathouse.resources import names
+from boathouse.scheduling import accounts, holders, translate
+from boathouse_policies import model
+from boathouse_policies.framework import ledger
+
+_NOMINATED = "nominated:"
+
+
+class Listener(Protocol):
+    """Who acts on changes."""
+
+    def room_freed(self, freed: ledger.Freed) -> None:
+        """Somebody who waits may fit now."""
+
+    def nodes_changed(self) -> None:
+        """A node came, changed or went."""
+
+    def placements_lost(self, tasks: tuple[model.TaskId, ...]) -> None:
+        """The node that these were assumed on is gone."""
+
+    def pod_waits(self, pod: wire.PodView) -> None:
+        """A pod for our scheduler has no node, or changed while it has none."""
+
+    def pod_placed(self, pod: wire.PodView, *, known: bool) -> None:
+        """A pod of ours is on a node (told with each of its changes); `known` if we had it there, or meant it to be."""
+
+    def pod_gone(self, pod: wire.PodView) -> None:
+        """A pod of ours, or one that waited, ended or was deleted."""
+
+
+class Observed:
+    """The scheduler's picture of the cluster.
+
+    Attributes:
+        ledger: What nodes hold.
+        holders: Who holds it.
+        waiting: Pods for our scheduler without a node, by task.
+        nodes: As they were last seen.
+    """
+
+    def __init__(self, book: ledger.Ledger, listener: Listener, *, scheduler_name: str = names.SCHEDULER_NAME) -> None:
+        self.ledger = book
+        self.holders = holders.Holders()
+        self.waiting: dict[model.TaskId, wire.PodView] = {}
+        self.nodes: dict[model.NodeName, model.Node] = {}
+        self._listener = listener
+        self._scheduler_name = scheduler_name
+        self._nominated: dict[model.TaskId, tuple[int, ledger.Account]] = {}
+        self._floor_priority = 0
+
+    # Watches
+
+    def on_node(self, change: store.Change[wire.NodeView]) -> None:
+        """Take in a change of a node."""
+        match change:
+            case store.Added() | store.Modified():
+                node = translate.node(change.new)
+                self.nodes[node.name] = node
+                if self.ledger.set_node(node):
+                    self._listener.nodes_changed()
+            case store.Deleted():
+                name = model.NodeName(change.key)
+                self.nodes.pop(name, None)
+                lost = self.ledger.remove_node(name)
+                self._listener.nodes_changed()
+                self._listener.placements_lost(lost)
+            case _:
+                assert_never(change)
+
+    def on_pod(self, change: store.Change[wire.PodView]) -> None:
+        """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
+        match change:
+            case store.Added() | store.Modified():
+                self.apply(change.new)
+            case store.Deleted():
+                self.gone(change.final or change.old)
+            case _:
+                assert_never(change)
+
+    def apply(self, pod: wire.PodView) -> None:
+        """Take in the truth about a pod, from a watch or a GET."""
+        if pod.is_terminal:
+            self.gone(pod)
+            return
+        account = accounts.of(pod, scheduler_name=self._scheduler_name)
+        known = account.id in self.ledger
+        self._freed(self.ledger.observe(account))
+        self._nominate(pod, account)
+        if account.node is not None:
+            self.waiting.pop(account.id, None)
+            self.holders.set(account.id, accounts.holder_of(pod), account.resources)
+            if self.is_ours(pod):
+                self._listener.pod_placed(pod, known=known)
+        elif pod.spec.scheduler_name == self._scheduler_name and account.id not in self.ledger:
+            self.waiting[account.id] = pod
+            self._listener.pod_waits(pod)
+
+    def gone(self, pod: wire.PodView) -> None:
+        """A pod ended or was deleted: what it held is free, whatever state it was in."""
+        task = accounts.task_id(pod)
+        known = self.waiting.get(task)
+        if known is not None and known.metadata.uid == pod.metadata.uid:
+            del self.waiting[task]
+        self._unnominate(task)
+        self._freed(self.ledger.gone(task, model.PodUid(pod.metadata.uid)))
+        if task not in self.ledger:
+            self.holders.remove(task)
+        if self.is_ours(pod):
+            self._listener.pod_gone(pod)
+
+    def is_ours(self, pod: wire.PodView) -> bool:
+        """Say whether we placed a pod, or are to place it."""
+        return accounts.is_task(pod) or pod.spec.scheduler_name == self._scheduler_name
+
+    def _freed(self, freed: ledger.Freed | None) -> None:
+        if freed is not None:
+            self._listener.room_freed(freed)
+
+    # Nominations: a pod that another scheduler is about to put on a node, at the cost of others if need be
+
+    def heed_nominations(self, lowest_priority: int) -> None:
+        """Count nominated pods whose priority is at least the lowest among our own that wait."""
+        if lowest_priority == self._floor_priority:
+            return
+        self._floor_priority = lowest_priority
+        for priority, account in self._nominated.values():
+            self._count_nomination(priority, account)
+
+    def _nominate(self, pod: wire.PodView, account: ledger.Account) -> None:
+        node = pod.status.nominated_node_name
+        if account.node is not None or not node or pod.spec.scheduler_name == self._scheduler_name:
+            self._unnominate(account.id)
+            return
+        counted = ledger.Account(
+            id=model.TaskId(_NOMINATED + account.id),
+            node=model.NodeName(node),
+            resources=account.resources,
+            uid=account.uid,
+            host_ports=account.host_ports,
+        )
+        self._nominated[account.id] = (pod.spec.priority, counted)
+        self._count_nomination(pod.spec.priority, counted)
+
+    def _count_nomination(self, priority: int, account: ledger.Account) -> None:
+        if priority >= self._floor_priority:
+            self._freed(self.ledger.observe(account))
+        else:
+            self._freed(self.ledger.gone(account.id))
+
+    def _unnominate(self, task: model.TaskId) -> None:
+        if (nominated := self._nominated.pop(task, None)) is not None:
+            self._freed(self.ledger.gone(nominated[1].id))
+
+    # What the ledger must equal
+
+    def expected(self, pods: list[wire.PodView]) -> list[ledger.Account]:
+        """Return the accounts for these pods, and the nominations counted now."""
+        counted = [account for priority, account in self._nominated.values() if priority >= self._floor_priority]
+        return [accounts.of(pod, scheduler_name=self._scheduler_name) for pod in pods if pod.spec.node_name] + counted

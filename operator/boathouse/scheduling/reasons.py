@@ -1,0 +1,98 @@
+"""Why a job waits, in one line with numbers: what is scarce, and who holds it."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from boathouse.scheduling import holders, notices
+from boathouse_policies import model
+
+_WORST_FIRST = (
+    model.Code.NEVER_FITS,
+    model.Code.UNKNOWN_QUEUE,
+    model.Code.UNSCHEDULABLE,
+    model.Code.GANG,
+    model.Code.QUEUE_LIMIT,
+    model.Code.SIZING,
+    model.Code.JOB_ORDER,
+    model.Code.PATIENCE,
+    model.Code.NOT_OFFERED,
+)
+_BYTES = {"memory", "ephemeral-storage"}
+_UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+_MILLI = 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobDiagnosis:
+    """Why a job waits.
+
+    Attributes:
+        job: The job.
+        reason: A CamelCase token for conditions: a `model.Code`, or what the API server refused (QuotaExceeded...).
+        message: One line for people.
+        waiting: How many tasks wait.
+        scarce: The resource that is scarce, by Kubernetes' name, where it is a matter of resources.
+        holders: Who holds it, and how much in base units, the largest first.
+    """
+
+    job: model.JobId
+    reason: str
+    message: str
+    waiting: int
+    scarce: str | None = None
+    holders: tuple[tuple[str, int], ...] = ()
+
+
+def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Holders) -> JobDiagnosis:
+    """Sum up what the cycle said of a job's classes: the reason is that of the class which is worst off.
+
+    Args:
+        job: The job.
+        found: One for each of its classes that waits; at least one.
+        who: Who holds what.
+    """
+    worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
+    top = tuple(who.top(worst.scarce)) if worst.scarce else ()
+    waiting = sum(one.count for one in found)
+    message = f"{_count(waiting)}: {worst.message}{_held(worst.scarce, top)}"
+    return JobDiagnosis(
+        job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=top
+    )
+
+
+def for_pod(found: model.Diagnosis, who: holders.Holders) -> notices.Reason:
+    """Return what a pod of a class that waits is told."""
+    top = who.top(found.scarce) if found.scarce else ()
+    return notices.Reason(reason=str(found.code), message=found.message + _held(found.scarce, top))
+
+
+def unsupported(field: str) -> notices.Reason:
+    """Return what a pod is told that asks for something Boathouse cannot honour."""
+    return notices.Reason(
+        reason=notices.UNSUPPORTED,
+        message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
+    )
+
+
+def amount(resource: str, value: int) -> str:
+    """Return an amount for people: cores, a size with a binary suffix, or a count."""
+    if resource == "cpu":
+        return f"{value / _MILLI:.3f}".rstrip("0").rstrip(".")
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for suffix, size in _UNITS:
+            if value >= size:
+                return f"{value / size:.1f}".removesuffix(".0") + suffix
+    return str(value)
+
+
+def _count(tasks: int) -> str:
+    return "1 task waits" if tasks == 1 else f"{tasks} tasks wait"
+
+
+def _held(scarce: str | None, top: Sequence[tuple[str, int]]) -> str:
+    if scarce is None:
+        return ""
+    if not top:
+        return f" Scarce is {scarce}, which nobody holds."
+    named = ", ".join(f"{owner} holds {amount(scarce, held)}" for owner, held in top)
+    return f" Scarce is {scarce}: {named}."

@@ -1,0 +1,369 @@
+"""The scheduler: one task that decides, workers that write.
+
+    watches, services ──> ledger, jobs ──wake──> cycle (no await) ──assume──> carrier ──> API server ──> watches ...
+
+A decision is assumed before it is sent, confirmed when the watch shows it, and taken back only on known failure.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from boathouse.cluster import client, recorder, store, wire
+from boathouse.resources import names
+from boathouse.scheduling import (
+    accounts,
+    ahead,
+    carrier,
+    explaining,
+    jobs,
+    notices,
+    observed,
+    reasons,
+    rejections,
+    translate,
+    writer,
+)
+from boathouse.telemetry import health, logs, metrics
+from boathouse_policies import framework, model
+
+log = logs.get(__name__)
+
+TELL_EVERY_S = 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How the scheduler behaves.
+
+    Attributes:
+        scheduler_name: The `spec.schedulerName` that we answer to.
+        namespaces: Where we act; empty for everywhere. All pods everywhere are counted.
+        pending_ahead: How many pods of a class that waits for nodes are made before there is one.
+        pending_ahead_delay_s: How long a class must have waited until then.
+        workers: How many writes are on their way at once.
+        coalesce_s: The least time between two cycles, so that events that come together are decided together.
+        idle_s: The longest time between two looks.
+        stall_s: After so long without coming round, the process is unhealthy.
+        fence: The name of the admission policy that refuses old epochs.
+    """
+
+    scheduler_name: str = names.SCHEDULER_NAME
+    namespaces: frozenset[str] = frozenset()
+    pending_ahead: int = 5
+    pending_ahead_delay_s: float = 1.0
+    workers: int = 32
+    coalesce_s: float = 0.01
+    idle_s: float = 5.0
+    stall_s: float = 60.0
+    fence: str = writer.FENCE
+
+
+def steady_clock() -> Callable[[], float]:
+    """Return a clock that shows the time of day when it starts, and from then on only grows, evenly."""
+    offset_s = time.time() - time.monotonic()
+    return lambda: time.monotonic() + offset_s
+
+
+class Scheduler:
+    """What services and watches talk to. Every public method is synchronous and returns at once.
+
+    Args:
+        api: Speaks to the API server.
+        leader: Asked before every write.
+        events: Records events.
+        figures: Metrics.
+        profile: The policies.
+        queues: The queues that exist.
+        options: How to behave.
+        queue_of: The queue of somebody else's pod.
+        on_fatal: Called with the reason when the process must end: leadership lost, or the cache cannot be trusted.
+        clock: Seconds since the epoch that only grow.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        leader: writer.Leadership,
+        events: recorder.Recorder,
+        figures: metrics.Metrics,
+        *,
+        profile: framework.Profile,
+        queues: Sequence[model.Queue],
+        on_fatal: Callable[[str], None],
+        options: Options = Options(),
+        queue_of: jobs.QueueOf = jobs.default_queue,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        clock = steady_clock() if clock is None else clock
+        self.options = options
+        self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
+        self.exclusions = rejections.Exclusions(clock)
+        self._clock = clock
+        self._profile = profile
+        self.counters = figures.scheduler
+        self._axis = model.Axis()
+        self.ledger = framework.Ledger(self._axis)
+        self.room = framework.WaitingRoom(self._axis, queues)
+        self.seen = observed.Observed(self.ledger, self, scheduler_name=options.scheduler_name)
+        self.jobs = jobs.Jobs(self.room, placed=self.ledger, pods=self.seen.waiting, clock=clock, queue_of=queue_of)
+        self.notices = notices.Notices(api, leader, events, self.counters, clock)
+        self.explanations = explaining.Explanations(self.jobs, self.seen.holders, clock)
+        self._ahead = ahead.PendingAhead(
+            count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=clock
+        )
+        self.writer = writer.Writer(api, leader, self.counters, fence=options.fence)
+        self.carrier = carrier.Carrier(
+            self._parts(),
+            workers=options.workers,
+            on_fenced=on_fatal,
+            on_trouble=self.explanations.trouble,
+            on_progress=self.wake,
+        )
+        self._wake = asyncio.Event()
+        self._tell_due_s = math.inf
+        self._told_s = -math.inf
+
+    def _parts(self) -> carrier.Parts:
+        return carrier.Parts(
+            axis=self._axis,
+            ledger=self.ledger,
+            room=self.room,
+            seen=self.seen,
+            jobs=self.jobs,
+            writer=self.writer,
+            notices=self.notices,
+            counters=self.counters,
+            clock=self._clock,
+        )
+
+    # What services call
+
+    def submit(
+        self,
+        job: model.Job,
+        classes: Sequence[model.TaskClass],
+        tasks: Sequence[model.Task],
+        factory: jobs.PodFactory,
+    ) -> None:
+        """Say all that a job still has to do; replaces what was said before.
+
+        Tasks that run are welcome among them and do not wait; a task whose pod was seen to end never waits again.
+
+        Args:
+            job: The job.
+            classes: Its classes, in the order in which they are served.
+            tasks: Its tasks that are not done.
+            factory: Makes its pods.
+
+        Raises:
+            ValueError: A task's class is not among the classes.
+        """
+        known = {one.id for one in classes}
+        if strange := next((task for task in tasks if task.task_class not in known), None):
+            raise ValueError(f"{strange.id} is of class {strange.task_class!r}, which was not submitted with {job.id}")
+        self.jobs.submit(job, classes, tasks, factory)
+        self.wake()
+
+    def withdraw(self, job_id: model.JobId) -> None:
+        """Nothing of a job waits any more. Its pods stay: their owner deletes them."""
+        entry = self.jobs.entry(job_id)
+        if entry is not None:
+            self.explanations.forget(job_id, entry.classes)
+            self.jobs.withdraw(job_id)
+            self.wake()
+
+    def diagnosis(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
+        """Return why a job waits; None if nothing of it does, as far as is known."""
+        return self.explanations.of_job(job_id)
+
+    def expects(self, task_id: model.TaskId) -> bool:
+        """Say whether a task's pod was decided or made, though the watch may not show it yet."""
+        return (
+            self.ledger.state(task_id) is framework.State.ASSUMED
+            or task_id in self.carrier.making_ahead
+            or task_id in self.carrier.unconfirmed
+        )
+
+    def set_queues(self, queues: Sequence[model.Queue]) -> None:
+        """Replace the queues."""
+        self.room.set_queues(queues)
+        self.wake()
+
+    def wake(self) -> None:
+        """Something changed that a cycle may make use of."""
+        self._wake.set()
+
+    # What watches call
+
+    def on_node(self, change: store.Change[wire.NodeView]) -> None:
+        """Take in a change of a node."""
+        self.seen.on_node(change)
+
+    def on_pod(self, change: store.Change[wire.PodView]) -> None:
+        """Take in a change of a pod that holds resources, or waits."""
+        self.seen.on_pod(change)
+
+    def on_ended(self, change: store.Change[wire.PodView]) -> None:
+        """Take in a change of a task's pod that has ended: this watch also shows what the other one missed."""
+        match change:
+            case store.Added() | store.Modified():
+                pod = change.new
+                if pod.is_terminal and not isinstance(change, store.Modified):
+                    self._refused(pod)
+                    self.seen.gone(pod)
+            case store.Deleted():
+                pass
+            case _:
+                assert_never(change)
+
+    def _refused(self, pod: wire.PodView) -> None:
+        """A kubelet may have refused a pod: leave its node alone for a while, for pods of that kind."""
+        reason = rejections.rejection(pod)
+        if reason is None:
+            return
+        self.counters.rejection(reason)
+        log.warning("a kubelet refused a pod", pod=pod.metadata.key, node=pod.spec.node_name, reason=reason)
+        task_class = self.jobs.class_of(accounts.job_of(pod), accounts.task_id(pod))
+        if task_class is not None:
+            self.exclusions.exclude(task_class, model.NodeName(pod.spec.node_name))
+
+    # observed.Listener
+
+    def room_freed(self, freed: framework.Freed) -> None:
+        """Wake whom the room may help."""
+        self.room.capacity_freed(freed, self.ledger.free(freed.node))
+        self.wake()
+
+    def nodes_changed(self) -> None:
+        """Wake whom a node may help."""
+        self.room.nodes_changed()
+        self.wake()
+
+    def placements_lost(self, tasks: tuple[model.TaskId, ...]) -> None:
+        """Let tasks wait again whose node is gone, unless a write is under way that will tell."""
+        for task in tasks:
+            entry = self.jobs.entry_of(task)
+            if entry is not None and not self.carrier.is_writing(task):
+                self.jobs.touch(task)
+        self.wake()
+
+    def pod_waits(self, pod: wire.PodView) -> None:
+        """Take a pod without a node in: a task's made ahead, or somebody else's."""
+        task = accounts.task_id(pod)
+        if self.options.namespaces and pod.metadata.namespace not in self.options.namespaces:
+            return
+        if not writer.may_be_bound(pod):
+            if not accounts.is_task(pod):
+                self.jobs.over(task, waited=True)
+        elif accounts.is_task(pod):
+            self.jobs.touch(task)
+        elif (field := translate.unsupported(pod)) is not None:
+            self.notices.waits(pod, reasons.unsupported(field))
+        else:
+            self.jobs.add_foreign(pod)
+        self.wake()
+
+    def pod_placed(self, pod: wire.PodView, *, known: bool) -> None:
+        """Confirm a placement; one that we did not mean takes its task out of the waiting room."""
+        task = accounts.task_id(pod)
+        self.carrier.forget(task)
+        if not known:
+            self.notices.forget(pod.metadata.uid)
+            self.jobs.touch(task)
+
+    def pod_gone(self, pod: wire.PodView) -> None:
+        """A task is over."""
+        task = accounts.task_id(pod)
+        self.carrier.forget(task)
+        self.notices.forget(pod.metadata.uid)
+        self.jobs.over(task, waited=not pod.spec.node_name)
+        self.wake()
+
+    def lost(self, task: model.TaskId) -> None:
+        """A pod that was placed is not there: it came and went unseen."""
+        freed = self.ledger.gone(task)
+        if freed is not None:
+            self.room_freed(freed)
+        self.seen.holders.remove(task)
+        self.jobs.over(task, waited=False)
+        self.wake()
+
+    # The loop
+
+    async def run(self) -> None:
+        """Decide and write until cancelled. Begin after the watches are in sync and leadership has settled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.carrier.run())
+            group.create_task(self.notices.run())
+            group.create_task(self._decide_for_ever())
+
+    async def _decide_for_ever(self) -> None:
+        while True:
+            self.heartbeat.beat()
+            self._wake.clear()
+            if self.carrier.backlog <= self.options.workers:  # else the next decisions had better be fresh
+                self.cycle()
+            await asyncio.sleep(self.options.coalesce_s)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._nap_s())
+
+    def _nap_s(self) -> float:
+        now_s = self._clock()
+        timers_s = (self.room.next_wake_s(), self.exclusions.next_s(), self._ahead.next_s(), self._tell_due_s)
+        return max(0.0, min(self.options.idle_s, min(timers_s) - now_s))
+
+    def cycle(self) -> None:
+        """Decide once, without awaiting anything: snapshot, run the cycle, assume, hand over."""
+        self.jobs.flush()
+        self.seen.heed_nominations(self.jobs.lowest_priority())
+        if self.exclusions.expire():
+            self.room.nodes_changed()
+        now_s = self._clock()
+        if self.room.tick(now_s):
+            began = time.perf_counter()
+            plan = framework.run_cycle(self.room, self._profile_now(), self.ledger.snapshot(now_s))
+            self.counters.unschedulable(self.explanations.take(plan))
+            self.room.settle(plan, now_s)
+            self._ahead.note(plan)
+            for decision in plan.decisions:
+                self._hand_over(decision)
+            self.counters.cycle_s.observe(time.perf_counter() - began)
+            self._tell_due_s = min(self._tell_due_s, max(now_s, self._told_s + TELL_EVERY_S))
+        if now_s >= self._tell_due_s:
+            self._tell_due_s, self._told_s = math.inf, now_s
+            self._tell_pods()
+        for work in list(self._ahead.due(self.room, self.jobs, self.carrier.making_ahead)):
+            self.carrier.add(work)
+
+    def _profile_now(self) -> framework.Profile:
+        if not len(self.exclusions):
+            return self._profile
+        return dataclasses.replace(self._profile, filters=(*self._profile.filters, self.exclusions))
+
+    def _hand_over(self, decision: model.Decision) -> None:
+        match decision:
+            case model.Create() | model.Bind():
+                if decision.task.id in self.ledger:  # the watch was faster than the book
+                    self.jobs.touch(decision.task.id)
+                    return
+                self.ledger.assume(decision)
+                self.carrier.add(decision)
+            case model.Hold():
+                pass  # the waiting room remembers it
+            case model.Resize() | model.Suspend() | model.Resume() | model.Scale():
+                log.error("the profile advises what this release cannot carry out", decision=str(decision))
+            case _:
+                assert_never(decision)
+
+    def _tell_pods(self) -> None:
+        """Tell the pods that wait why they do."""
+        for task_id, pod in list(self.seen.waiting.items()):
+            entry = self.jobs.entry_of(task_id)
+            why = None if entry is None else self.explanations.of_class(entry.tasks[task_id].task_class)
+            if why is not None and task_id not in self.ledger:
+                self.notices.waits(pod, why)

@@ -1,0 +1,224 @@
+"""Carries decisions out: one write each, and after anything but a clear yes the truth about the pod is read.
+
+Nothing here changes what the scheduler knows; every method returns what came of the write.
+"""
+
+import asyncio
+import dataclasses
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from boathouse.cluster import catalogue, client, errors, retries, wire
+from boathouse.resources import names
+from boathouse.scheduling import outcomes
+from boathouse.telemetry import logs, metrics
+from boathouse_policies import model
+
+T = TypeVar("T")
+log = logs.get(__name__)
+
+FENCE = "boathouse-fence"
+_AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
+_UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
+
+
+class Leadership(Protocol):
+    """Whether we may write, and under which epoch: `cluster.election.LeaderElection` is one."""
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of our leadership."""
+
+    def valid(self) -> bool:
+        """Whether we lead at this very moment."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A pod and where it is to be.
+
+    Attributes:
+        task: Its name.
+        node: The node; None for a pod that is made ahead.
+        uid: Its UID, where it exists.
+    """
+
+    task: model.TaskId
+    node: model.NodeName | None
+    uid: model.PodUid | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.task.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        return self.task.partition("/")[2]
+
+
+class Writer:
+    """Creates, binds and resizes pods under the epoch of our leadership.
+
+    Args:
+        api: Speaks to the API server.
+        leader: Asked before every write.
+        counters: Where writes are counted.
+        fence: The name of the admission policy that refuses old epochs.
+        sleep: How to wait between attempts.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        leader: Leadership,
+        counters: metrics.SchedulerMetrics,
+        *,
+        fence: str = FENCE,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._api = api
+        self._leader = leader
+        self._counters = counters
+        self._fence = fence
+        self._sleep = sleep
+        self._jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
+
+    async def create(self, target: Target, manifest: dict[str, Any]) -> outcomes.Outcome:
+        """Create a pod, with its node in the same write."""
+        metadata = manifest["metadata"]
+        metadata.setdefault("annotations", {})[names.ANNOTATION_EPOCH] = str(self._leader.epoch)
+        metadata.setdefault("labels", {})[names.LABEL_FENCED] = "true"
+
+        async def write() -> outcomes.Outcome:
+            return outcomes.Done(pod=await self._api.create_pod(target.namespace, manifest))
+
+        outcome = await self._attempt("create", target, write, owner=_controller_uid(metadata))
+        self._counters.create(_result(outcome))
+        return outcome
+
+    async def bind(self, target: Target) -> outcomes.Outcome:
+        """Bind a pod that exists to its node."""
+        assert target.uid is not None
+        assert target.node is not None
+        uid, node = target.uid, target.node
+        annotations = {names.ANNOTATION_EPOCH: str(self._leader.epoch)}
+        labels = {names.LABEL_FENCED: "true"}
+
+        async def write() -> outcomes.Outcome:
+            await self._api.bind(target.namespace, target.name, uid, node, annotations, labels)
+            return outcomes.Done()
+
+        outcome = await self._attempt("bind", target, write)
+        self._counters.bind(_result(outcome))
+        return outcome
+
+    async def resize(self, target: Target, resources: dict[str, dict[str, wire.Quantities]]) -> outcomes.Outcome:
+        """Resize a pod that exists, before it is bound."""
+
+        async def write() -> outcomes.Outcome:
+            return outcomes.Done(pod=await self._api.resize(target.namespace, target.name, resources))
+
+        return await self._attempt("resize", target, write)
+
+    # One write
+
+    async def _attempt(
+        self,
+        operation: str,
+        target: Target,
+        write: Callable[[], Awaitable[outcomes.Outcome]],
+        *,
+        owner: str | None = None,
+    ) -> outcomes.Outcome:
+        failures = 0
+        while True:
+            if not self._leader.valid():
+                return outcomes.Fenced(message="the lease could not be renewed in time")
+            try:
+                return await write()
+            except errors.ClusterError as error:
+                self._counters.write_error(operation, outcomes.code(error))
+                if not retries.is_worth_retrying(error, idempotent=True) or isinstance(error, errors.TooManyRequests):
+                    return await self._definite(error, target, owner)
+                failures += 1  # it may have been done: the same write again, to the same node, does no harm
+                if failures >= _AMBIGUOUS.attempts:
+                    log.warning("no clear answer", operation=operation, pod=target.task, error=str(error))
+                    return await self._truth(target, owner, outcomes.NotDone(reason="ServerError", message=str(error)))
+                await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=retries.retry_after_s(error)))
+
+    async def _definite(self, error: errors.ClusterError, target: Target, owner: str | None) -> outcomes.Outcome:
+        if isinstance(error, errors.Conflict | errors.NotFound):
+            again = outcomes.NotDone(reason="Conflict", message=str(error))
+            return await self._truth(target, owner, again)
+        if isinstance(error, errors.ApiError):
+            return outcomes.refusal(error, fence=self._fence)
+        return await self._truth(target, owner, outcomes.NotDone(reason="ServerError", message=str(error)))
+
+    # The truth
+
+    async def _truth(self, target: Target, owner: str | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+        """Read the pod until the server answers, and say what that means for what was decided."""
+        pod = await self.read(target.task)
+        if not self._leader.valid():
+            return outcomes.Fenced(message="leadership was lost while a write was under way")
+        return judge(target, owner, pod, otherwise)
+
+    async def read(self, task: model.TaskId) -> wire.PodView | None:
+        """Read a pod, however long it takes; None if there is none."""
+        namespace, _, name = task.partition("/")
+        try:
+            return await retries.retrying(
+                lambda: self._api.get(catalogue.PODS, name, namespace),
+                idempotent=True,
+                backoff=_UNTIL_ANSWERED,
+                sleep=self._sleep,
+            )
+        except errors.NotFound:
+            return None
+
+
+def judge(target: Target, owner: str | None, pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+    """Say what a pod as it is means for what was decided.
+
+    Args:
+        target: What was decided.
+        owner: The UID of the controller that a pod made by us would have.
+        pod: The truth; None if there is no such pod.
+        otherwise: The outcome when the pod is as it was before.
+    """
+    if target.uid is None:
+        if pod is None:
+            return otherwise
+        if owner != (pod.metadata.controller.uid if pod.metadata.controller else None):
+            return outcomes.NameTaken(pod=pod)
+    elif pod is None or pod.metadata.uid != target.uid:
+        return outcomes.Vanished()
+    if not pod.is_terminal and pod.spec.node_name == (target.node or ""):
+        return outcomes.Done(pod=pod)
+    if target.uid is not None and may_be_bound(pod):
+        return otherwise
+    return outcomes.Elsewhere(pod=pod)
+
+
+def may_be_bound(pod: wire.PodView) -> bool:
+    """Say whether the API server would take a binding of a pod."""
+    blocked = pod.is_terminal or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates
+    return not blocked
+
+
+def _controller_uid(metadata: dict[str, Any]) -> str | None:
+    owners = metadata.get("ownerReferences", [])
+    return next((owner["uid"] for owner in owners if owner.get("controller")), None)
+
+
+def _result(outcome: outcomes.Outcome) -> str:
+    match outcome:
+        case outcomes.Done():
+            return "success"
+        case outcomes.Elsewhere() | outcomes.Vanished() | outcomes.NameTaken():
+            return "conflict"
+        case _:
+            return "error"

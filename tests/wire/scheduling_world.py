@@ -1,0 +1,139 @@
+"""A scheduler under test on the fake API server: jobs of plain tasks, and a leader that can be deposed."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import time
+from typing import Any
+
+from boathouse.cluster import recorder
+from boathouse.scheduling import assembly, quantities, scheduler
+from boathouse.telemetry import metrics
+from boathouse_policies import model, profiles
+from tests.wire import fake_api, waiting
+
+LEASE = "boathouse-system/boathouse"
+QUEUE = model.QueueName("default")
+
+
+class Leader:
+    """Leadership as a switch."""
+
+    def __init__(self, epoch: int = 1) -> None:
+        self.epoch: int | None = epoch
+        self.leads = True
+
+    def valid(self) -> bool:
+        return self.leads
+
+
+class Factory:
+    """Makes the pods of a test's tasks."""
+
+    def __init__(self, job: str, *, cpu: str, memory: str) -> None:
+        self.owner = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": job, "uid": job}
+        self.owner["controller"] = True
+        self._size = {"cpu": cpu, "memory": memory}
+
+    def build(self, task, resources, node) -> dict[str, Any]:
+        del resources
+        namespace, name = task.split("/")
+        labels = {"boathouse.dev/job-uid": self.owner["uid"], "boathouse.dev/queue": "default"}
+        return fake_api.pod(name, namespace=namespace, node=node or "", labels=labels, owner=self.owner, **self._size)
+
+
+@dataclasses.dataclass(kw_only=True)
+class World:
+    """What a test acts on, and looks at."""
+
+    api: fake_api.FakeApi
+    parts: assembly.Scheduling
+    leader: Leader
+    figures: metrics.Metrics
+    fatal: list[str]
+    now_s: float = 0.0
+
+    @property
+    def scheduler(self) -> scheduler.Scheduler:
+        return self.parts.scheduler
+
+    def submit(self, job: str, tasks: int, *, cpu: str = "1", memory: str = "1Gi", submitted_s: float = 0, **fields):
+        one = model.Job(id=model.JobId(job), queue=QUEUE, submitted_s=submitted_s, name=f"demo/{job}")
+        size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
+        task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size, **fields)
+        todo = [
+            model.Task(id=model.TaskId(f"demo/{job}-{i:05}"), task_class=task_class.id, index=i) for i in range(tasks)
+        ]
+        self.scheduler.submit(one, [task_class], todo, Factory(job, cpu=cpu, memory=memory))
+        return todo
+
+    def placed(self) -> dict[str, str]:
+        """Return the pods that have a node, and which."""
+        pods = self.api.objects("pods").items()
+        return {key: pod["spec"]["nodeName"] for key, pod in pods if pod["spec"].get("nodeName")}
+
+    def waiting(self) -> list[str]:
+        """Return the pods without a node."""
+        return [key for key, pod in self.api.objects("pods").items() if not pod["spec"].get("nodeName")]
+
+    def condition(self, key: str) -> dict[str, Any]:
+        """Return a pod's PodScheduled condition, empty if it has none."""
+        conditions = self.api.get("pods", key)["status"].get("conditions", [])
+        return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+
+    def events(self, reason: str) -> list[dict[str, Any]]:
+        """Return the events of a reason."""
+        return [event for event in self.api.objects("events").values() if event["reason"] == reason]
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return a metric's value."""
+        return self.figures.registry.get_sample_value(name, labels) or 0.0
+
+    def over_committed(self) -> list[str]:
+        """Return the nodes whose pods ask for more than there is: by the server's own objects, not by our cache."""
+        return over_committed(self.api)
+
+
+def over_committed(api: fake_api.FakeApi) -> list[str]:
+    """Return the nodes whose pods that have not ended ask for more CPU than the node has."""
+    used: collections.Counter[str] = collections.Counter()
+    for pod in api.objects("pods").values():
+        if pod["status"]["phase"] not in {"Succeeded", "Failed"}:
+            requests = pod["spec"]["containers"][0]["resources"]["requests"]
+            used[pod["spec"].get("nodeName", "")] += quantities.cpu_milli(requests["cpu"])
+    nodes = api.objects("nodes")
+    return [name for name in nodes if used[name] > quantities.cpu_milli(nodes[name]["status"]["allocatable"]["cpu"])]
+
+
+@contextlib.asynccontextmanager
+async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, **options: Any):
+    """Run a scheduler that has listed all there is; stop it at the end, as a crash would."""
+    leader, figures, fatal = leader or Leader(), metrics.Metrics(), []
+    settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
+    async with api.client() as client, contextlib.AsyncExitStack() as stack:
+        events = recorder.RecordedEvents(client, controller="boathouse.dev/scheduler", instance="test")
+        parts = assembly.assemble(
+            client,
+            leader,
+            events,
+            figures,
+            profile=profiles.build("fair"),
+            queues=[model.Queue.of(QUEUE)],
+            on_fatal=fatal.append,
+            options=scheduler.Options(**settings),
+        )
+        for one in (parts.watch(), events.run(), parts.run()):
+            stack.push_async_callback(_stop, asyncio.create_task(one))
+        async with asyncio.timeout(10):
+            await parts.synced()
+        await waiting.eventually(lambda: api.watches.count("pods") >= 2 and api.watches.count("nodes") >= 1)
+        yield World(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

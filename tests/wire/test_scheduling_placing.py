@@ -1,0 +1,147 @@
+"""Tasks and pods get their nodes."""
+
+from tests.wire import fake_api
+from tests.wire.scheduling_world import world
+
+
+async def test_tasks_of_a_job_are_created_with_their_node_in_one_write(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    async with world(api) as w:
+        w.submit("wc", 3)
+        await eventually(lambda: len(w.placed()) == 3)
+    assert set(w.placed().values()) == {"n1"}
+    assert len(api.called("create pods")) == 3
+    assert not api.called("create pods/binding")
+
+
+async def test_every_created_pod_carries_the_leaders_epoch(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("wc", 1)
+        await eventually(w.placed)
+    assert api.get("pods", "demo/wc-00000")["metadata"]["annotations"]["boathouse.dev/epoch"] == "1"
+
+
+async def test_no_more_pods_are_created_than_fit(api, eventually):
+    api.add(fake_api.node("n1", cpu="2"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 5)
+        await eventually(lambda: len(w.placed()) == 2)
+        await eventually(lambda: w.scheduler.diagnosis("wc"))
+    assert len(api.objects("pods")) == 2
+
+
+async def test_the_next_task_follows_when_one_ends(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 3)
+        for i in range(3):
+            await eventually(lambda i=i: f"demo/wc-{i:05}" in w.placed())
+            api.end_pod(f"demo/wc-{i:05}")
+    assert len(api.called("create pods")) == 3
+
+
+async def test_somebody_elses_pod_that_names_us_is_bound(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("executor", namespace="demo"))
+        await eventually(lambda: w.placed() == {"demo/executor": "n1"})
+    (binding,) = api.called("create pods/binding")
+    assert binding.body["metadata"]["uid"] == api.get("pods", "demo/executor")["metadata"]["uid"]
+    assert api.get("pods", "demo/executor")["metadata"]["annotations"]["boathouse.dev/epoch"] == "1"
+
+
+async def test_pods_of_other_schedulers_and_of_other_namespaces_are_left_alone(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api, namespaces=frozenset({"demo"})) as w:
+        api.add(fake_api.pod("theirs", namespace="demo", scheduler="default-scheduler"))
+        api.add(fake_api.pod("elsewhere", namespace="other"))
+        api.add(fake_api.pod("ours", namespace="demo"))
+        await eventually(w.placed)
+    assert w.placed() == {"demo/ours": "n1"}
+
+
+async def test_pods_of_all_schedulers_are_counted(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    api.add(fake_api.pod("theirs", cpu="3", node="n1", scheduler="default-scheduler", phase="Running"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: w.scheduler.diagnosis("wc"))
+    assert sorted(w.placed()) == ["default/theirs", "demo/wc-00000"]
+
+
+async def test_a_pod_that_is_being_deleted_still_counts(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    leaving = fake_api.pod("leaving", node="n1", cpu="1", phase="Running")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    api.add(leaving)
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 1)
+        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        assert list(w.placed()) == ["default/leaving"]
+        api.remove("pods", "default/leaving")
+        await eventually(lambda: list(w.placed()) == ["demo/wc-00000"])
+
+
+async def test_a_gated_pod_waits_until_its_gate_is_removed(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("gated", namespace="demo", schedulingGates=[{"name": "quota"}]))
+        api.add(fake_api.pod("free", namespace="demo"))
+        await eventually(lambda: list(w.placed()) == ["demo/free"])
+        api.change("pods", "demo/gated", {"spec": {"schedulingGates": []}})
+        await eventually(lambda: "demo/gated" in w.placed())
+
+
+async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    theirs = fake_api.pod("theirs", cpu="3", scheduler="default-scheduler")
+    theirs["status"]["nominatedNodeName"] = "n1"
+    api.add(theirs)
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        assert list(w.placed()) == ["demo/wc-00000"]
+        api.remove("pods", "default/theirs")
+        await eventually(lambda: len(w.placed()) == 2)
+
+
+async def test_a_node_that_comes_takes_what_waits(api, eventually):
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        api.add(fake_api.node("n1"))
+        await eventually(lambda: len(w.placed()) == 2)
+
+
+async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 3)
+        await eventually(w.placed)
+        w.scheduler.withdraw("wc")
+        api.end_pod("demo/wc-00000")
+        w.submit("next", 1)
+        await eventually(lambda: "demo/next-00000" in w.placed())
+    assert sorted(w.placed()) == ["demo/next-00000", "demo/wc-00000"]
+
+
+async def test_a_placement_is_told_by_an_event_as_kube_scheduler_words_it(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("wc", 1)
+        await eventually(lambda: w.events("Scheduled"))
+    (event,) = w.events("Scheduled")
+    assert event["note"] == "Successfully assigned demo/wc-00000 to n1"
+    assert (event["type"], event["action"], event["regarding"]["name"]) == ("Normal", "Binding", "wc-00000")
+
+
+async def test_a_task_is_expected_from_its_decision_until_the_watch_shows_it(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.watches.silence("pods")
+        (task,) = w.submit("wc", 1)
+        await eventually(w.placed)
+        assert w.scheduler.expects(task.id)
+    async with world(api) as w:
+        assert not w.scheduler.expects(task.id)
