@@ -54,7 +54,11 @@ test-contract: setup build/reports ## Contract tests on a real API server (built
 
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
-	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v --timeout=1200 --junit-xml=build/reports/e2e.xml
+	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=build/reports/e2e.xml
+
+.PHONY: test-e2e-faults
+test-e2e-faults: setup build/reports ## The operator killed at 8 moments and paused past its Lease, with a table (local or kind)
+	@$(BIN)/pytest e2e/tests/test_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
 
 .PHONY: test
 test: lint test-unit test-contract test-e2e ## Everything: lint, unit, property, wire, contract, end-to-end

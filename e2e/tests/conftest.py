@@ -84,6 +84,32 @@ def _failed(request: pytest.FixtureRequest) -> bool:
 _REPORT = pytest.StashKey[pytest.TestReport]()
 
 
+@pytest.fixture
+def fault_table(request: pytest.FixtureRequest) -> list[tuple[object, ...]]:
+    """Rows for the table of faults that is printed at the end of the session."""
+    return request.config.stash.setdefault(_FAULTS, [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what the harmed operator's jobs took."""
+    rows = config.stash.get(_FAULTS, [])
+    if rows:
+        terminalreporter.section("faults")
+        terminalreporter.write_line(
+            f"{'signal':8} {'moment':24} {'new epoch after':>15} {'job took':>9} {'pods':>5} {'lost':>5} "
+            f"{'changes watched':>15} over-commits"
+        )
+        for number, moment, pause_s, job, pods, changes in rows:
+            took_s = (job.completed_s or 0.0) - job.created_s
+            lost = sum(pod.failed for pod in pods)
+            terminalreporter.write_line(
+                f"{number:8} {moment:24} {pause_s:13.1f} s {took_s:7.0f} s {len(pods):5} {lost:5} {changes:15} none"
+            )
+
+
+_FAULTS = pytest.StashKey[list[tuple[object, ...]]]()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Keep the call's report for the fixtures' ends, which save what to look at after a failure."""

@@ -1,0 +1,177 @@
+"""Harm to the operator on purpose, and a record of what the cluster's pods did meanwhile.
+
+Signals go to the operator's process itself, found by its pod's UID in this machine's /proc: nobody in the cluster is
+told, unlike when a pod is deleted. That needs nodes that run on this machine (providers local and kind) and root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from boathouse.resources import quantity
+from boathouse_e2e import errors, install
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterator
+
+    from boathouse_e2e.spec import Cluster
+
+LEASE = "boathouse"
+OPERATOR = "app.kubernetes.io/name=boathouse"
+PROGRAM = b"boathouse"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """The replica that holds the Lease, and the Lease's epoch."""
+
+    pod: str
+    uid: str
+    epoch: int
+    pid: int
+    restarts: int
+
+    def send(self, number: signal.Signals) -> None:
+        """Send its process a signal; no error where it has ended already."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process is still there."""
+        return Path(f"/proc/{self.pid}").exists()
+
+
+def epoch(cluster: Cluster) -> int:
+    """The Lease's epoch now."""
+    lease = cluster.get("lease", LEASE, "-n", install.NAMESPACE)
+    return int(lease["spec"].get("leaseTransitions") or 0)
+
+
+def leader(cluster: Cluster) -> Leader:
+    """Who leads now.
+
+    Raises:
+        ClusterError: Nobody does, or its process is not on this machine.
+    """
+    lease = cluster.get("lease", LEASE, "-n", install.NAMESPACE)["spec"]
+    holder = lease.get("holderIdentity") or ""
+    pods = cluster.get("pods", "-n", install.NAMESPACE, "-l", OPERATOR)["items"]
+    for pod in pods:
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        if name in holder:
+            statuses = pod["status"].get("containerStatuses") or [{"restartCount": 0}]
+            return Leader(
+                pod=name,
+                uid=uid,
+                epoch=int(lease["leaseTransitions"]),
+                pid=_process(uid),
+                restarts=statuses[0]["restartCount"],
+            )
+    raise errors.ClusterError(f"no pod of the operator holds the Lease (its holder is {holder!r})")
+
+
+def _process(pod_uid: str) -> int:
+    """The operator's process in a pod."""
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if (
+                folder.name.isdecimal()
+                and pod_uid in (folder / "cgroup").read_text().replace("_", "-")
+                and PROGRAM in (folder / "cmdline").read_bytes()
+            ):
+                return int(folder.name)
+    raise errors.ClusterError(
+        f"the process of pod {pod_uid} is not on this machine: signals need provider local or kind, and root"
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OverCommit:
+    """A moment at which a node's pods asked for more than it has."""
+
+    node: str
+    resource: str
+    asked: int
+    allocatable: int
+    pods: tuple[str, ...]
+
+
+class Recording:
+    """All changes of all pods, in the order in which the API server told them."""
+
+    def __init__(self, log: IO[str], nodes: list[dict[str, Any]]) -> None:
+        self._log = log
+        self._nodes = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
+
+    def changes(self) -> list[dict[str, Any]]:
+        """The changes so far; an unfinished last one is left out."""
+        self._log.seek(0)
+        text, decoder, at = self._log.read(), json.JSONDecoder(), 0
+        found: list[dict[str, Any]] = []
+        while (at := _skip_space(text, at)) < len(text):
+            try:
+                change, at = decoder.raw_decode(text, at)
+            except json.JSONDecodeError:
+                break
+            found.append(change)
+        return found
+
+    def over_commits(self) -> list[OverCommit]:
+        """Every moment at which a node was asked for more than it has; the sums are made after each change."""
+        pods: dict[str, dict[str, Any]] = {}
+        found: list[OverCommit] = []
+        for change in self.changes():
+            pod = change["object"]
+            pods[pod["metadata"]["uid"]] = pod
+            if change["type"] == "DELETED":
+                del pods[pod["metadata"]["uid"]]
+            found += self._over_commits(pods)
+        return found
+
+    def _over_commits(self, pods: dict[str, dict[str, Any]]) -> Iterator[OverCommit]:
+        asked: dict[tuple[str, str], int] = defaultdict(int)
+        holders: dict[str, list[str]] = defaultdict(list)
+        for pod in pods.values():
+            node = pod["spec"].get("nodeName")
+            if node in self._nodes and pod["status"].get("phase") not in ("Succeeded", "Failed"):
+                holders[node].append(pod["metadata"]["name"])
+                asked[node, "pods"] += 1000
+                for container in pod["spec"]["containers"]:
+                    for resource, amount in container.get("resources", {}).get("requests", {}).items():
+                        asked[node, resource] += quantity.milli(amount)
+        for (node, resource), amount in asked.items():
+            has = quantity.milli(self._nodes[node].get(resource, "0"))
+            if amount > has:
+                yield OverCommit(
+                    node=node, resource=resource, asked=amount, allocatable=has, pods=tuple(sorted(holders[node]))
+                )
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+@contextlib.contextmanager
+def recording(cluster: Cluster) -> Iterator[Recording]:
+    """Record all changes of all pods while the block runs."""
+    nodes = cluster.get("nodes")["items"]
+    command = cluster.kubectl_command("get", "pods", "-A", "-o", "json", "--watch", "--output-watch-events")
+    with tempfile.TemporaryFile("w+") as log:
+        watch = subprocess.Popen(command, stdout=log, text=True)
+        try:
+            yield Recording(log, nodes)
+        finally:
+            watch.terminate()
+            watch.wait()
