@@ -90,8 +90,9 @@ class Draft:
             self._scratch.keep(self._scratch.view.layout.index[hold.node], want.task_class.id)
 
     def _leave(self, want: Want, verdict: model.Verdict) -> None:
-        if want.left:
-            self._left[want.task_class.id] = Left(want, verdict)
+        count = want.left
+        if count:
+            self._left[want.task_class.id] = Left(want, verdict, count)
 
 
 def _kept(spot: Spot, node: model.NodeName) -> model.Hold:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.waiting import Waiting
 
 
-class Wake(enum.Flag):
+class Wake(enum.IntFlag):
     """What may help a parked class."""
 
     ROOM = enum.auto()
@@ -27,28 +26,33 @@ class Wake(enum.Flag):
     JOBS = enum.auto()
 
 
-_HELPS = {
-    model.Code.UNSCHEDULABLE: Wake.ROOM | Wake.NODES,
-    model.Code.SIZING: Wake.ROOM | Wake.NODES,
-    model.Code.NOT_OFFERED: Wake.ROOM | Wake.NODES,
-    model.Code.NEVER_FITS: Wake.NODES,
-    model.Code.QUEUE_LIMIT: Wake.QUEUE | Wake.QUEUES,
-    model.Code.UNKNOWN_QUEUE: Wake.QUEUES,
-    model.Code.JOB_ORDER: Wake.ROOM | Wake.NODES | Wake.JOBS,
-    model.Code.PATIENCE: Wake.ROOM | Wake.NODES | Wake.JOBS,
-    model.Code.GANG: Wake.ROOM | Wake.NODES | Wake.JOBS,
+_HELPS: dict[model.Code, int] = {
+    model.Code.UNSCHEDULABLE: int(Wake.ROOM | Wake.NODES),
+    model.Code.SIZING: int(Wake.ROOM | Wake.NODES),
+    model.Code.NOT_OFFERED: int(Wake.ROOM | Wake.NODES),
+    model.Code.NEVER_FITS: int(Wake.NODES),
+    model.Code.QUEUE_LIMIT: int(Wake.QUEUE | Wake.QUEUES),
+    model.Code.UNKNOWN_QUEUE: int(Wake.QUEUES),
+    model.Code.JOB_ORDER: int(Wake.ROOM | Wake.NODES | Wake.JOBS),
+    model.Code.PATIENCE: int(Wake.ROOM | Wake.NODES | Wake.JOBS),
+    model.Code.GANG: int(Wake.ROOM | Wake.NODES | Wake.JOBS),
 }
 
+
+_ROOM, _QUEUE = int(Wake.ROOM), int(Wake.QUEUE)  # plain numbers: enum's own operators are slow
 
 FLUSH_S = 60.0  # a safety net, as kube-scheduler's flush after 5 minutes; a queue of jobs is looked at sooner
 
 
-@dataclasses.dataclass(slots=True)
-class _Parked:
+class _Place(NamedTuple):
     row: int
+    least: model.IntVector
+
+
+class _Parked(NamedTuple):
     queue: model.QueueName
     verdict: model.Verdict
-    helps: Wake
+    helps: int
     until_s: float
 
 
@@ -58,6 +62,7 @@ class Parking:
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
         self._parked: dict[model.ClassId, _Parked] = {}
+        self._places: dict[model.ClassId, _Place] = {}
         self._limited: dict[model.QueueName, dict[model.ClassId, None]] = {}
         self._least = np.zeros((len(axis), 16), np.int64)
         self._by_room = np.zeros(16, np.bool_)
@@ -70,19 +75,15 @@ class Parking:
     ) -> None:
         """Park a class, or park it anew, at the latest until `until_s`."""
         class_id, queue = waiting.task_class.id, waiting.job.queue
-        self.leave(class_id)
-        if not self._empty or len(self._axis) != len(self._least):
-            self._grow()
-        row = self._empty.pop()
+        place = self._places.get(class_id)
+        if place is None or place.least is not least:
+            place = self._settle_in(class_id, least)
         helps = _HELPS[verdict.code]
-        self._least[:, row] = 0
-        self._least[: len(least), row] = least
-        self._by_room[row] = Wake.ROOM in helps
-        self._who[row] = class_id
-        if Wake.QUEUE in helps:
+        self._by_room[place.row] = helps & _ROOM != 0
+        if helps & _QUEUE:
             self._limited.setdefault(queue, {})[class_id] = None
         until_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
-        self._parked[class_id] = _Parked(row, queue, verdict, helps, until_s)
+        self._parked[class_id] = _Parked(queue, verdict, helps, until_s)
         self._earliest_s = min(self._earliest_s, until_s)
 
     def leave(self, class_id: model.ClassId) -> None:
@@ -90,10 +91,29 @@ class Parking:
         parked = self._parked.pop(class_id, None)
         if parked is None:
             return
-        self._by_room[parked.row] = False
-        self._who[parked.row] = None
-        self._empty.append(parked.row)
-        self._limited.get(parked.queue, {}).pop(class_id, None)
+        self._by_room[self._places[class_id].row] = False
+        if parked.helps & _QUEUE:
+            self._limited[parked.queue].pop(class_id, None)
+
+    def remove(self, class_id: model.ClassId) -> None:
+        """The class does not exist any more."""
+        self.leave(class_id)
+        place = self._places.pop(class_id, None)
+        if place is not None:
+            self._who[place.row] = None
+            self._empty.append(place.row)
+
+    def _settle_in(self, class_id: model.ClassId, least: model.IntVector) -> _Place:
+        """A class keeps its row as long as it exists: it is parked and woken often."""
+        place = self._places.get(class_id)
+        if (place is None and not self._empty) or len(self._axis) != len(self._least):
+            self._grow()
+        place = _Place(self._empty.pop() if place is None else place.row, least)
+        self._places[class_id] = place
+        self._who[place.row] = class_id
+        self._least[:, place.row] = 0
+        self._least[: len(least), place.row] = least
+        return place
 
     def _grow(self) -> None:
         rows = self._least.shape[1]
@@ -109,7 +129,7 @@ class Parking:
 
     def woken_by(self, what: Wake) -> list[model.ClassId]:
         """Who may be helped by an event of this kind."""
-        return [class_id for class_id, parked in self._parked.items() if what in parked.helps]
+        return [class_id for class_id, parked in self._parked.items() if parked.helps & what]
 
     def woken_by_room(self, free: model.IntVector | None, queue: model.QueueName | None) -> list[model.ClassId]:
         """Who fits what is free on a node, or waits for its queue's usage to fall."""

@@ -23,10 +23,12 @@ class Left:
     Attributes:
         want: The class as the cycle left it.
         verdict: Why.
+        count: Its tasks left waiting.
     """
 
     want: Want
     verdict: model.Verdict
+    count: int
 
     @property
     def least(self) -> model.IntVector:
@@ -51,8 +53,8 @@ class Plan:
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""
         left = self.left.get(task_class)
-        return None if left is None else diagnosis.explain(left.want, left.verdict, self._profile, self._scratch)
+        return None if left is None else diagnosis.explain(left, self._profile, self._scratch)
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """One for each class left waiting."""
-        return [diagnosis.explain(one.want, one.verdict, self._profile, self._scratch) for one in self.left.values()]
+        return [diagnosis.explain(one, self._profile, self._scratch) for one in self.left.values()]

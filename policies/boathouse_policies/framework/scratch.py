@@ -35,6 +35,7 @@ class Scratch:
         self.offered = np.ones(len(layout), np.bool_) if view.offered is None else view.offered.copy()
         self.changed: list[int] = []
         self.kept: dict[int, model.ClassId] = {}
+        self._nothing = np.zeros(len(self.free), np.int64)
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
         self._classes: dict[model.ClassId, int] = {}
@@ -46,16 +47,12 @@ class Scratch:
     def job_usage(self, job: model.JobId) -> model.IntVector:
         """What a job holds, tasks of this cycle included, shape [R]."""
         usage = self._jobs.get(job)
-        if usage is None:
-            usage = self._jobs[job] = self._wide(self.view.by_job.get(job))
-        return usage
+        return self._wide(self.view.by_job.get(job)) if usage is None else usage
 
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
         """What a queue's jobs hold, tasks of this cycle included, shape [R]."""
         usage = self._queues.get(queue)
-        if usage is None:
-            usage = self._queues[queue] = self._wide(self.view.by_queue.get(queue))
-        return usage
+        return self._wide(self.view.by_queue.get(queue)) if usage is None else usage
 
     def placed(self, task_class: model.ClassId) -> int:
         """Tasks of a class that are placed, those of this cycle included."""
@@ -63,7 +60,7 @@ class Scratch:
 
     @property
     def jobs(self) -> Mapping[model.JobId, model.IntVector]:
-        """What the jobs hold that this cycle looked at."""
+        """What the jobs hold that got tasks in this cycle."""
         return self._jobs
 
     @property
@@ -77,10 +74,9 @@ class Scratch:
         return float((usage[: len(inverse)] * inverse).max(initial=0.0))
 
     def _wide(self, vector: model.IntVector | None) -> model.IntVector:
-        wide = np.zeros(len(self.free), np.int64)
-        if vector is not None:
-            wide[: len(vector)] = vector
-        return wide
+        if vector is None:
+            return self._nothing
+        return vector if len(vector) == len(self._nothing) else np.pad(vector, (0, len(self._nothing) - len(vector)))
 
     # Writing
 
@@ -113,8 +109,9 @@ class Scratch:
     def _shift(self, spot: Spot, sign: int) -> None:
         vector = spot.vector if sign > 0 else -spot.vector
         self.free[:, spot.node] -= vector
-        self.job_usage(spot.want.job.id)[:] += vector
-        self.queue_usage(spot.want.job.queue)[:] += vector
+        job = spot.want.job
+        self._jobs[job.id] = self.job_usage(job.id) + vector
+        self._queues[job.queue] = self.queue_usage(job.queue) + vector
         class_id = spot.want.task_class.id
         self._classes[class_id] = self._classes.get(class_id, 0) + sign
         self._placed_on[spot.node] = self._placed_on.get(spot.node, 0) + sign

@@ -26,12 +26,14 @@ import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Sized
 from boathouse_policies.framework.parking import Parking, Wake
 from boathouse_policies.framework.pool import TaskPool
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from boathouse_policies.framework.extension import Sizer
     from boathouse_policies.framework.ledger import Freed
     from boathouse_policies.framework.plan import Plan
 
@@ -56,6 +58,26 @@ class Waiting:
     pool: TaskPool
     rank: tuple[float, model.JobId, int]
     hold: model.Hold | None = None
+    _sizing: Sizing | None = None
+
+    def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
+        """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""
+        known = self._sizing
+        if known is None or known.sizer is not sizer or len(known.least) != len(axis):
+            ideal, least = self.task_class.resources, sizer.least(self.task_class)
+            known = Sizing(sizer, axis.vector(least), Sized(ideal), least is ideal)
+            self._sizing = known
+        return known
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a sizer says of a class whatever the node."""
+
+    sizer: Sizer
+    least: model.IntVector
+    ideal: Sized
+    is_rigid: bool
 
 
 class WaitingRoom:
@@ -143,7 +165,7 @@ class WaitingRoom:
         waiting = self._classes.pop(class_id)
         self._active.discard(class_id)
         self._standing.discard(class_id)
-        self._parking.leave(class_id)
+        self._parking.remove(class_id)
         for task in waiting.pool.order:
             self._backing_off.pop(task.id, None)
             self._failures.pop(task.id, None)

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.framework.extension import ALL, Sized
+from boathouse_policies.framework.extension import ALL
 from boathouse_policies.framework.pool import Picker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from boathouse_policies import model
-    from boathouse_policies.framework.extension import Where
+    from boathouse_policies.framework.extension import Sized, Where
     from boathouse_policies.framework.layout import Eligibility
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.pool import Pick
@@ -39,57 +41,85 @@ class Want:
     Attributes:
         job: Its job.
         task_class: The class.
-        hold: What the last cycle decided that it waits for.
-        least: The smallest size that may be placed, shape [R].
-        rows: The resources that it asks for.
-        need: The amounts of these, shape [len(rows), 1].
-        ideal: The class' own size, one task.
-        is_rigid: Whether its own size is the least.
-        picker: Its tasks.
+        waiting: The class in the waiting room.
+        scratch: The copy of the columns that it is judged by.
     """
 
     __slots__ = (
         "_eligibility",
+        "_need",
+        "_picker",
         "_profile",
         "_refused",
+        "_rows",
         "_scores",
         "_seen",
-        "hold",
-        "ideal",
-        "is_rigid",
         "job",
-        "least",
-        "need",
-        "picker",
-        "rows",
         "scratch",
         "task_class",
         "waiting",
     )
 
     def __init__(self, waiting: Waiting, profile: Profile, scratch: Scratch) -> None:
+        # Most classes of a cycle never get a turn: all that costs is worked out at the first.
         self.waiting = waiting
         self.job = waiting.job
         self.task_class = waiting.task_class
-        self.hold = waiting.hold
-        self.ideal = Sized(waiting.task_class.resources)
-        least = profile.sizer.least(waiting.task_class)
-        self.is_rigid = least is waiting.task_class.resources
-        self.least = scratch.view.axis.vector(least)
-        self.rows = self.least.nonzero()[0]
-        self.need = self.least[self.rows, None]
-        self.picker = Picker(waiting.pool, scratch.view.layout.topology)
         self.scratch = scratch
         self._profile = profile
+        self._picker: Picker | None = None
         self._eligibility: Eligibility | None = None
+        self._rows: npt.NDArray[np.intp] | None = None
+        self._need: model.IntMatrix | None = None
         self._scores: model.FloatVector | None = None
         self._seen = 0
-        self._refused: set[int] = set()
+        self._refused: set[int] | None = None
+
+    @property
+    def hold(self) -> model.Hold | None:
+        """What the last cycle decided that it waits for."""
+        return self.waiting.hold
+
+    @property
+    def ideal(self) -> Sized:
+        """The class' own size, one task."""
+        return self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).ideal
+
+    @property
+    def is_rigid(self) -> bool:
+        """Whether its own size is the least."""
+        return self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).is_rigid
+
+    @property
+    def least(self) -> model.IntVector:
+        """The smallest size that may be placed, shape [R]."""
+        return self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).least
+
+    @property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """The resources that it asks for."""
+        if self._rows is None:
+            self._rows = self.least.nonzero()[0]
+        return self._rows
+
+    @property
+    def need(self) -> model.IntMatrix:
+        """The amounts of `rows`, shape [len(rows), 1]."""
+        if self._need is None:
+            self._need = self.least[self.rows, None]
+        return self._need
+
+    @property
+    def picker(self) -> Picker:
+        """Its tasks."""
+        if self._picker is None:
+            self._picker = Picker(self.waiting.pool, self.scratch.view.layout.topology)
+        return self._picker
 
     @property
     def left(self) -> int:
         """Its tasks that still wait."""
-        return self.picker.left
+        return len(self.waiting.pool) if self._picker is None else self._picker.left
 
     @property
     def eligibility(self) -> Eligibility:
@@ -124,6 +154,8 @@ class Want:
             if scores[node] == -np.inf:
                 return
             yield node
+            if self._refused is None:
+                self._refused = set()
             self._refused.add(node)
             scores[node] = -np.inf
 
