@@ -153,7 +153,8 @@ def _converted(what: str) -> Any:
         yield
     except aiohttp.ClientConnectorError as error:
         raise errors.ConnectionLost(f"{what}: {error}", maybe_done=False) from error
-    except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+    except (aiohttp.ClientError, TimeoutError, ConnectionError, RuntimeError) as error:
+        # aiohttp raises RuntimeError for a connection that is closed under a reader
         detail = str(error) or type(error).__name__
         raise errors.ConnectionLost(f"{what}: {detail}") from error
 

@@ -105,8 +105,8 @@ class Watches:
         try:
             await response.prepare(request)
             await asyncio.wait_for(self._pump(one, response), timeout=float(query.get("timeoutSeconds", "300")))
-        except TimeoutError:
-            pass
+        except (TimeoutError, ConnectionError):
+            pass  # the watch's time is up, or its client is gone
         finally:
             self._world.watchers.remove(watcher)
             self._open = [other for other in self._open if other is not one]
