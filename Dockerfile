@@ -3,8 +3,8 @@
 #   docker build --target task     -t boathouse-task:dev .
 #   docker build --target operator -t boathouse-operator:dev .
 #
-# BASE is any Debian-like image with Python >= 3.11 and its venv module. buildah builds this file too, on a base
-# made by mmdebstrap (python3, python3-venv, ca-certificates) where no image registry is reached.
+# BASE is any Debian-like image with Python >= 3.11, its venv module and libstdc++. buildah builds this file too, where no
+# image registry is reached: on a base made by mmdebstrap (ca-certificates, libstdc++6, python3, python3-venv).
 #
 # A network with its own package index or certificate authority: two optional secrets, which no layer keeps.
 #   --secret id=pip.conf,src=pip.conf    pip's configuration (index-url, proxy, cert = /run/secrets/ca.crt)
@@ -42,7 +42,8 @@ COPY --from=wheel /dist /dist
 # The runtime imports nothing of the operator: leaving the rest out keeps that true.
 RUN PIP_REQUIRE_HASHES= /opt/pip/bin/pip --python /opt/boathouse/bin/python install --quiet --no-deps --no-index /dist/*.whl \
  && rm -r /opt/boathouse/lib/python3*/site-packages/boathouse /opt/boathouse/lib/python3*/site-packages/boathouse_policies \
-          /opt/boathouse/lib/python3*/site-packages/boathouse_cli /opt/boathouse/bin/boathouse /opt/boathouse/bin/kubectl-boathouse
+          /opt/boathouse/lib/python3*/site-packages/boathouse_cli /opt/boathouse/bin/boathouse /opt/boathouse/bin/kubectl-boathouse \
+ && /opt/boathouse/bin/python -c 'import boathouse_task.__main__'
 
 FROM builder AS operator-files
 COPY requirements/operator.txt requirements/
@@ -51,7 +52,8 @@ RUN --mount=type=secret,id=pip.conf --mount=type=secret,id=ca.crt \
  && find /opt/boathouse -path '*/numpy/*' -type d -name tests -prune -exec rm -r {} +
 COPY --from=wheel /dist /dist
 RUN PIP_REQUIRE_HASHES= /opt/pip/bin/pip --python /opt/boathouse/bin/python install --quiet --no-deps --no-index /dist/*.whl \
- && rm -r /opt/boathouse/lib/python3*/site-packages/boathouse_cli /opt/boathouse/bin/boathouse /opt/boathouse/bin/kubectl-boathouse
+ && rm -r /opt/boathouse/lib/python3*/site-packages/boathouse_cli /opt/boathouse/bin/boathouse /opt/boathouse/bin/kubectl-boathouse \
+ && /opt/boathouse/bin/python -c 'import aiohttp, cryptography, kopf, numpy, pydantic, boathouse'
 
 FROM base AS task
 LABEL org.opencontainers.image.title="boathouse-task" \
