@@ -1,4 +1,7 @@
-"""`boathouse-task`: without arguments, the task that BOATHOUSE_TASK describes; `boathouse-task local`, a job on this machine."""
+"""The console script `boathouse-task`: a pod's task, or a job on this machine.
+
+Without arguments it runs the task that BOATHOUSE_TASK describes; `boathouse-task local` runs a whole job here.
+"""
 
 import argparse
 import contextlib
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     order = os.environ.get(contract.TASK_ENV)
     if order is None:
         parser.error(
-            f"{contract.TASK_ENV} is not set: task pods have it; to run a job on this machine: boathouse-task local --help"
+            f"{contract.TASK_ENV} is not set (task pods have it); to run a job here: boathouse-task local --help"
         )
     return run_pod(order, environment.from_variables(os.environ))
 
@@ -57,7 +60,8 @@ def run_pod(order: str, surroundings: Environment) -> int:
             results.append(runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False)))
             return
         _say(
-            f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins"
+            f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of"
+            f" {spec.namespace}/{spec.job_name} begins"
         )
         results.append(runner.run(spec, surroundings, processes))
 
@@ -106,7 +110,8 @@ def _parser() -> argparse.ArgumentParser:
     job = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser(
         "local",
         help="run a whole MapReduce job on this machine, by the code that runs in the task pods",
-        description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that runs in the task pods.",
+        description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that"
+        " runs in the task pods.",
         epilog="Example: boathouse-task local --input books/ --output /tmp/counts --mapper 'python3 mapper.py' "
         "--reducer 'python3 reducer.py' --file mapper.py --file reducer.py --reduces 2",
     )

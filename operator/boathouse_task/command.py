@@ -78,7 +78,9 @@ class CommandRunner:
         except InterruptedError:
             raise
         except OSError as error:
-            message = f"{argv[0]} cannot be run: {error.strerror}; does its first line name an interpreter (#!) that the image has?"
+            message = (
+                f"{argv[0]} cannot be run: {error.strerror}; does its first line name an interpreter (#!) of the image?"
+            )
             raise CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True) from None
 
     def _output(
@@ -141,7 +143,7 @@ _OOM_FILES = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/
 
 
 def oom_kills() -> int:
-    """How often the kernel has killed a process of this container for want of memory (cgroup v2 and v1); 0 if unknown."""
+    """How often the kernel has killed one of this container for want of memory (cgroup v2, v1); 0 if unknown."""
     for path in _OOM_FILES:
         try:
             words = path.read_text().split()

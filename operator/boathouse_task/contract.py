@@ -198,8 +198,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         splits: setup only: number of splits.
         bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
         counters: Hadoop's and the user's counters, cut to what fits; then group "Boathouse" has "Counters dropped".
-        timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit (map-only:
-            read, commit); reduce: wait, shuffle, reduce, commit; commit: verify, promote, clean.
+        timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit
+            (map-only: read, commit); reduce: wait, shuffle, reduce, commit; commit: verify, promote, clean.
         stderr_tail: the last part of the command's standard error, on failure.
     """
 

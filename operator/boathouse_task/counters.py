@@ -54,7 +54,7 @@ class CounterSet:
             counters[name] = counters.get(name, 0) + amount
 
     def add_users(self, group: str, name: str, amount: int) -> None:
-        """Adds to a counter that the user's command named; beyond `MAX_COUNTERS` new ones are only counted as dropped."""
+        """Adds to a counter of the user's command; beyond `MAX_COUNTERS` new ones are only counted as dropped."""
         group, name = group[:_MAX_GROUP], name[:_MAX_NAME]
         with self._lock:
             if name not in self._values.get(group, {}):

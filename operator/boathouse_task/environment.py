@@ -71,7 +71,7 @@ def from_variables(variables: Mapping[str, str]) -> Environment:
 
 
 def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of the user's commands: the pod's own, and the job's settings as Hadoop Streaming exports them."""
+    """The environment of the user's commands: the pod's, and the job's settings as Hadoop Streaming exports them."""
     kept = {name: value for name, value in inherited.items() if not name.startswith("BOATHOUSE_")}
     return {**kept, **_job_variables(spec, folder), **_task_variables(spec)}
 

@@ -78,7 +78,7 @@ class SectionWriter:
         self._crcs[number] = zlib.crc32(section, self._crcs[number])
 
     def _sections(self, block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
-        """A block's partitions without prefixes. Every newline but the last is followed by a prefix, so replacing is exact."""
+        """A block's partitions without prefixes; every newline but the last has one behind it: replacing is exact."""
         if not self._width:
             yield 0, block
             return

@@ -5,8 +5,8 @@ then hash = 31 * hash + signed byte, 32 bits), and takes (hash & Integer.MAX_VAL
 does the same, starting with 0, with the bytes of the fields that -k options name; without options it hashes the key as
 java.lang.String.
 
-Hashing is done for many keys at once: byte j of all keys is one column, and a column is one Python integer with a lane of
-64 bits for each key, so that multiplying, adding and masking run in C (five times as fast as key by key).
+Hashing is done for many keys at once: byte j of all keys is one column, and a column is one Python integer with a lane
+of 64 bits for each key, so that multiplying, adding and masking run in C (five times as fast as key by key).
 """
 
 import functools
@@ -209,7 +209,7 @@ class KeySpec:
 
 
 def parse_key_options(options: str) -> tuple[KeySpec, ...]:
-    """The -k options of mapreduce.partition.keypartitioner.options; -n and -r, which only order keys, are passed over."""
+    """The -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are passed over."""
     words = options.split()
     specs = []
     while words:
@@ -251,7 +251,7 @@ def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) ->
 
 
 def _span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int]:
-    """The bytes that one -k option selects (KeyFieldHelper's getStartOffset and getEndOffset); empty when it names none."""
+    """The bytes that a -k option selects (KeyFieldHelper's getStartOffset and getEndOffset); maybe none."""
     lengths = [len(field) for field in key.split(separator)]
     if spec.begin_field > len(lengths):
         return 0, 0

@@ -109,8 +109,8 @@ def write_all(stream: IO[bytes], data: bytes) -> None:
 class Feeder:
     """Writes chunks to a command's input and closes it, in a thread.
 
-    A command may stop reading early; its exit status says whether that was well. An error of the chunks themselves is kept
-    in `error`.
+    A command may stop reading early; its exit status says whether that was well. An error of the chunks themselves is
+    kept in `error`.
     """
 
     def __init__(self, stream: IO[bytes], chunks: Iterable[bytes]) -> None:

@@ -1,7 +1,7 @@
 """The client of the operator's progress endpoint: reports, orders, the plan.
 
-HTTPS with the pod's projected token; token and authority are read anew for each request, because both are replaced while a
-task runs. That the endpoint is away never fails a task: reports are dropped, the plan and the orders are asked for again.
+HTTPS with the pod's projected token; token and authority are read anew for each request, because both are replaced
+while a task runs. That the endpoint is away never fails a task: reports are dropped, plan and orders are tried again.
 """
 
 import gzip
@@ -10,7 +10,6 @@ import random
 import ssl
 import time
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -67,8 +66,8 @@ class Client:
         self._host, self._port = parts.hostname, parts.port or 443
         self._job = f"/v1/jobs/{quote(spec.namespace)}/{quote(spec.job_uid)}"
         self._pod = f"{self._job}/tasks/{quote(environment.pod_name)}"
-        self._token_path: Path = environment.token_path
-        self._ca_path: Path = environment.ca_path
+        self._token_path = environment.token_path
+        self._ca_path = environment.ca_path
         self._sleep = sleep
         self._monotonic = monotonic
 
@@ -111,7 +110,7 @@ class Client:
             return
 
     def orders(self, since: int) -> Orders:
-        """The orders after version `since`, asked for until the endpoint answers (it may hold each poll for `POLL_S`)."""
+        """The orders after version `since`, asked for until the endpoint answers (it may hold a poll for `POLL_S`)."""
         delays = Delays()
         while True:
             try:

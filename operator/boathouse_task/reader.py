@@ -1,8 +1,8 @@
 """A map's share of a file by the rules of Hadoop's LineRecordReader.
 
-A line belongs to the split in which it starts; a line that starts exactly at a border, to the split before the border. So
-both borders of a split move in the same way, to just behind the first newline at or after them, and a split is one range
-of bytes.
+A line belongs to the split in which it starts; a line that starts exactly at a border, to the split before the border.
+So both borders of a split move in the same way, to just behind the first newline at or after them, and a split is one
+range of bytes.
 """
 
 from collections.abc import Iterator

@@ -30,7 +30,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
         result = _dispatch(task)
     except TaskError as error:
         result = failure(error)
-    except Exception as error:  # noqa: BLE001 - whatever happens, the operator must learn it
+    except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
         traceback.print_exc(file=sys.stderr)
         message = f"{type(error).__name__}: {error}; this is a bug of Boathouse"
         result = failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
@@ -79,7 +79,7 @@ def exit_status(result: TaskResult) -> int:
 
 
 def encode(result: TaskResult, limit_bytes: int = contract.TERMINATION_LOG_MAX_BYTES) -> bytes:
-    """The result as JSON within the limit: first the tail is shortened, then counters are left out (Hadoop's own last)."""
+    """The result as JSON within the limit: first the tail is shortened, then counters go (Hadoop's and ours last)."""
     encoded = msgspec.json.encode(result)
     while len(encoded) > limit_bytes and result.stderr_tail:
         over = len(encoded) - limit_bytes

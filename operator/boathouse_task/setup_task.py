@@ -23,7 +23,7 @@ def run(task: Task) -> TaskResult:
     """Checks the job and posts its plan.
 
     Raises:
-        TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, or the storage's reasons.
+        TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, the storage's reasons.
     """
     spec = task.spec
     with task.phase("list"):
@@ -46,7 +46,7 @@ def run(task: Task) -> TaskResult:
 
 
 def check_output(task: Task) -> None:
-    """Refuses an output that exists. What failed jobs left under `_temporary` does not count; nor does an empty folder."""
+    """Refuses an output that exists; an empty folder and what failed jobs left under `_temporary` do not count."""
     output = task.layout.output
     temporary = output.child(TEMPORARY).path + "/"
     there = next((file for file in task.storage.files(output) if not file.location.path.startswith(temporary)), None)

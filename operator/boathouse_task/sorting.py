@@ -1,11 +1,11 @@
 """Sorting in bounded memory by GNU sort, in runs that are our own, so that what is spilled is known to the byte.
 
-Lines go to one `sort` process until they fill its buffer. If all lines fit, its output is the result and nothing touches
-the disk; else each full buffer becomes a run on disk (a spill), and `sort -m` merges the runs. Whole lines are compared as
-bytes (LC_ALL=C): every line has its TAB, so equal keys stay adjacent.
+Lines go to one `sort` process until they fill its buffer. If all lines fit, its output is the result and nothing
+touches the disk; else each full buffer becomes a run on disk (a spill), and `sort -m` merges the runs. Whole lines are
+compared as bytes (LC_ALL=C): every line has its TAB, so equal keys stay adjacent.
 
-A buffer's fill is counted as GNU sort counts it (src/sort.c): a line costs its bytes and 1.5 struct lines of 32 bytes. So
-sort never starts a temporary file of its own.
+A buffer's fill is counted as GNU sort counts it (src/sort.c): a line costs its bytes and 1.5 struct lines of 32 bytes.
+So sort never starts a temporary file of its own.
 """
 
 import contextlib
@@ -95,7 +95,7 @@ class SortTool:
         return Run(path=str(path), size_bytes=size, records=records)
 
     def merge(self, runs: list[Run], buffer_bytes: int) -> Iterator[bytes]:
-        """All runs' lines in order; the runs are used up. Too many runs are merged in several passes, which spill again."""
+        """All runs' lines in order; the runs are used up. Too many are merged in several passes, which spill again."""
         fan_in = max(2, min(_MAX_FAN_IN, buffer_bytes // _MERGE_BUFFER_BYTES))
         runs = sorted(runs, key=lambda run: (run.size_bytes, run.path))
         while len(runs) > fan_in:
@@ -200,7 +200,8 @@ def out_of_disk(path: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         usage = shutil.disk_usage(path.parent)
-        message = f"no space left in {path.parent} ({usage.free} of {usage.total} bytes are free): raise the work volume's size"
+        free = f"{usage.free} of {usage.total} bytes are free"
+        message = f"no space left in {path.parent} ({free}): the work volume is too small, or the node's disk is full"
         raise TaskError(Reason.OUT_OF_DISK, message, user_error=False) from None
 
 
@@ -246,7 +247,7 @@ def cost(block: bytes, records: int) -> int:
 
 
 def pieces(block: bytes, budget_bytes: int) -> Iterator[tuple[bytes, int]]:
-    """The block, or halves of it that each fit into the budget (a single line always passes), with their line counts."""
+    """The block, or parts of it that each fit into the budget (a single line always passes), with line counts."""
     records = lines.count(block)
     if records <= 1 or cost(block, records) <= budget_bytes:
         yield block, records
@@ -273,7 +274,7 @@ class Sorter:
             self._buffer.write(piece, records)
 
     def finish(self) -> Iterator[bytes]:
-        """All lines in order, in chunks. What is in memory is spilled, too, if anything was, so that merging has the memory."""
+        """All lines in order, in chunks. If anything was spilled, so is the rest: merging needs the memory."""
         if not self._runs:
             process = self._buffer.sorted()
             return process.output() if process else iter(())
@@ -290,8 +291,9 @@ class Sorter:
 class CombiningSorter:
     """As `Sorter`, with a combiner: each full buffer is sorted, combined, partitioned, and sorted again.
 
-    The first sort takes half of the memory and leaves keys adjacent; the combiner's output (usually much smaller) is made sortable by
-    `prepare` and gathered in a `Sorter` with the other half. A combiner may so change keys or order, unlike in Hadoop.
+    The first sort takes half of the memory and leaves keys adjacent; the combiner's output (usually much smaller) is
+    made sortable by `prepare` and gathered in a `Sorter` with the other half. A combiner may so change keys or order,
+    unlike in Hadoop.
 
     Args:
         combine: runs the combiner: its input is a descriptor, its output is returned.

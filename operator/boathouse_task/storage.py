@@ -1,6 +1,6 @@
 """The user's storage: S3 and folders by obstore, its errors turned into reasons that say what to do.
 
-Requests are repeated inside obstore, with backoff, until `_RETRY_S`; what comes out here as an error has outlived that.
+Requests are repeated inside obstore, with backoff, for `retry_s`; what comes out here as an error has outlived that.
 """
 
 import contextlib
@@ -19,30 +19,43 @@ from obstore import store as stores
 
 from boathouse_task.contract import Reason, S3Config
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.locations import Location
+from boathouse_task.locations import Location, without_credentials
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
     from obstore.store import S3Config as ObstoreS3Config
 
-_RETRY_S = 150
-"""Below obstore's 5 minutes, after which signatures would be too old."""
 _LIST_CHUNK = 1000
 _S3_COPY_MAX_BYTES = 5 * 1024**3
 """CopyObject takes no larger objects."""
 _UPLOAD_CONCURRENCY = 2
 
+_ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _HINTS = {
     "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
     "InvalidAccessKeyId": "the access key is unknown there: check the secret of spec.storage.s3.secretRef",
     "SignatureDoesNotMatch": "the secret key is wrong: check the secret of spec.storage.s3.secretRef",
     "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
+    "XAdminUserNotFound": "the access key is unknown there: check the secret of spec.storage.s3.secretRef",
+    "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
+    "InvalidContentType": "spec.storage.s3.endpointURL says https://, but http is spoken there",
+    "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL is signed by no authority that the image knows",
     "dns error": "the host name of spec.storage.s3.endpointURL does not resolve",
     "Connection refused": "nothing listens at spec.storage.s3.endpointURL",
     "No space left": "the disk is full",
+    "timed out": "no answer in time from spec.storage.s3.endpointURL",
+    "error sending request": "no connection to spec.storage.s3.endpointURL",
 }
-_USER_ERRORS = ("NoSuchBucket", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied")
+_USER_ERRORS = (
+    "NoSuchBucket",
+    "InvalidAccessKeyId",
+    "XAdminUserNotFound",
+    "SignatureDoesNotMatch",
+    "AccessDenied",
+    "AuthorizationHeaderMalformed",
+    "InvalidContentType",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +79,7 @@ class Storage:
     """
 
     def __init__(
-        self, s3: S3Config | None, credentials: Mapping[str, str], *, part_bytes: int, retry_s: int = _RETRY_S
+        self, s3: S3Config | None, credentials: Mapping[str, str], *, part_bytes: int, retry_s: int = 30
     ) -> None:
         self._s3 = s3 or S3Config()
         self._credentials = credentials
@@ -198,6 +211,10 @@ class Storage:
         if scheme == "file":
             return stores.LocalStore(prefix="/")
         endpoint = self._s3.endpoint_url
+        if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
+            shown = without_credentials(endpoint)
+            message = f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]"
+            raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
         key, secret = self._credentials.get("AWS_ACCESS_KEY_ID"), self._credentials.get("AWS_SECRET_ACCESS_KEY")
         config: ObstoreS3Config = {
             "region": self._s3.region,
@@ -214,7 +231,11 @@ class Storage:
             bucket,
             config=config,
             client_options={"allow_http": bool(endpoint and endpoint.startswith("http://")), "timeout": "120s"},
-            retry_config={"max_retries": 30, "retry_timeout": timedelta(seconds=self._retry_s)},
+            retry_config={
+                "max_retries": 1_000_000,  # it is time that counts
+                "retry_timeout": timedelta(seconds=self._retry_s),
+                "backoff": {"init_backoff": timedelta(seconds=0.2), "max_backoff": timedelta(seconds=10), "base": 2},
+            },
         )
 
 

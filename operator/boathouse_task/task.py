@@ -5,7 +5,6 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -19,6 +18,11 @@ from boathouse_task.processes import Processes
 from boathouse_task.progress import Client, Unavailable
 from boathouse_task.sorting import SortTool
 from boathouse_task.storage import Storage
+
+_RETRY_S = 150
+"""How long a request to the storage is repeated; below obstore's 5 minutes, after which signatures would be too old."""
+_SETUP_RETRY_S = 30
+"""The same in a setup task, which is where a wrong endpoint shows."""
 
 
 class Task:
@@ -37,9 +41,10 @@ class Task:
         self.spec = spec
         self.environment = environment
         self.counters = CounterSet()
-        self.storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes)
+        retry_s = _SETUP_RETRY_S if spec.task_type is TaskType.SETUP else _RETRY_S
+        self.storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes, retry_s=retry_s)
         self.layout = Layout(spec)
-        self.folder: Path = environment.work_path / "task"
+        self.folder = environment.work_path / "task"
         self.folder.mkdir(parents=True, exist_ok=True)
         spills = environment.work_path / "spill"
         spills.mkdir(exist_ok=True)

@@ -5,12 +5,13 @@ import threading
 
 import msgspec
 import pytest
+
 from boathouse_task import commit_task, local
 from boathouse_task.contract import Plan, Reason, TaskSpec
 from boathouse_task.storage import Storage
 
 
-class Crash(Exception):
+class Crash(Exception):  # noqa: N818 - it stands for what happens
     """Stands for the end of the pod."""
 
 

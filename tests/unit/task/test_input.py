@@ -1,13 +1,14 @@
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from boathouse_task import lines, locations, reader, splits
 from boathouse_task.contract import Split
 from boathouse_task.errors import TaskError
 from boathouse_task.splits import InputFile
 from boathouse_task.storage import Storage
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def test_an_s3_url_names_bucket_and_key():

@@ -3,11 +3,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from boathouse_task import counters, local, partition
-from boathouse_task.contract import FileSource, Partitioner, Reason
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boathouse_task import counters, local, partition
+from boathouse_task.contract import FileSource, Partitioner, Reason
 from tests.unit.task.workshop import Workshop
 
 TEXT = b"the boat and the house\nand the lake\n" * 40

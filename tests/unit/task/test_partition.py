@@ -1,12 +1,13 @@
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from boathouse_task import partition
 from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
 from boathouse_task.partition import KeySpec, Prefixer
-from hypothesis import given
-from hypothesis import strategies as st
 
 # By Java: 31-polynomial over the UTF-8 bytes, starting with 1, as WritableComparator.hashBytes; and String.hashCode.
 HADOOP_HASHES = {
@@ -75,12 +76,12 @@ def test_key_options_are_read_as_sorts():
 
 @pytest.mark.parametrize("options", ["-k", "-kx", "-k0,1", "k1", "-k1,x", "-q"])
 def test_options_that_are_not_hadoops_are_refused(options):
-    with pytest.raises(TaskError, match="InvalidSpec: spec.partitioner"):
+    with pytest.raises(TaskError, match=r"InvalidSpec: spec.partitioner"):
         partition.parse_key_options(options)
 
 
 def test_an_unknown_partitioner_is_refused():
-    with pytest.raises(TaskError, match="neither HashPartitioner nor"):
+    with pytest.raises(TaskError, match=r"neither HashPartitioner nor"):
         Prefixer(Partitioner(type="MyPartitioner"), 2)
 
 

@@ -1,7 +1,7 @@
 """The progress client against a server with a certificate of its own."""
 
 import contextlib
-import datetime
+import datetime as dt
 import gzip
 import http.server
 import ssl
@@ -10,14 +10,15 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from boathouse_task import contract, progress
-from boathouse_task.contract import Orders, Plan, Reason, Split, TaskReport
-from boathouse_task.errors import TaskError
-from boathouse_task.progress import Client, Unavailable
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from boathouse_task import contract, progress
+from boathouse_task.contract import Orders, Plan, Reason, Split, TaskReport
+from boathouse_task.errors import TaskError
+from boathouse_task.progress import Client, Unavailable
 
 PLAN = Plan(splits=[Split(url="s3://b/k", offset_bytes=0, length_bytes=1, size_bytes=1)], bytes_total=1)
 
@@ -26,10 +27,10 @@ def write_certificate(folder) -> None:
     """A key and a certificate of localhost, signed by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     certificate = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-        .not_valid_before(now - datetime.timedelta(minutes=1)).not_valid_after(now + datetime.timedelta(hours=1))
+        .not_valid_before(now - dt.timedelta(minutes=1)).not_valid_after(now + dt.timedelta(hours=1))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
@@ -58,7 +59,7 @@ class Endpoint:
                 self.end_headers()
                 self.wfile.write(answer)
 
-            do_GET = do_POST
+            do_GET = do_POST  # noqa: N815 - the name that http.server looks for
 
             def log_message(self, *_):
                 pass
@@ -144,7 +145,7 @@ def test_the_plan_is_posted_until_it_is_taken(connect):
 
 def test_a_plan_that_nobody_takes_is_given_up_as_infrastructure(connect):
     _, client, slept = connect((503, b"away"))
-    with pytest.raises(TaskError, match="ProgressUnavailable: .*status 503: away") as failed:
+    with pytest.raises(TaskError, match=r"ProgressUnavailable: .*status 503: away") as failed:
         client.post_plan(PLAN, "digest")
     assert not failed.value.user_error
     assert progress.PLAN_PATIENCE_S < sum(slept) < progress.PLAN_PATIENCE_S * 1.1
@@ -152,14 +153,14 @@ def test_a_plan_that_nobody_takes_is_given_up_as_infrastructure(connect):
 
 def test_a_plan_that_is_too_large_is_the_users_to_change(connect):
     _, client, _ = connect((413, b""))
-    with pytest.raises(TaskError, match="PlanTooLarge: .*spec.splitMaxSize") as failed:
+    with pytest.raises(TaskError, match=r"PlanTooLarge: .*spec.splitMaxSize") as failed:
         client.post_plan(PLAN, "digest")
     assert failed.value.user_error
 
 
 def test_a_plan_taken_with_another_digest_is_refused(connect):
     _, client, _ = connect((200, b'{"digest": "other"}'))
-    with pytest.raises(TaskError, match="got another plan"):
+    with pytest.raises(TaskError, match=r"got another plan"):
         client.post_plan(PLAN, "digest")
 
 
@@ -173,7 +174,7 @@ def test_orders_are_asked_for_until_they_come(connect):
 
 @pytest.mark.parametrize("url", ["http://host", "host:443", "https://"])
 def test_a_progress_url_without_tls_is_refused(workshop, url):
-    with pytest.raises(TaskError, match="is not https"):
+    with pytest.raises(TaskError, match=r"is not https"):
         Client(workshop.spec(progress_url=url), workshop.environment())
 
 

@@ -3,13 +3,15 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
-from boathouse_task import __main__, contract, counters, environment, runner
-from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType, Timing
 from hypothesis import given
 from hypothesis import strategies as st
+
+from boathouse_task import __main__, contract, counters, environment, runner
+from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType, Timing
 
 
 def test_the_order_in_a_pods_environment_comes_back_as_it_was():
@@ -96,8 +98,9 @@ def start_pod(workshop, order: bytes) -> subprocess.Popen[bytes]:
     script = (
         "import dataclasses, os, pathlib, sys\n"
         "from boathouse_task import __main__, environment\n"
-        "surroundings = dataclasses.replace(environment.from_variables(os.environ), work_path=pathlib.Path(sys.argv[1]),"
-        " termination_log_path=pathlib.Path(sys.argv[1]) / 'log')\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "surroundings = dataclasses.replace(environment.from_variables(os.environ), work_path=folder,"
+        " termination_log_path=folder / 'log')\n"
         "sys.exit(__main__.run_pod(os.environ['BOATHOUSE_TASK'], surroundings))\n"
     )
     variables = {**os.environ, contract.TASK_ENV: order.decode()}
@@ -145,8 +148,7 @@ def test_sigterm_ends_the_command_with_all_it_started_and_says_so(workshop):
 
 def is_running(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
@@ -158,7 +160,7 @@ def test_without_an_order_the_console_script_says_what_to_do(capsys):
     assert "boathouse-task local --help" in capsys.readouterr().err
 
 
-def test_a_local_job_is_run_from_the_command_line(workshop, words, total, capfd):
+def test_a_local_job_is_run_from_the_command_line(workshop, total, capfd):
     workshop.given("a", b"b a b\n")
     quoted = ['sh -c \'tr " " "\\n" | sed s/$/\\\\t1/\'', " ".join(f"'{word}'" for word in total)]
     arguments = [

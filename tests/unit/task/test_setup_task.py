@@ -1,4 +1,5 @@
 import pytest
+
 from boathouse_task import contract, setup_task
 from boathouse_task.contract import FileSource, Partitioner, Plan, Reason, S3Config
 from boathouse_task.errors import TaskError
@@ -104,7 +105,7 @@ class CarelessStorage(Storage):
 def test_a_store_that_lets_several_creators_win_is_refused(workshop):
     task = workshop.task(workshop.spec())
     task.storage = CarelessStorage(None, {}, part_bytes=1 << 20)
-    with pytest.raises(TaskError, match="StoreNotExclusive: .*If-None-Match"):
+    with pytest.raises(TaskError, match=r"StoreNotExclusive: .*If-None-Match"):
         setup_task.race(task)
 
 
@@ -113,7 +114,7 @@ def test_the_race_leaves_nothing_behind(workshop):
     assert workshop.listing() == []
 
 
-def test_an_endpoint_where_nothing_listens_is_named_and_no_secret_is_shown(workshop):
+def test_an_endpoint_where_nothing_listens_is_named_and_no_secret_is_shown():
     storage = Storage(
         S3Config(endpoint_url="http://127.0.0.1:9"),
         {"AWS_ACCESS_KEY_ID": "key-canary", "AWS_SECRET_ACCESS_KEY": "secret-canary"},
@@ -126,3 +127,10 @@ def test_an_endpoint_where_nothing_listens_is_named_and_no_secret_is_shown(works
     assert "s3://bucket/books" in failed.value.message
     assert "spec.storage.s3.endpointURL" in failed.value.message
     assert "canary" not in str(failed.value)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://host", "http://user:geheim@host", "http://"])
+def test_an_endpoint_that_is_no_url_is_refused_without_its_password(workshop, url):
+    result = workshop.run(workshop.spec(inputs=["s3://bucket/x"], s3=S3Config(endpoint_url=url)))
+    assert (result.reason, result.user_error) == (Reason.INVALID_SPEC, True)
+    assert "geheim" not in result.message

@@ -1,6 +1,9 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from boathouse_task import counters, partition, sorting
 from boathouse_task.contract import Partitioner
 from boathouse_task.counters import CounterSet
@@ -9,8 +12,6 @@ from boathouse_task.mapoutput import ROW_BYTES, Section, SectionWriter
 from boathouse_task.partition import Prefixer
 from boathouse_task.processes import Processes
 from boathouse_task.sorting import Run, Sorter, SortTool
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=60)
 
@@ -89,15 +90,14 @@ def test_a_line_larger_than_the_memory_passes(folder):
 
 def test_a_sort_that_fails_says_why(folder):
     tool = make_tool(folder)
-    with pytest.raises(TaskError, match="sort ended with status 2: .*no-such-file"):
+    with pytest.raises(TaskError, match=r"sort ended with status 2: .*no-such-file"):
         b"".join(tool.merge([Run(path=str(folder / "no-such-file"), size_bytes=1, records=1)], 1 << 20))
 
 
 def test_a_full_disk_has_its_own_reason():
     full = Path("/dev/full")
-    with pytest.raises(TaskError, match="OutOfDisk: no space left in /dev"), sorting.out_of_disk(full):
-        with full.open("wb", buffering=0) as file:
-            file.write(b"x")
+    with pytest.raises(TaskError, match=r"OutOfDisk: no space left in /dev"), sorting.out_of_disk(full):
+        full.write_bytes(b"x")
 
 
 @settings(max_examples=50, deadline=None)

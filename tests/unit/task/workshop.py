@@ -7,16 +7,18 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from boathouse_task import local, runner
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
 from boathouse_task.processes import Processes
 from boathouse_task.task import Task
 
-SUM = [
-    "awk", "-F\t", '{ if (NR > 1 && $1 != key) { print key "\t" sum; sum = 0 } key = $1; sum += $2 }'
-    ' END { if (NR) print key "\t" sum }',
-]  # fmt: skip
+_SUM = """
+{ if (NR > 1 && $1 != key) { print key "\\t" sum; sum = 0 } key = $1; sum += $2 }
+END { if (NR) print key "\\t" sum }
+"""
+SUM = ["awk", "-F\t", _SUM]
 WORDS = ["awk", '{ for (i = 1; i <= NF; i++) print $i "\t1" }']
 
 
