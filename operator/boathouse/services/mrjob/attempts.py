@@ -123,7 +123,8 @@ class _Settler:
         assert result is not None
         self._stage.winner[index] = result.winner_attempt or pod.attempt
         self._stage.last[index] = max(self._stage.last[index], pod.attempt)
-        counters.add(self._outcome.counters, result.counters)
+        if self._type is not TaskType.SETUP:  # it may have to run again for its plan's sake
+            counters.add(self._outcome.counters, result.counters)
         self._outcome.results.append(result)
 
     def _look(self, index: int, pod: TaskPod) -> TaskPod | None:
