@@ -75,6 +75,7 @@ async def test_a_pod_deleted_while_the_watch_was_lost_does_not_stay_as_a_ghost(a
         await eventually(lambda: "Deleted ghost" in follower.told)
         assert follower.fresh() == ["Deleted ghost"]
         assert known(followed) == truth(api)
+        assert followed.stats.lists == 2
 
 
 async def test_a_deletion_found_by_a_list_has_no_final_state(api, client, eventually):

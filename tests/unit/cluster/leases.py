@@ -18,6 +18,7 @@ class LeaseServer:
         self.fails: errors.ClusterError | None = None
         self.loses_answers = False
         self.hangs = False
+        self.latency_s = 0.01
         self.writes = 0
 
     async def get(self, _resource, name, _namespace):
@@ -45,7 +46,7 @@ class LeaseServer:
         self._store(self.lease)
 
     async def _meet_failure(self) -> None:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(self.latency_s)
         if self.hangs:
             await asyncio.sleep(3600)
         if self.fails:

@@ -84,6 +84,15 @@ async def test_a_paused_leader_finds_out_that_it_was_followed():
         await a.stop()
 
 
+async def test_a_slow_answer_shortens_the_time_it_grants():
+    server = LeaseServer()
+    server.latency_s = 3
+    async with candidates(server, "a") as one:
+        await one.election.acquired()  # sent 4 s ago: 3 s on its way, 1 s settling
+        one.pause(6.1)
+        assert not one.election.valid()
+
+
 async def test_a_short_pause_costs_nothing():
     async with candidates(LeaseServer(), "a") as one:
         await one.election.acquired()
