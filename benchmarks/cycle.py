@@ -128,9 +128,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one run of each instead of the median of three")
     repeats = 1 if parser.parse_args().quick else 3
     cases = [
-        Case(nodes=100, jobs=100, tasks=20),
-        Case(nodes=200, jobs=20, tasks=150),
-        Case(nodes=3000, jobs=100, tasks=100),
+        Case(nodes=100, jobs=100, tasks=40),
+        Case(nodes=200, jobs=20, tasks=400),
+        Case(nodes=3000, jobs=100, tasks=500),
     ]
     print(_line("nodes", "jobs", "profile", "per CPU-s", "µs each", "loops/CPU-s", "ratio", "steady/CPU-s"))
     for case in cases:

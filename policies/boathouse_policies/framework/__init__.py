@@ -1,5 +1,6 @@
 """What runs a policy: the ledger, the waiting room, the view, and `run_cycle`, which both shells drive."""
 
+from boathouse_policies.framework.accounts import Account, Freed, State
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.extension import (
@@ -16,7 +17,7 @@ from boathouse_policies.framework.extension import (
     Where,
 )
 from boathouse_policies.framework.layout import Layout, Topology
-from boathouse_policies.framework.ledger import Account, Freed, Ledger, State
+from boathouse_policies.framework.ledger import Ledger
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.policy import Profile
 from boathouse_policies.framework.predicates import PREDICATES

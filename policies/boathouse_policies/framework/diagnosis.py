@@ -56,7 +56,7 @@ def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], scratc
     match verdict.code:
         case model.Code.UNSCHEDULABLE:
             return line
-        case model.Code.NEVER_FITS | model.Code.GANG:
+        case model.Code.NEVER_FITS | model.Code.GANG if reasons:
             return f"{verdict.message}: {line}"
         case _:
             return verdict.message

@@ -75,8 +75,10 @@ class Layout:
         key = need.tobytes()
         known = self._could_hold.get(key)
         if known is None:
-            rows = np.flatnonzero(need)
-            known = bool((self.allocatable[rows] >= need[rows, None]).all(axis=0).any())
+            rows = need.nonzero()[0]
+            # A resource that came after this layout was made is one that no node has.
+            everywhere_known = not len(rows) or rows[-1] < len(self.allocatable)
+            known = everywhere_known and bool((self.allocatable[rows] >= need[rows, None]).all(axis=0).any())
             self._could_hold[key] = known
         return known
 

@@ -20,90 +20,18 @@ All pods of all schedulers are counted. One writer: the shell, between two await
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import accounts
 from boathouse_policies.framework import layout as layouts
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.view import ClusterView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class State(enum.Enum):
-    """Where a pod is. What waits, or is gone, is not in the ledger."""
-
-    ASSUMED = "assumed"
-    CONFIRMED = "confirmed"
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """What one pod takes.
-
-    Attributes:
-        id: `namespace/name`.
-        node: spec.nodeName; None while it has none.
-        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated while a resize is on its
-            way.
-        uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
-        job: The job of ours that it belongs to.
-        queue: The queue that it is charged to.
-        task_class: Its class.
-        host_ports: Ports of the node that it takes.
-    """
-
-    id: model.TaskId
-    node: model.NodeName | None
-    resources: model.Resources
-    uid: model.PodUid | None = None
-    job: model.JobId | None = None
-    queue: model.QueueName | None = None
-    task_class: model.ClassId | None = None
-    host_ports: tuple[model.HostPort, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Freed:
-    """Room that came free: what may wake those who wait. The node may be gone meanwhile."""
-
-    node: model.NodeName
-    queue: model.QueueName | None
-
-
-@dataclasses.dataclass(slots=True)
-class _Entry:
-    account: Account
-    state: State
-    node: model.NodeName
-    vector: model.IntVector
-    resizing: model.Resources | None = None
-
-
-class _Shared(Generic[K, V]):
-    """A dictionary that is copied at the first write after it was handed out."""
-
-    def __init__(self) -> None:
-        self._values: dict[K, V] = {}
-        self._handed_out = False
-
-    def freeze(self) -> dict[K, V]:
-        self._handed_out = True
-        return self._values
-
-    def write(self) -> dict[K, V]:
-        if self._handed_out:
-            self._values = self._values.copy()
-            self._handed_out = False
-        return self._values
 
 
 class Ledger:
@@ -122,12 +50,12 @@ class Ledger:
         self._layout_stale = False
         self._requested = np.zeros((len(axis), 0), np.int64)
         self._requested_shared = False
-        self._entries: dict[model.TaskId, _Entry] = {}
-        self._on_node: dict[model.NodeName, dict[model.TaskId, _Entry]] = {}
-        self._by_job = _Shared[model.JobId, model.IntVector]()
-        self._by_queue = _Shared[model.QueueName, model.IntVector]()
-        self._by_class = _Shared[model.ClassId, int]()
-        self._ports = _Shared[model.NodeName, tuple[model.HostPort, ...]]()
+        self._entries: dict[model.TaskId, accounts.Entry] = {}
+        self._on_node: dict[model.NodeName, dict[model.TaskId, accounts.Entry]] = {}
+        self._by_job = accounts.Shared[model.JobId, model.IntVector]()
+        self._by_queue = accounts.Shared[model.QueueName, model.IntVector]()
+        self._by_class = accounts.Shared[model.ClassId, int]()
+        self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
         self._eligibilities = layouts.Eligibilities()
 
     # Nodes
@@ -154,7 +82,7 @@ class Ledger:
             return ()
         self._touch(name)
         here = self._on_node.get(name, {})
-        assumed = tuple(sorted(task for task, entry in here.items() if entry.state is State.ASSUMED))
+        assumed = tuple(sorted(task for task, entry in here.items() if entry.state is accounts.State.ASSUMED))
         for task in assumed:
             self._drop(task)
         return assumed
@@ -175,7 +103,7 @@ class Ledger:
         task = placement.task
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
-        account = Account(
+        account = accounts.Account(
             id=task.id,
             node=placement.node,
             resources=placement.resources,
@@ -185,9 +113,9 @@ class Ledger:
             task_class=placement.task_class.id,
             host_ports=placement.task_class.constraints.host_ports,
         )
-        self._add(account, placement.node, State.ASSUMED)
+        self._add(account, placement.node, accounts.State.ASSUMED)
 
-    def observe(self, pod: Account) -> Freed | None:
+    def observe(self, pod: accounts.Account) -> accounts.Freed | None:
         """Take over what the watch shows of a pod that is not terminal.
 
         Returns:
@@ -195,16 +123,16 @@ class Ledger:
         """
         known = self._entries.get(pod.id)
         if pod.node is None:
-            replaced = known is not None and known.state is State.CONFIRMED and known.account.uid != pod.uid
+            replaced = known is not None and known.state is accounts.State.CONFIRMED and known.account.uid != pod.uid
             return self._drop(pod.id) if replaced else None
         if known is None:
-            self._add(pod, pod.node, State.CONFIRMED)
+            self._add(pod, pod.node, accounts.State.CONFIRMED)
             return None
-        if known.state is State.CONFIRMED and known.account == pod and known.resizing is None:
+        if known.state is accounts.State.CONFIRMED and known.account == pod and known.resizing is None:
             return None
         return self._replace(known, pod, pod.node)
 
-    def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
+    def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> accounts.Freed | None:
         """A pod is deleted or in a terminal phase.
 
         Args:
@@ -219,14 +147,14 @@ class Ledger:
             return None
         return self._drop(task)
 
-    def forget(self, task: model.TaskId) -> Freed | None:
+    def forget(self, task: model.TaskId) -> accounts.Freed | None:
         """Take an assumption back after a known failure; nothing happens if the task is not assumed.
 
         Returns:
             The room that came free.
         """
         entry = self._entries.get(task)
-        return self._drop(task) if entry is not None and entry.state is State.ASSUMED else None
+        return self._drop(task) if entry is not None and entry.state is accounts.State.ASSUMED else None
 
     def assume_resize(self, task: model.TaskId, resources: model.Resources) -> None:
         """Count the larger amounts from now on, until the watch shows the size that was asked for."""
@@ -235,7 +163,7 @@ class Ledger:
             entry.resizing = resources
             self._recount(entry, self._axis.vector(entry.account.resources.most(resources)))
 
-    def forget_resize(self, task: model.TaskId) -> Freed | None:
+    def forget_resize(self, task: model.TaskId) -> accounts.Freed | None:
         """A resize is known to have failed: count what the watch showed last."""
         entry = self._entries.get(task)
         if entry is None or entry.resizing is None:
@@ -249,12 +177,12 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def state(self, task: model.TaskId) -> State | None:
+    def state(self, task: model.TaskId) -> accounts.State | None:
         """Where a task is; None for what waits or is gone."""
         entry = self._entries.get(task)
         return None if entry is None else entry.state
 
-    def account(self, task: model.TaskId) -> Account | None:
+    def account(self, task: model.TaskId) -> accounts.Account | None:
         """What is counted for a task."""
         entry = self._entries.get(task)
         return None if entry is None else entry.account
@@ -294,7 +222,7 @@ class Ledger:
             max_per_node=max_per_node,
         )
 
-    def compare(self, pods: Iterable[Account], nodes: Iterable[model.Node]) -> Drift:
+    def compare(self, pods: Iterable[accounts.Account], nodes: Iterable[model.Node]) -> Drift:
         """Compare with a LIST at equal resourceVersion (terminal pods left out); assumed tasks are set aside.
 
         Args:
@@ -302,13 +230,13 @@ class Ledger:
             nodes: All nodes.
         """
         listed = {pod.id: pod for pod in pods if pod.node is not None}
-        confirmed = {task: e for task, e in self._entries.items() if e.state is State.CONFIRMED}
+        confirmed = {task: e for task, e in self._entries.items() if e.state is accounts.State.CONFIRMED}
         known = {node.name: node for node in nodes}
         return Drift(
             missing_pods=tuple(sorted(listed.keys() - self._entries.keys())),
             ghost_pods=tuple(sorted(confirmed.keys() - listed.keys())),
             different_pods=tuple(
-                sorted(t for t, e in confirmed.items() if t in listed and _unlike(e.account, listed[t]))
+                sorted(t for t, e in confirmed.items() if t in listed and accounts.unlike(e.account, listed[t]))
             ),
             missing_nodes=tuple(sorted(known.keys() - self._nodes.keys())),
             ghost_nodes=tuple(sorted(self._nodes.keys() - known.keys())),
@@ -325,14 +253,14 @@ class Ledger:
 
     # Columns
 
-    def _add(self, account: Account, node: model.NodeName, state: State) -> None:
-        entry = _Entry(account, state, node, self._axis.vector(account.resources))
+    def _add(self, account: accounts.Account, node: model.NodeName, state: accounts.State) -> None:
+        entry = accounts.Entry(account, state, node, self._axis.vector(account.resources))
         self._entries[account.id] = entry
         self._on_node.setdefault(node, {})[account.id] = entry
         self._charge(entry, entry.vector)
         self._count(account, node, +1)
 
-    def _drop(self, task: model.TaskId) -> Freed:
+    def _drop(self, task: model.TaskId) -> accounts.Freed:
         entry = self._entries.pop(task)
         here = self._on_node[entry.node]
         del here[task]
@@ -340,34 +268,35 @@ class Ledger:
             del self._on_node[entry.node]
         self._charge(entry, -entry.vector)
         self._count(entry.account, entry.node, -1)
-        return Freed(node=entry.node, queue=entry.account.queue)
+        return accounts.Freed(node=entry.node, queue=entry.account.queue)
 
-    def _replace(self, entry: _Entry, pod: Account, node: model.NodeName) -> Freed | None:
-        pod = _keep_labels(pod, entry.account)
+    def _replace(self, entry: accounts.Entry, pod: accounts.Account, node: model.NodeName) -> accounts.Freed | None:
+        if entry.account.uid is None or entry.account.uid == pod.uid:
+            pod = accounts.keep_labels(pod, entry.account)
         same = entry.node == node and entry.account.host_ports == pod.host_ports
         if same and (entry.account.job, entry.account.queue, entry.account.task_class) == (
             pod.job,
             pod.queue,
             pod.task_class,
         ):
-            entry.account, entry.state = pod, State.CONFIRMED
+            entry.account, entry.state = pod, accounts.State.CONFIRMED
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
             size = pod.resources if entry.resizing is None else pod.resources.most(entry.resizing)
             return self._recount(entry, self._axis.vector(size))
         freed = self._drop(pod.id)
-        self._add(pod, node, State.CONFIRMED)
+        self._add(pod, node, accounts.State.CONFIRMED)
         return freed
 
-    def _recount(self, entry: _Entry, vector: model.IntVector) -> Freed | None:
-        difference = _plus(vector, -entry.vector)
+    def _recount(self, entry: accounts.Entry, vector: model.IntVector) -> accounts.Freed | None:
+        difference = accounts.plus(vector, -entry.vector)
         entry.vector = vector
         if not difference.any():
             return None
         self._charge(entry, difference)
-        return Freed(node=entry.node, queue=entry.account.queue) if (difference < 0).any() else None
+        return accounts.Freed(node=entry.node, queue=entry.account.queue) if (difference < 0).any() else None
 
-    def _charge(self, entry: _Entry, vector: model.IntVector) -> None:
+    def _charge(self, entry: accounts.Entry, vector: model.IntVector) -> None:
         if not self._layout_stale:
             i = self._layout.index.get(entry.node)
             if i is not None:
@@ -375,11 +304,11 @@ class Ledger:
                     self._own_columns()
                 self._requested[: len(vector), i] += vector
         if entry.account.job is not None:
-            _tally(self._by_job.write(), entry.account.job, vector)
+            accounts.tally(self._by_job.write(), entry.account.job, vector)
         if entry.account.queue is not None:
-            _tally(self._by_queue.write(), entry.account.queue, vector)
+            accounts.tally(self._by_queue.write(), entry.account.queue, vector)
 
-    def _count(self, account: Account, node: model.NodeName, step: int) -> None:
+    def _count(self, account: accounts.Account, node: model.NodeName, step: int) -> None:
         if account.task_class is not None:
             counts = self._by_class.write()
             left = counts.get(account.task_class, 0) + step
@@ -419,40 +348,3 @@ class Ledger:
                 for entry in here.values():
                     columns[: len(entry.vector), i] += entry.vector
         return columns
-
-
-def _tally(sums: dict[K, model.IntVector], key: K, vector: model.IntVector) -> None:
-    known = sums.get(key)
-    total = vector if known is None else _plus(known, vector)
-    if total.any():
-        sums[key] = total
-    else:
-        sums.pop(key, None)
-
-
-def _plus(a: model.IntVector, b: model.IntVector) -> model.IntVector:
-    if len(a) == len(b):
-        return a + b
-    short, long = (a, b) if len(a) < len(b) else (b, a)
-    total = long.copy()
-    total[: len(short)] += short
-    return total
-
-
-def _keep_labels(pod: Account, known: Account) -> Account:
-    """What the ledger was told of job, queue and class stands where the pod's own labels do not say it."""
-    return dataclasses.replace(
-        pod,
-        job=pod.job if pod.job is not None else known.job,
-        queue=pod.queue if pod.queue is not None else known.queue,
-        task_class=pod.task_class if pod.task_class is not None else known.task_class,
-    )
-
-
-def _unlike(known: Account, listed: Account) -> bool:
-    return (known.node, known.uid, known.resources, known.host_ports) != (
-        listed.node,
-        listed.uid,
-        listed.resources,
-        listed.host_ports,
-    )

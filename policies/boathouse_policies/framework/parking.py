@@ -137,7 +137,8 @@ class Parking:
         if free is None:
             return woken
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
-        fits = (self._least[: len(free)] <= np.maximum(free, 0)[:, None]).all(axis=0) & self._by_room
+        rows = min(len(self._least), len(free))  # whoever asks for a newer resource is parked by a longer vector
+        fits = (self._least[:rows] <= np.maximum(free[:rows], 0)[:, None]).all(axis=0) & self._by_room
         return woken + [class_id for i in fits.nonzero()[0].tolist() if (class_id := self._who[i]) is not None]
 
     def woken_by_time(self, now_s: float) -> list[model.ClassId]:

@@ -33,8 +33,8 @@ from boathouse_policies.framework.pool import TaskPool
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from boathouse_policies.framework.accounts import Freed
     from boathouse_policies.framework.extension import Sizer
-    from boathouse_policies.framework.ledger import Freed
     from boathouse_policies.framework.plan import Plan
 
 BACKOFF_FIRST_S = 1.0

@@ -356,6 +356,25 @@ def test_mended_ranks_equal_those_computed_anew(nodes, load, picks):
             scratch.place(Spot(want, chosen, node, want.task_class.resources, want.least))
 
 
+@FEW
+@given(loads(), st.lists(st.integers(0, 40), max_size=40))
+def test_ranks_mended_for_a_few_of_many_nodes_equal_those_computed_anew(load, picks):
+    from boathouse_policies.framework.want import Spot, Want
+
+    world = world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load)
+    scratch = framework.Scratch(world.view())
+    wants = [Want(waiting, world.profile, scratch) for waiting in world.room.active()]
+    for i, place in enumerate(picks):
+        if i % 7 == 6:  # by then more than one node changed since each class was looked at
+            for want in wants:
+                fresh = Want(want.waiting, world.profile, scratch)
+                assert next(want.ranked(), None) == next(fresh.ranked(), None)
+        one = wants[place % len(wants)] if wants else None
+        chosen = one.picker.closest(world.view().nodes[place % 40]) if one is not None else None
+        if one is not None and chosen is not None:
+            scratch.place(Spot(one, chosen, place % 40, one.task_class.resources, one.least))
+
+
 @pytest.mark.parametrize("profile", profiles.names())
 @settings(max_examples=40, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))

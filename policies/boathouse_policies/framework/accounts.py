@@ -1,0 +1,125 @@
+"""What the ledger keeps of one pod, and sums over pods."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from boathouse_policies import model
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class State(enum.Enum):
+    """Where a pod is. What waits, or is gone, is not in the ledger."""
+
+    ASSUMED = "assumed"
+    CONFIRMED = "confirmed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What one pod takes.
+
+    Attributes:
+        id: `namespace/name`.
+        node: spec.nodeName; None while it has none.
+        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated while a resize is on its
+            way.
+        uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
+        job: The job of ours that it belongs to.
+        queue: The queue that it is charged to.
+        task_class: Its class.
+        host_ports: Ports of the node that it takes.
+    """
+
+    id: model.TaskId
+    node: model.NodeName | None
+    resources: model.Resources
+    uid: model.PodUid | None = None
+    job: model.JobId | None = None
+    queue: model.QueueName | None = None
+    task_class: model.ClassId | None = None
+    host_ports: tuple[model.HostPort, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Freed:
+    """Room that came free: what may wake those who wait. The node may be gone meanwhile."""
+
+    node: model.NodeName
+    queue: model.QueueName | None
+
+
+@dataclasses.dataclass(slots=True)
+class Entry:
+    """A pod in the ledger: `vector` is what is charged for it, `resizing` a size that was asked for."""
+
+    account: Account
+    state: State
+    node: model.NodeName
+    vector: model.IntVector
+    resizing: model.Resources | None = None
+
+
+class Shared(Generic[K, V]):
+    """A dictionary that is copied at the first write after it was handed out."""
+
+    def __init__(self) -> None:
+        self._values: dict[K, V] = {}
+        self._handed_out = False
+
+    def freeze(self) -> dict[K, V]:
+        """Hand it out: nobody may write to it from now on."""
+        self._handed_out = True
+        return self._values
+
+    def write(self) -> dict[K, V]:
+        """The dictionary to write to."""
+        if self._handed_out:
+            self._values = self._values.copy()
+            self._handed_out = False
+        return self._values
+
+
+def tally(sums: dict[K, model.IntVector], key: K, vector: model.IntVector) -> None:
+    """Add to a sum; a sum of zero is left out."""
+    known = sums.get(key)
+    total = vector if known is None else plus(known, vector)
+    if total.any():
+        sums[key] = total
+    else:
+        sums.pop(key, None)
+
+
+def plus(a: model.IntVector, b: model.IntVector) -> model.IntVector:
+    """Sum of vectors of which one may be older than a resource."""
+    if len(a) == len(b):
+        return a + b
+    short, long = (a, b) if len(a) < len(b) else (b, a)
+    total = long.copy()
+    total[: len(short)] += short
+    return total
+
+
+def keep_labels(pod: Account, known: Account) -> Account:
+    """What the ledger was told of job, queue and class stands where the pod's own labels do not say it."""
+    return dataclasses.replace(
+        pod,
+        job=pod.job if pod.job is not None else known.job,
+        queue=pod.queue if pod.queue is not None else known.queue,
+        task_class=pod.task_class if pod.task_class is not None else known.task_class,
+    )
+
+
+def unlike(known: Account, listed: Account) -> bool:
+    """Whether a pod differs in what is counted."""
+    return (known.node, known.uid, known.resources, known.host_ports) != (
+        listed.node,
+        listed.uid,
+        listed.resources,
+        listed.host_ports,
+    )
