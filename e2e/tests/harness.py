@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 BUCKET = "tests"
 TIMEOUT_S = 180
-SMALL = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "1"}}
+SMALL = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1"}}
 
 MAPPER = """#!/usr/bin/env python3
 import re, sys

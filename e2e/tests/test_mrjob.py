@@ -99,7 +99,7 @@ def test_every_pod_of_a_job_is_bound_by_boathouse(place):
 
 def test_jobs_of_two_queues_with_equal_weights_share_the_cluster(place):
     place.put("in/a.txt", harness.text(12_000_000))
-    slow = {"command": ["sh", "-c", "sleep 1; wc -l"], "resources": {"requests": {"cpu": "500m", "memory": "64Mi"}}}
+    slow = {"command": ["sh", "-c", "sleep 1; wc -l"], "resources": {"requests": {"cpu": "500m", "memory": "128Mi"}}}
     place.start("left", queue="left", mapper=slow, **NO_REDUCE)
     harness.until(lambda: place.look("left").maps.running, "the first job runs", every_s=0.2)
     place.start("right", queue="right", mapper=slow, **NO_REDUCE)
@@ -115,7 +115,7 @@ def test_jobs_of_two_queues_with_equal_weights_share_the_cluster(place):
 
 def test_a_job_that_waits_says_what_is_scarce_and_then_runs(place):
     place.put("in/a.txt", harness.text(10_000_000))
-    wide = {"command": ["sh", "-c", "sleep 2; cat"], "resources": {"requests": {"cpu": "900m", "memory": "64Mi"}}}
+    wide = {"command": ["sh", "-c", "sleep 2; cat"], "resources": {"requests": {"cpu": "900m", "memory": "128Mi"}}}
     place.start("wide", mapper=wide, **NO_REDUCE)
 
     def waits() -> str | None:

@@ -60,7 +60,7 @@ def log_of(place, pod):
 
 def test_resources_that_no_node_has(place):
     place.put("in/a.txt", b"a\n")
-    place.start("mistake", mapper=CAT | {"resources": {"requests": {"cpu": "64", "memory": "64Mi"}}})
+    place.start("mistake", mapper=CAT | {"resources": {"requests": {"cpu": "64", "memory": "128Mi"}}})
 
     def never_fits():
         scheduled = place.look("mistake").condition(names.ConditionType.SCHEDULED)
