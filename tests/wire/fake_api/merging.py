@@ -70,10 +70,10 @@ def _terms(selector: str) -> list[str]:
 def _matches(term: str, value_of: Any, present: bool) -> bool:
     if "!=" in term:
         name, wanted = term.split("!=")
-        return value_of(name) != wanted
+        return bool(value_of(name) != wanted)
     if "=" in term:
         name, wanted = term.replace("==", "=").split("=")
-        return value_of(name) == wanted
+        return bool(value_of(name) == wanted)
     return present != term.startswith("!")
 
 
