@@ -1,5 +1,6 @@
 """What the API server lets through and what it refuses once the chart is applied. The operator itself does not run."""
 
+import json
 from typing import Any
 
 import pytest
@@ -353,6 +354,21 @@ def test_what_the_scheduler_does_not_honour_is_refused_by_field(alice, spec, fie
 )
 def test_what_is_only_preferred_is_admitted(alice, spec):
     assert alice.creates(pod(schedulerName="boathouse", **spec)) == "admitted"
+
+
+# The policies themselves
+
+
+def test_the_api_server_finds_nothing_wrong_with_the_expressions(installed):
+    """The controller manager checks every expression against the types of what it matches."""
+    names = [f"boathouse-{name}" for name in ("account", "account-configmaps", "fence", "guard")]
+
+    def statuses() -> list[dict[str, Any]]:
+        found = installed.kubectl("get", "validatingadmissionpolicy", *names, "--output=json").stdout
+        return [policy.get("status", {}) for policy in json.loads(found)["items"]]
+
+    installed.until(lambda: str(all("typeChecking" in status for status in statuses())), "True")
+    assert [status["typeChecking"] for status in statuses()] == [{}] * len(names)
 
 
 # Pod security
