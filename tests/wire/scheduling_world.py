@@ -70,6 +70,11 @@ class World:
         self.scheduler.submit(one, [task_class], todo, Factory(job, cpu=cpu, memory=memory))
         return todo
 
+    def at_rest(self) -> bool:
+        """Say whether all that could be decided is decided and written."""
+        busy = self.scheduler.jobs.is_dirty or self.scheduler.room.active() or not self.scheduler.carrier.is_idle
+        return not busy
+
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""
         pods = self.api.objects("pods").items()

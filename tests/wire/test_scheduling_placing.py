@@ -27,7 +27,7 @@ async def test_no_more_pods_are_created_than_fit(api, eventually):
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 5)
         await eventually(lambda: len(w.placed()) == 2)
-        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        await eventually(w.at_rest)
     assert len(api.objects("pods")) == 2
 
 
@@ -66,7 +66,7 @@ async def test_pods_of_all_schedulers_are_counted(api, eventually):
     api.add(fake_api.pod("theirs", cpu="3", node="n1", scheduler="default-scheduler", phase="Running"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
-        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        await eventually(w.at_rest)
     assert sorted(w.placed()) == ["default/theirs", "demo/wc-00000"]
 
 
@@ -77,7 +77,7 @@ async def test_a_pod_that_is_being_deleted_still_counts(api, eventually):
     api.add(leaving)
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 1)
-        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        await eventually(w.at_rest)
         assert list(w.placed()) == ["default/leaving"]
         api.remove("pods", "default/leaving")
         await eventually(lambda: list(w.placed()) == ["demo/wc-00000"])
@@ -100,7 +100,7 @@ async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, even
     api.add(theirs)
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
-        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        await eventually(w.at_rest)
         assert list(w.placed()) == ["demo/wc-00000"]
         api.remove("pods", "default/theirs")
         await eventually(lambda: len(w.placed()) == 2)
@@ -109,7 +109,7 @@ async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, even
 async def test_a_node_that_comes_takes_what_waits(api, eventually):
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
-        await eventually(lambda: w.scheduler.diagnosis("wc"))
+        await eventually(w.at_rest)
         api.add(fake_api.node("n1"))
         await eventually(lambda: len(w.placed()) == 2)
 

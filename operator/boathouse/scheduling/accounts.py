@@ -3,15 +3,14 @@
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling import translate
-from boathouse_policies import model
-from boathouse_policies.framework import ledger
+from boathouse_policies import framework, model
 
 
-def of(pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME) -> ledger.Account:
+def of(pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME) -> framework.Account:
     """Return the account of a pod that is not terminal; only pods of ours are charged to a job and a queue."""
     job = job_of(pod) if pod.spec.scheduler_name == scheduler_name or is_task(pod) else None
     queue = pod.metadata.labels.get(names.LABEL_QUEUE) if job is not None else None
-    return ledger.Account(
+    return framework.Account(
         id=task_id(pod),
         node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
         resources=translate.pod_resources(pod),

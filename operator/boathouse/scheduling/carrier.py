@@ -84,6 +84,11 @@ class Carrier:
         """Decisions that no worker has taken yet."""
         return len(self._queue)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is queued and no write is under way."""
+        return not self._queue and not self._writing
+
     def is_writing(self, task: model.TaskId) -> bool:
         """Say whether a write for a task is under way."""
         return task in self._writing

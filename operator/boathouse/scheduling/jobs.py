@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling import accounts, translate
-from boathouse_policies import model
-from boathouse_policies.framework import waiting
+from boathouse_policies import framework, model
 
 
 class PodFactory(Protocol):
@@ -62,7 +61,7 @@ class Jobs:
 
     def __init__(
         self,
-        room: waiting.WaitingRoom,
+        room: framework.WaitingRoom,
         *,
         placed: Container[model.TaskId],
         pods: dict[model.TaskId, wire.PodView],

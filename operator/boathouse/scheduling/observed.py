@@ -8,8 +8,7 @@ from typing import Protocol, assert_never
 from boathouse.cluster import store, wire
 from boathouse.resources import names
 from boathouse.scheduling import accounts, holders, translate
-from boathouse_policies import model
-from boathouse_policies.framework import ledger
+from boathouse_policies import framework, model
 
 _NOMINATED = "nominated:"
 
@@ -17,7 +16,7 @@ _NOMINATED = "nominated:"
 class Listener(Protocol):
     """Who acts on changes."""
 
-    def room_freed(self, freed: ledger.Freed) -> None:
+    def room_freed(self, freed: framework.Freed) -> None:
         """Somebody who waits may fit now."""
 
     def nodes_changed(self) -> None:
@@ -46,14 +45,16 @@ class Observed:
         nodes: As they were last seen.
     """
 
-    def __init__(self, book: ledger.Ledger, listener: Listener, *, scheduler_name: str = names.SCHEDULER_NAME) -> None:
+    def __init__(
+        self, book: framework.Ledger, listener: Listener, *, scheduler_name: str = names.SCHEDULER_NAME
+    ) -> None:
         self.ledger = book
         self.holders = holders.Holders()
         self.waiting: dict[model.TaskId, wire.PodView] = {}
         self.nodes: dict[model.NodeName, model.Node] = {}
         self._listener = listener
         self._scheduler_name = scheduler_name
-        self._nominated: dict[model.TaskId, tuple[int, ledger.Account]] = {}
+        self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
 
     # Watches
@@ -120,7 +121,7 @@ class Observed:
         """Say whether we placed a pod, or are to place it."""
         return accounts.is_task(pod) or pod.spec.scheduler_name == self._scheduler_name
 
-    def _freed(self, freed: ledger.Freed | None) -> None:
+    def _freed(self, freed: framework.Freed | None) -> None:
         if freed is not None:
             self._listener.room_freed(freed)
 
@@ -134,12 +135,12 @@ class Observed:
         for priority, account in self._nominated.values():
             self._count_nomination(priority, account)
 
-    def _nominate(self, pod: wire.PodView, account: ledger.Account) -> None:
+    def _nominate(self, pod: wire.PodView, account: framework.Account) -> None:
         node = pod.status.nominated_node_name
         if account.node is not None or not node or pod.spec.scheduler_name == self._scheduler_name:
             self._unnominate(account.id)
             return
-        counted = ledger.Account(
+        counted = framework.Account(
             id=model.TaskId(_NOMINATED + account.id),
             node=model.NodeName(node),
             resources=account.resources,
@@ -149,7 +150,7 @@ class Observed:
         self._nominated[account.id] = (pod.spec.priority, counted)
         self._count_nomination(pod.spec.priority, counted)
 
-    def _count_nomination(self, priority: int, account: ledger.Account) -> None:
+    def _count_nomination(self, priority: int, account: framework.Account) -> None:
         if priority >= self._floor_priority:
             self._freed(self.ledger.observe(account))
         else:
@@ -161,7 +162,7 @@ class Observed:
 
     # What the ledger must equal
 
-    def expected(self, pods: list[wire.PodView]) -> list[ledger.Account]:
+    def expected(self, pods: list[wire.PodView]) -> list[framework.Account]:
         """Return the accounts for these pods, and the nominations counted now."""
         counted = [account for priority, account in self._nominated.values() if priority >= self._floor_priority]
         return [accounts.of(pod, scheduler_name=self._scheduler_name) for pod in pods if pod.spec.node_name] + counted

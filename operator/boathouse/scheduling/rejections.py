@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from boathouse.cluster import wire
-from boathouse_policies import model
-from boathouse_policies.framework import extension, scratch, want
+from boathouse_policies import framework, model
 
 EXCLUDED_S = 30.0
 _REASONS = {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "UnsupportedPod", "InvalidNodeInfo"}
@@ -60,16 +59,18 @@ class Exclusions:
 
     # extension.Filter
 
-    def mask(self, wanted: want.Want, state: scratch.Scratch, where: extension.Where) -> model.BoolVector | None:
+    def mask(self, wanted: framework.Want, state: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
         """Return True where the class may go; None for everywhere."""
         excluded = self._until_s.get(wanted.task_class.id)
         if not excluded:
             return None
         return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
 
-    def refusals(self, wanted: want.Want, state: scratch.Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(
+        self, wanted: framework.Want, state: framework.Scratch, among: model.BoolVector
+    ) -> Sequence[model.Refusal]:
         """Return how many of these nodes are left alone."""
-        mask = self.mask(wanted, state, extension.ALL)
+        mask = self.mask(wanted, state, slice(None))
         count = 0 if mask is None else int((~mask & among).sum())
         return (
             [model.Refusal(reason="node(s) refused a pod of this kind less than 30 s ago", nodes=count)]

@@ -309,8 +309,9 @@ class Scheduler:
             if self.carrier.backlog <= self.options.workers:  # else the next decisions had better be fresh
                 self.cycle()
             await asyncio.sleep(self.options.coalesce_s)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._nap_s())
+            with contextlib.suppress(TimeoutError):  # not wait_for: that one can swallow a cancellation in Python 3.11
+                async with asyncio.timeout(self._nap_s()):
+                    await self._wake.wait()
 
     def _nap_s(self) -> float:
         now_s = self._clock()
