@@ -11,7 +11,9 @@ from cryptography import x509
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries
 from boathouse.resources import names
+from boathouse.telemetry import logs
 
+_log = logs.get(__name__)
 MAX_AUTHORITIES = 8
 _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
@@ -46,6 +48,13 @@ class Bundles:
         )
         for namespace in list(self._published):
             await self.ensure(namespace)
+
+    async def refresh_quietly(self) -> None:
+        """The same, for a loop: a failure is logged, and the next round tries again."""
+        try:
+            await self.refresh()
+        except errors.ClusterError as error:
+            _log.warning("the authorities could not be refreshed", error=str(error))
 
     async def ensure(self, namespace: str) -> None:
         """Have the bundle in a namespace, before a task there looks for it."""

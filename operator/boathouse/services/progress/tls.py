@@ -12,7 +12,7 @@ import os
 import pathlib
 import ssl
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = dt.timedelta(days=365)
+RENEWAL = dt.timedelta(days=30)
 _SKEW = dt.timedelta(minutes=10)
 """Nodes' clocks may be behind ours."""
 _KEY, _CERTIFICATE = "ca.key", "ca.crt"
@@ -49,6 +50,16 @@ def authority(folder: pathlib.Path | None, replica: str, now: dt.datetime) -> Au
     if folder is not None and folder.is_dir() and os.access(folder, os.W_OK):
         _save(folder, made)
     return made
+
+
+def expiry_probe(signer: Authority) -> Callable[[], str | None]:
+    """A liveness probe: the process makes a new authority when it starts again, well before this one ends."""
+    until = signer.certificate.not_valid_after_utc - RENEWAL
+
+    def probe() -> str | None:
+        return None if dt.datetime.now(dt.UTC) < until else f"the authority ends in less than {RENEWAL.days} days"
+
+    return probe
 
 
 def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) -> ssl.SSLContext:

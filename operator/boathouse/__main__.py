@@ -1,0 +1,8 @@
+"""`python -m boathouse`: the operator."""
+
+import sys
+
+from boathouse import main
+
+if __name__ == "__main__":
+    sys.exit(main.main())

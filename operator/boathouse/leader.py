@@ -1,0 +1,211 @@
+"""What only the leader runs: the watches and the scheduler, the reconcilers, the progress endpoint, Kopf.
+
+Part of the composition root: it wires, and decides nothing.
+"""
+
+import asyncio
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import kopf
+from aiohttp import web
+
+from boathouse.cluster import client, config, election, recorder
+from boathouse.handlers import mrjob as handlers
+from boathouse.handlers import settings as kopf_settings
+from boathouse.options import Options
+from boathouse.resources import names, quantity
+from boathouse.resources.config import OperatorConfig, QueueConfig
+from boathouse.scheduling import assembly, scheduler
+from boathouse.services import dirty, leadership
+from boathouse.services.mrjob import jobstore, metrics, plans, podindex, pods, reconciler, resync
+from boathouse.services.mrjob.model import JobUid
+from boathouse.services.progress import auth, bundle, hub, server, tls
+from boathouse.telemetry import gauges, health
+from boathouse.telemetry import metrics as telemetry
+from boathouse_policies import model, profiles
+
+WORKERS: Final = 4
+BUNDLE_REFRESH_S: Final = 30.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the process has before it leads.
+
+    Attributes:
+        on_fatal: ends the process at once.
+        after_kopf: called when Kopf has started (it takes the signals for itself).
+    """
+
+    asked: Options
+    cluster: config.ClusterConfig
+    api: client.ApiClient
+    state: health.Health
+    figures: telemetry.Metrics
+    election: election.LeaderElection
+    events: recorder.RecordedEvents
+    bundles: bundle.Bundles
+    authority: tls.Authority
+    on_fatal: Callable[[str], None]
+    after_kopf: Callable[[], None]
+
+
+class Leader:
+    """The leader's parts; `run` ends when one of them does."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        settings = around.asked.config
+        self._scheduling = _scheduling(around, settings)
+        self._queue = dirty.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
+        self._jobs = jobstore.JobStore(self._queue.mark)
+        self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
+        self._plans = plans.Plans(around.api)
+        self._hub = hub.Hub()
+        self._reconciler = reconciler.Reconciler(
+            reconciler.Parts(
+                api=around.api,
+                jobs=self._jobs,
+                pod_index=self._pods,
+                plans=self._plans,
+                scheduler=self._scheduling.scheduler,
+                hub=self._hub,
+                bundle=around.bundles,
+                events=around.events,
+                metrics=metrics.JobMetrics(around.figures.registry, around.figures.gauges),
+                config=settings,
+                pod_settings=_pod_settings(settings),
+                may_lead=around.election.valid,
+            )
+        )
+        self._resync = resync.Resync(around.api, self._jobs, tuple(settings.watch_namespaces))
+        self._scheduling.on_pod.append(self._pods.on_pod)
+        self._scheduling.on_ended.append(self._pods.on_ended)
+        self._add_gauges(around.figures.gauges)
+
+    async def run(self) -> None:
+        """Watch first; decide when the first lists are through."""
+        around = self._around
+        self._scheduling.add_probes(around.state)
+        async with asyncio.TaskGroup() as group:
+            self._start(group, self._scheduling.watch(), "watches")
+            await self._scheduling.synced()
+            self._start(group, self._scheduling.run(), "scheduler")
+            self._start(group, self._serve(), "progress endpoint")
+            await leadership.mark(around.api, around.asked.config.namespace, around.asked.identity)
+            self._start(group, self._queue.run(), "reconciling")
+            self._start(group, self._refresh_bundles(), "authorities")
+            self._start(group, self._resync.run(), "resync")
+            await self._start_kopf(group)
+
+    def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, object], name: str) -> None:
+        async def essential() -> None:
+            await work
+            raise RuntimeError(f"{name} has ended")
+
+        group.create_task(essential(), name=name)
+
+    async def _start_kopf(self, group: asyncio.TaskGroup) -> None:
+        """Kopf runs as some tasks among ours; when they end, it cancels only what it started."""
+        ours = asyncio.all_tasks()
+        registry = handlers.registry(self._jobs)
+        kopf_settings.login(registry, self._around.cluster)
+        namespaces = self._around.asked.config.watch_namespaces
+        tasks = await kopf.spawn_tasks(
+            registry=registry,
+            settings=kopf_settings.settings(),
+            standalone=True,
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+        )
+        self._around.after_kopf()
+        self._start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
+
+    async def _serve(self) -> None:
+        around, settings = self._around, self._around.asked.config
+        endpoint = server.ProgressServer(
+            hub=self._hub,
+            pods=self._pods,
+            plans=self._plans,
+            authenticator=auth.Authenticator(around.api, names.TOKEN_AUDIENCE),
+            on_plan=self._mark,
+        )
+        context = tls.server_context(around.authority, _hosts(settings), dt.datetime.now(dt.UTC))
+        runner = web.AppRunner(endpoint.application(), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, port=settings.progress_port, ssl_context=context).start()
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    async def _refresh_bundles(self) -> None:
+        while True:
+            await asyncio.sleep(BUNDLE_REFRESH_S)
+            await self._around.bundles.refresh_quietly()
+
+    async def _reconcile(self, key: str) -> float | None:
+        return await self._reconciler.reconcile(key)
+
+    def _mark(self, uid: JobUid) -> None:
+        key = self._jobs.key(uid)
+        if key is not None:
+            self._queue.mark(key)
+
+    def _add_gauges(self, target: gauges.ScrapeGauges) -> None:
+        target.add(
+            gauges.Gauge(
+                name="boathouse_reconcile_queue_depth",
+                documentation="Resources that wait to be looked at",
+                read=lambda: {(): float(self._queue.depth)},
+            ),
+            gauges.Gauge(
+                name="boathouse_mrjob_reporting_tasks",
+                documentation="Running tasks that have reported",
+                read=lambda: {(): float(sum(map(len, self._hub.all_reports().values())))},
+            ),
+        )
+
+
+def _scheduling(around: Surroundings, settings: OperatorConfig) -> assembly.Scheduling:
+    return assembly.assemble(
+        around.api,
+        around.election,
+        around.events,
+        around.figures,
+        profile=profiles.build(settings.profile),
+        queues=[_queue(each) for each in settings.queues],
+        on_fatal=around.on_fatal,
+        options=scheduler.Options(
+            namespaces=frozenset(settings.watch_namespaces), pending_ahead=settings.pending_ahead
+        ),
+        queue_of=lambda pod: model.QueueName(
+            settings.queue_for(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_QUEUE))
+        ),
+    )
+
+
+def _queue(queue: QueueConfig) -> model.Queue:
+    """Limits in base units: millicores, bytes, counts."""
+    limits = {
+        name: quantity.milli(value) if name == "cpu" else quantity.units(value) for name, value in queue.limits.items()
+    }
+    return model.Queue.of(model.QueueName(queue.name), weight=queue.weight, limits=limits)
+
+
+def _hosts(settings: OperatorConfig) -> list[str]:
+    """The names by which tasks may know the endpoint's Service."""
+    service = f"{settings.progress_service}.{settings.namespace}"
+    return [settings.progress_service, service, f"{service}.svc", f"{service}.svc.cluster.local"]
+
+
+def _pod_settings(settings: OperatorConfig) -> pods.PodSettings:
+    return pods.PodSettings(
+        progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
+        scratch_bytes=quantity.units(settings.task.scratch_size),
+        image_pull_secrets=tuple(settings.task.image_pull_secrets),
+        not_ready_toleration_s=settings.task.not_ready_toleration_seconds,
+    )

@@ -1,0 +1,208 @@
+"""The composition root: reads the options, wires the parts, and runs until told to stop or until a part ends.
+
+    start -> publish our authority -> stand by -> lead (watches, then scheduler, endpoint, Kopf, reconciling) -> stop
+
+Every part is essential: when one ends, the process does, and its replica or its restart goes on from what the API
+server holds.
+"""
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import pathlib
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+
+import pydantic
+
+from boathouse import failpoints, leader, options
+from boathouse.cluster import client, config, election, errors, recorder, retries
+from boathouse.services import leadership
+from boathouse.services.progress import bundle, tls
+from boathouse.telemetry import health, logs, metrics, server
+
+_log = logs.get(__name__)
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+STOP_S = 6.0
+"""How long parts may take to stop; with the release of the lease and the last events, less than 10 s in all."""
+CONTROLLER = "boathouse.dev/operator"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the operator; returns the exit code."""
+    try:
+        asked = options.parse(arguments)
+        armed = failpoints.arm()
+    except (OSError, ValueError, pydantic.ValidationError) as error:
+        sys.stderr.write(f"boathouse: {error}\n")
+        return EXIT_USAGE
+    if asked.list_failpoints:
+        sys.stdout.write("".join(f"{name}\n" for name in failpoints.NAMES))
+        return 0
+    logs.configure(log_format=asked.config.log_format, level=asked.config.log_level)
+    if armed:
+        _log.warning("a failpoint is armed: this process will kill itself", failpoint=armed)
+    try:
+        return asyncio.run(_run(asked))
+    except errors.ConfigError as error:
+        sys.stderr.write(f"boathouse: {error}\n")
+        return EXIT_USAGE
+
+
+async def _run(asked: options.Options) -> int:
+    cluster = config.load(asked.kubeconfig)
+    state = health.Health()
+    figures = metrics.Metrics(profile=asked.config.profile)
+    stop = asyncio.Event()
+    listen_for_signals(stop)
+    async with contextlib.AsyncExitStack() as stack:
+        api = await stack.enter_async_context(client.ApiClient(cluster))
+        for application, port in (
+            (server.metrics_application(figures.registry), asked.config.metrics_port),
+            (server.health_application(state), asked.config.health_port),
+        ):
+            await stack.enter_async_context(server.serve(application, port=port))
+        life = _Life(asked, cluster, api, state, figures, stop)
+        return await life.run()
+
+
+class _Life:
+    """One life of the process, from standing by to its end."""
+
+    def __init__(
+        self,
+        asked: options.Options,
+        cluster: config.ClusterConfig,
+        api: client.ApiClient,
+        state: health.Health,
+        figures: metrics.Metrics,
+        stop: asyncio.Event,
+    ) -> None:
+        self._asked = asked
+        self._cluster = cluster
+        self._api = api
+        self._state = state
+        self._figures = figures
+        self._stop = stop
+        lease = asked.config.lease
+        self._election = election.LeaderElection(
+            api,
+            namespace=asked.config.namespace,
+            name=lease.name,
+            identity=asked.identity,
+            on_lost=die,
+            timing=election.Timing(
+                duration_s=lease.duration_seconds,
+                renew_deadline_s=lease.renew_deadline_seconds,
+                retry_s=lease.retry_period_seconds,
+            ),
+        )
+        self._events = recorder.RecordedEvents(api, controller=CONTROLLER, instance=asked.identity)
+
+    async def run(self) -> int:
+        """Stand by, lead, stop."""
+        work = asyncio.create_task(self._work(), name="work")
+        stopping = asyncio.create_task(self._stop.wait(), name="stop")
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        told_to = self._stop.is_set()
+        if work.done():
+            _log.error("a part of the operator has ended", exc_info=_cause(work))
+        # First the lease: from here on `valid()` is false, nothing more is written, and the next leader need not wait.
+        await self._election.release()
+        await self._events.drain(1.0)
+        work.cancel()
+        await asyncio.wait({work}, timeout=STOP_S)
+        _log.info("stopped", told_to=told_to)
+        return 0 if told_to else EXIT_FAILED
+
+    async def _work(self) -> None:
+        now = dt.datetime.now(dt.UTC)
+        namespace, replica = self._asked.config.namespace, self._asked.identity
+        authority = tls.authority(_private(self._asked.state_folder), replica, now)
+        self._state.add_liveness("certificate", tls.expiry_probe(authority))
+        bundles = bundle.Bundles(self._api, namespace=namespace, replica=replica, now=lambda: dt.datetime.now(dt.UTC))
+        await _retried(lambda: leadership.unmark(self._api, namespace, replica), self._cluster.server)
+        await _retried(lambda: bundles.add(authority.pem), self._cluster.server)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_essential(self._election.run(), "leader election"))
+            group.create_task(_essential(self._events.run(), "events"))
+            _log.info("stands by", identity=replica)
+            failpoints.hit("before-leader.acquired")
+            epoch = await self._election.acquired()
+            failpoints.hit("after-leader.acquired")
+            _log.info("leads", identity=replica, epoch=epoch)
+            parts = leader.Leader(
+                leader.Surroundings(
+                    asked=self._asked,
+                    cluster=self._cluster,
+                    api=self._api,
+                    state=self._state,
+                    figures=self._figures,
+                    election=self._election,
+                    events=self._events,
+                    bundles=bundles,
+                    authority=authority,
+                    on_fatal=die,
+                    after_kopf=lambda: listen_for_signals(self._stop),
+                )
+            )
+            group.create_task(_essential(parts.run(), "leader"))
+
+
+def listen_for_signals(stop: asyncio.Event) -> None:
+    """Set `stop` on SIGTERM and SIGINT; called again after Kopf, which takes the signals for itself."""
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop.set)
+
+
+def die(reason: str) -> None:
+    """End the process at once: what it would write now may be wrong."""
+    _log.critical("the process ends at once", reason=reason)
+    sys.stderr.flush()
+    os._exit(EXIT_FAILED)
+
+
+class PartEnded(Exception):  # noqa: N818 - what happened
+    """A part that should run for ever has ended."""
+
+
+async def _essential(work: Awaitable[object], name: str) -> None:
+    await work
+    raise PartEnded(name)
+
+
+async def _retried(call: Callable[[], Awaitable[object]], server_url: str) -> None:
+    """The first calls of a process: the API server may not be there yet."""
+    while True:
+        try:
+            await retries.retrying(call, idempotent=True)
+        except errors.ClusterError as error:
+            _log.warning("cannot reach or use the API server yet", server=server_url, error=str(error))
+            await asyncio.sleep(2.0)
+        else:
+            return
+
+
+def _cause(work: "asyncio.Task[None]") -> BaseException | None:
+    return None if work.cancelled() else work.exception()
+
+
+def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
+    """A folder that only we can read."""
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.stat().st_uid == os.geteuid() and folder.stat().st_mode & 0o077 == 0:
+            return folder
+    except OSError as error:
+        _log.warning("the state folder cannot be used", folder=str(folder), error=str(error))
+        return None
+    _log.warning("the state folder is open to others and is not used", folder=str(folder))
+    return None

@@ -1,0 +1,98 @@
+"""The operator's command line. A flag wins over its environment variable, and both over the configuration file."""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import socket
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boathouse.resources import config
+
+_FLAGS: tuple[tuple[str, str, str, str], ...] = (
+    ("namespace", "POD_NAMESPACE", "namespace", "the operator's own namespace"),
+    ("watch-namespaces", "BOATHOUSE_WATCH_NAMESPACES", "watch_namespaces", "comma-separated; empty for all"),
+    ("profile", "BOATHOUSE_PROFILE", "profile", "the scheduling profile: fair or fifo"),
+    ("pending-ahead", "BOATHOUSE_PENDING_AHEAD", "pending_ahead", "pods made ahead for a class that waits for nodes"),
+    ("task-image", "BOATHOUSE_TASK_IMAGE", "task.image", "the image of jobs that name none"),
+    ("lease-duration-s", "BOATHOUSE_LEASE_DURATION_S", "lease.duration_seconds", "how long others respect the lease"),
+    ("progress-port", "BOATHOUSE_PROGRESS_PORT", "progress_port", "HTTPS port of the progress endpoint"),
+    ("metrics-port", "BOATHOUSE_METRICS_PORT", "metrics_port", "port of /metrics"),
+    ("health-port", "BOATHOUSE_HEALTH_PORT", "health_port", "port of /healthz and /readyz"),
+    ("log-level", "BOATHOUSE_LOG_LEVEL", "log_level", "debug, info, warning or error"),
+    ("log-format", "BOATHOUSE_LOG_FORMAT", "log_format", "json or console"),
+)
+"""Flag, environment variable, field of the configuration, help."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Attributes:
+        identity: this process among the replicas: its pod's name.
+        kubeconfig: None for the pod's service account, or $KUBECONFIG.
+        state_folder: in the pod's memory, for what survives a restart of its container; None for nowhere.
+    """
+
+    config: config.OperatorConfig
+    identity: str
+    kubeconfig: pathlib.Path | None = None
+    state_folder: pathlib.Path | None = None
+    list_failpoints: bool = False
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
+    result = argparse.ArgumentParser(
+        prog="python -m boathouse",
+        description="The Boathouse operator: runs MRJobs and schedules their pods. One of its replicas leads.",
+        epilog=f"Environment: {', '.join(variable for _, variable, _, _ in _FLAGS)}, POD_NAME.",
+    )
+    result.add_argument("--config", type=pathlib.Path, help="configuration file (JSON), as the chart writes it")
+    for flag, variable, _, text in _FLAGS:
+        result.add_argument(f"--{flag}", help=f"{text} (environment: {variable})")
+    result.add_argument("--identity", help="this replica's name (environment: POD_NAME; else the host name)")
+    result.add_argument("--kubeconfig", type=pathlib.Path, help="outside a cluster: the kubeconfig file")
+    result.add_argument("--state-folder", type=pathlib.Path, help="private folder that survives a restart, in memory")
+    result.add_argument("--list-failpoints", action="store_true", help="print the names for BOATHOUSE_FAILPOINT")
+    return result
+
+
+def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str] | None = None) -> Options:
+    """Read the command line, the environment and the configuration file.
+
+    Raises:
+        OSError: The configuration file cannot be read.
+        pydantic.ValidationError: A value is wrong.
+        SystemExit: The command line is wrong, or asked for help.
+    """
+    environment = os.environ if environment is None else environment
+    given = parser().parse_args(arguments)
+    base = config.load(given.config) if given.config else config.OperatorConfig()
+    values = base.model_dump()
+    for flag, variable, field, _ in _FLAGS:
+        value = getattr(given, flag.replace("-", "_")) or environment.get(variable)
+        if value:
+            _set(values, field, value)
+    return Options(
+        config=config.OperatorConfig.model_validate(values),
+        identity=given.identity or environment.get("POD_NAME") or socket.gethostname(),
+        kubeconfig=given.kubeconfig,
+        state_folder=given.state_folder or _state_folder(environment),
+        list_failpoints=given.list_failpoints,
+    )
+
+
+def _state_folder(environment: Mapping[str, str]) -> pathlib.Path | None:
+    """In a pod: below the folder for temporary files, which the chart keeps in memory."""
+    return pathlib.Path(tempfile.gettempdir()) / "boathouse" if "POD_NAME" in environment else None
+
+
+def _set(values: dict[str, Any], field: str, value: str) -> None:
+    *path, last = field.split(".")
+    for name in path:
+        values = values[name]
+    values[last] = [name for name in value.split(",") if name] if isinstance(values[last], list) else value

@@ -1,0 +1,62 @@
+"""A second look at the MRJobs that Kopf tells of: a LIST now and then, so that nothing it missed is missed for long."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from boathouse.cluster import catalogue, client, errors
+from boathouse.services.mrjob.jobstore import JobStore, key_of
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+_MRJOBS = catalogue.MRJOBS.untyped()
+
+EVERY_S: Final = 120.0
+FIRST_S: Final = 20.0
+
+
+class Resync:
+    """Compares the job store with a LIST.
+
+    Args:
+        api: The API server.
+        jobs: What we know.
+        namespaces: Where we act; none for everywhere.
+    """
+
+    def __init__(self, api: client.ApiClient, jobs: JobStore, namespaces: Sequence[str]) -> None:
+        self._api = api
+        self._jobs = jobs
+        self._namespaces = namespaces
+
+    async def run(self) -> None:
+        """Look every two minutes until cancelled."""
+        await asyncio.sleep(FIRST_S)
+        while True:
+            try:
+                await self.look()
+            except errors.ClusterError as error:
+                _log.warning("MRJobs could not be listed", error=str(error))
+            await asyncio.sleep(EVERY_S)
+
+    async def look(self) -> None:
+        """Take in what is newer, and drop what is gone."""
+        before = set(self._jobs.keys())
+        listed = set()
+        for namespace in self._namespaces or (None,):
+            for body in (await self._api.list(_MRJOBS, namespace)).items:
+                listed.add(key_of(body))
+                self._jobs.seen(body)
+        for key in sorted(before - listed):
+            await self._check(key)
+
+    async def _check(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            body = await self._api.get(_MRJOBS, name, namespace)
+            self._jobs.seen(body)
+        except errors.NotFound:
+            known = self._jobs.get(key)
+            if known is not None:
+                _log.info("an MRJob was deleted without our hearing of it", job=key)
+                self._jobs.gone(known)
