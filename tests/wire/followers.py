@@ -54,7 +54,7 @@ async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 5.
     )
     task = asyncio.create_task(followed.run())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             await followed.synced.wait()
         await waiting.eventually(lambda: api.watches.count(resource.plural))
         yield followed, follower

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-async def eventually(holds: Callable[[], object], *, within_s: float = 5.0) -> None:
+async def eventually(holds: Callable[[], object], *, within_s: float = 20.0) -> None:
     """Wait until a condition holds, and fail when it does not in time."""
     deadline = time.monotonic() + within_s
     while not holds():
