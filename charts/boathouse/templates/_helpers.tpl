@@ -76,3 +76,12 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* Of `helm test`: not the selector's, or the Services would select the test. */ -}}
+{{- define "boathouse.testLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/name: boathouse-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: boathouse
+{{- end }}

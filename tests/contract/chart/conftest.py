@@ -63,7 +63,13 @@ class Chart:
 
     def _template(self, *arguments: str, **values: Any) -> subprocess.CompletedProcess[str]:
         settings = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
-        return self._run("template", "boathouse", str(CHART), f"--namespace={NAMESPACE}", *settings, *arguments)
+        chart = ("template", "boathouse", str(CHART), f"--namespace={NAMESPACE}")
+        return self._run(*chart, "--skip-tests", *settings, *arguments)
+
+    def test_pod(self) -> Manifest:
+        """The pod that `helm test` runs."""
+        done = self._run("template", "boathouse", str(CHART), f"--namespace={NAMESPACE}")
+        return Manifests(done.stdout).find("Pod", "boathouse-test")
 
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([self._helm, *command], capture_output=True, text=True, check=False)

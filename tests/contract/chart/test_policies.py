@@ -380,5 +380,14 @@ def test_the_operators_own_pod_is_restricted(chart, controller):
     assert controller.creates(manifest) == "admitted"
 
 
+def test_the_pod_of_helm_test_is_restricted_and_selected_by_no_service(chart, alice):
+    manifest = chart.test_pod()
+    services = chart.render().of("Service")
+    assert alice.creates(manifest) == "admitted"
+    assert all(
+        not service["spec"]["selector"].items() <= manifest["metadata"]["labels"].items() for service in services
+    )
+
+
 def test_the_restricted_standard_is_in_force_here(alice):
     assert "violates PodSecurity" in alice.creates(pod(hostNetwork=True))
