@@ -5,6 +5,7 @@ Without arguments it runs the task that BOATHOUSE_TASK describes; `boathouse-tas
 
 import argparse
 import contextlib
+import ctypes
 import os
 import re
 import shlex
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_pod(order: str, surroundings: Environment) -> int:
     """Runs a pod's task: in a thread, so that SIGTERM is answered at once, whatever the task waits for."""
+    keep_small()
     processes = Processes()
     results: list[TaskResult] = []
 
@@ -83,6 +85,18 @@ def run_pod(order: str, surroundings: Environment) -> int:
         sys.stderr.flush()
         os._exit(status)  # the thread may sit in a request for minutes
     return status
+
+
+_M_ARENA_MAX = -8
+_M_MMAP_THRESHOLD = -3
+
+
+def keep_small() -> None:
+    """Has glibc give memory back: one heap for all threads, blocks in mappings of their own (10 MiB of 50, measured)."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
 def _raise_terminated(_number: int, _frame: FrameType | None) -> None:

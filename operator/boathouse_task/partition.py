@@ -29,6 +29,8 @@ _LONG_KEY_BYTES = 256
 """Longer keys are hashed alone: one of them would widen all columns of its batch."""
 _CACHE_KEYS = 50_000
 """Keys whose partition is remembered; real keys repeat."""
+_UNREPEATED_BLOCKS = 15
+"""After a block of mostly new keys, so many blocks pass without a look at what is remembered."""
 _SIGN = bytes(1 if byte > 0x7F else 0 for byte in range(256))  # noqa: PLR2004 - the lowest negative byte
 _SIGN_CORRECTION = (1 << 32) - 256
 _DIGITS = bytes(range(0x21, 0x7F))
@@ -72,6 +74,7 @@ class Prefixer:
         self._reduces = reduces
         self._prefixes = [prefix(number, prefix_width(reduces)) for number in range(reduces)]
         self._known: dict[bytes, bytes] = {}
+        self._unrepeated = 0
 
     def __call__(self, block: bytes) -> bytes:
         """The block of whole lines with prefixes and TABs."""
@@ -87,10 +90,14 @@ class Prefixer:
         return b"\n".join(lines)
 
     def _prefixes_of(self, keys: list[bytes]) -> list[bytes]:
+        if self._unrepeated:
+            self._unrepeated -= 1
+            return self._compute(keys)
         known = self._known
         new = set(keys).difference(known)
         if len(new) * 2 > len(keys):
-            return self._compute(keys)  # keys that seldom repeat are not worth remembering
+            self._unrepeated = _UNREPEATED_BLOCKS
+            return self._compute(keys)
         if len(known) + len(new) > _CACHE_KEYS:
             known.clear()
             new = set(keys)

@@ -8,7 +8,7 @@ import msgspec
 
 from boathouse_task import commit_task, contract, counters, map_task, reduce_task, setup_task
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
-from boathouse_task.environment import Environment
+from boathouse_task.environment import TEMPORARY_FOLDER, Environment
 from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes
 from boathouse_task.task import Reporter, Task
@@ -103,5 +103,5 @@ _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHO
 
 def clean_folder(environment: Environment) -> None:
     """Empties the work folder's parts that tasks use, for the next task of the same process."""
-    for name in ("task", "spill"):
+    for name in ("task", "spill", TEMPORARY_FOLDER):
         shutil.rmtree(environment.work_path / name, ignore_errors=True)

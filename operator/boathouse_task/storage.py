@@ -8,6 +8,7 @@ import functools
 import itertools
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _LIST_CHUNK = 1000
 _S3_COPY_MAX_BYTES = 5 * 1024**3
 """CopyObject takes no larger objects."""
-_UPLOAD_CONCURRENCY = 2
+_SMALLEST_PART_BYTES = 5 * 1024**2
 
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
@@ -149,7 +150,7 @@ class Storage:
         What `chunks` raises comes through unchanged.
         """
         source = _Source(chunks)
-        head = source.take(self._part_bytes)
+        head = source.take(self._part_bytes)  # its chunks are let go one by one
         try:
             with _reasons("write", location):
                 self._put(location, head, source)
@@ -159,18 +160,18 @@ class Storage:
             raise
         return source.size_bytes
 
-    def _put(self, location: Location, head: bytes, source: "_Source") -> None:
+    def _put(self, location: Location, head: deque[bytes], source: "_Source") -> None:
         """One request for a small object; parts for a larger one."""
         if source.exhausted:
-            obstore.put(self._store(location), location.path, head, use_multipart=False)
+            obstore.put(self._store(location), location.path, b"".join(head), use_multipart=False)
             return
         obstore.put(
             self._store(location),
             location.path,
-            itertools.chain([head], source),
+            itertools.chain((head.popleft() for _ in range(len(head))), source),
             use_multipart=True,
             chunk_size=self._part_bytes,
-            max_concurrency=_UPLOAD_CONCURRENCY,
+            max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each holds a part in memory
         )
 
     def move(self, source: Location, target: Location, size_bytes: int) -> None:
@@ -254,9 +255,9 @@ class _Source:
         self.exhausted = False
         self.error: Exception | None = None
 
-    def take(self, least_bytes: int) -> bytes:
+    def take(self, least_bytes: int) -> deque[bytes]:
         """At least so many bytes, or all there are."""
-        taken: list[bytes] = []
+        taken: deque[bytes] = deque()
         for chunk in self._chunks:
             taken.append(chunk)
             self.size_bytes += len(chunk)
@@ -264,7 +265,7 @@ class _Source:
                 break
         else:
             self.exhausted = True
-        return b"".join(taken)
+        return taken
 
     def __iter__(self) -> Iterator[bytes]:
         try:

@@ -12,7 +12,7 @@ from boathouse_task import counters, files
 from boathouse_task.command import CommandRunner
 from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
 from boathouse_task.counters import CounterSet
-from boathouse_task.environment import Environment, command_variables
+from boathouse_task.environment import TEMPORARY_FOLDER, Environment, command_variables
 from boathouse_task.layout import Layout
 from boathouse_task.processes import Processes
 from boathouse_task.progress import Client, Unavailable
@@ -48,6 +48,7 @@ class Task:
         self.folder.mkdir(parents=True, exist_ok=True)
         spills = environment.work_path / "spill"
         spills.mkdir(exist_ok=True)
+        (environment.work_path / TEMPORARY_FOLDER).mkdir(exist_ok=True)
         self.sort = SortTool(processes, self.counters, spills)
         self.commands = CommandRunner(
             processes, self.counters, self.folder, command_variables(spec, environment.variables, self.folder)

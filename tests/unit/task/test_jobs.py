@@ -230,3 +230,10 @@ def test_a_mapper_that_fails_late_leaves_no_process_behind(workshop):
     workshop.given("a", b"line\t1\n" * 100_000)
     result = workshop.failure(["sh", "-c", "cat; exit 1"], combiner=["cat"], reducer=["cat"], buffer_bytes=1 << 20)
     assert result.reason == Reason.USER_COMMAND_FAILED
+
+
+def test_commands_may_write_temporary_files_below_the_work_folder(workshop):
+    workshop.given("a", b"")
+    environment = workshop.environment(variables={"PATH": "/usr/bin:/bin"})
+    local.run_job(workshop.spec(["sh", "-c", "mktemp"]), environment)
+    assert workshop.parts()[0].startswith(str(environment.work_path).encode())

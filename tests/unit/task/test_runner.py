@@ -83,8 +83,8 @@ def test_the_exit_status_tells_whose_fault_it_was(reason, user_error, status):
 
 
 def test_the_sort_buffer_follows_the_memory_limit():
-    small, large = (environment.Environment(memory_limit_bytes=mib << 20).sort_bytes for mib in (64, 1064))
-    assert small == 12 << 20
+    small, large = (environment.Environment(memory_limit_bytes=mib << 20).sort_bytes for mib in (64, 1072))
+    assert small == 8 << 20
     assert large == 512 << 20
 
 
