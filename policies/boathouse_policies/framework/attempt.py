@@ -141,7 +141,7 @@ class Attempt:
 def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
     """Why no node takes a class."""
     view = scratch.view
-    if len(view.layout) and not view.layout.could_hold(want.least):
+    if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
     if view.offered is None and view.max_per_node is None and profile.monotone:
         return _UNSCHEDULABLE

@@ -9,20 +9,21 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy.typing as npt
+
     from boathouse_policies import model
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.want import Spot
 
 
 class Scratch:
-    """What is free as the cycle places tasks. Vectors computed from it are mended by `changed`.
+    """What is free as the cycle places tasks. Vectors computed from it are mended by `changed_since`.
 
     Attributes:
         view: What the cycle began with.
         free: Shape [R, N]; below zero where a node is over-committed.
         offered: Nodes that may still take tasks in this cycle, shape [N].
-        changed: Places of nodes in the order in which they changed, with repetitions: a vector that was right at length
-            k is mended by the nodes in `changed[k:]`.
+        changes: How often a node changed so far.
         kept: Which class a node is kept for, by place.
     """
 
@@ -33,7 +34,8 @@ class Scratch:
         if len(view.axis) > len(self.free):  # a class brought an extended resource after the snapshot: nobody has it
             self.free = np.pad(self.free, ((0, len(view.axis) - len(self.free)), (0, 0)))
         self.offered = np.ones(len(layout), np.bool_) if view.offered is None else view.offered.copy()
-        self.changed: list[int] = []
+        self.changes = 0
+        self._changed: npt.NDArray[np.intp] = np.empty(256, np.intp)
         self.kept: dict[int, model.ClassId] = {}
         self._nothing = np.zeros(len(self.free), np.int64)
         self._jobs: dict[model.JobId, model.IntVector] = {}
@@ -57,6 +59,10 @@ class Scratch:
     def placed(self, task_class: model.ClassId) -> int:
         """Tasks of a class that are placed, those of this cycle included."""
         return self._classes.get(task_class, 0) + self.view.by_class.get(task_class, 0)
+
+    def changed_since(self, count: int) -> npt.NDArray[np.intp]:
+        """Places of nodes, with repetitions, that changed since there were `count` changes."""
+        return self._changed[count : self.changes]
 
     @property
     def jobs(self) -> Mapping[model.JobId, model.IntVector]:
@@ -104,7 +110,14 @@ class Scratch:
     def keep(self, node: int, task_class: model.ClassId) -> None:
         """Keep a node for a class for the rest of the cycle."""
         self.kept[node] = task_class
-        self.changed.append(node)
+        self.touch(node)
+
+    def touch(self, node: int) -> None:
+        """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""
+        if self.changes == len(self._changed):
+            self._changed = np.concatenate([self._changed, self._changed])
+        self._changed[self.changes] = node
+        self.changes += 1
 
     def _shift(self, spot: Spot, sign: int) -> None:
         vector = spot.vector if sign > 0 else -spot.vector
@@ -115,4 +128,4 @@ class Scratch:
         class_id = spot.want.task_class.id
         self._classes[class_id] = self._classes.get(class_id, 0) + sign
         self._placed_on[spot.node] = self._placed_on.get(spot.node, 0) + sign
-        self.changed.append(spot.node)
+        self.touch(spot.node)

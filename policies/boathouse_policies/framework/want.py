@@ -47,6 +47,7 @@ class Want:
 
     __slots__ = (
         "_eligibility",
+        "_least",
         "_need",
         "_picker",
         "_profile",
@@ -69,6 +70,7 @@ class Want:
         self._profile = profile
         self._picker: Picker | None = None
         self._eligibility: Eligibility | None = None
+        self._least: model.IntVector | None = None
         self._rows: npt.NDArray[np.intp] | None = None
         self._need: model.IntMatrix | None = None
         self._scores: model.FloatVector | None = None
@@ -93,7 +95,9 @@ class Want:
     @property
     def least(self) -> model.IntVector:
         """The smallest size that may be placed, shape [R]."""
-        return self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).least
+        if self._least is None:
+            self._least = self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).least
+        return self._least
 
     @property
     def rows(self) -> npt.NDArray[np.intp]:
@@ -161,17 +165,17 @@ class Want:
 
     def _mended(self) -> model.FloatVector:
         """The scores of all nodes, -inf where not feasible, right for the scratch copy as it is now."""
-        changed = self.scratch.changed
+        changed = self.scratch.changed_since(self._seen)
         if self._scores is None:
             self._scores = self._ranks(ALL)
-        elif len(changed) == self._seen + 1:
-            node = changed[-1]
+        elif len(changed) == 1:
+            node = int(changed[0])
             self._mend(slice(node, node + 1))
-        elif len(changed) - self._seen > len(self._scores) // _MENDED_AT_ONCE:
+        elif len(changed) > len(self._scores) // _MENDED_AT_ONCE:
             self._mend(ALL)
-        elif len(changed) > self._seen:
-            self._mend(np.array(changed[self._seen :], np.intp))
-        self._seen = len(changed)
+        elif len(changed):
+            self._mend(changed)
+        self._seen = self.scratch.changes
         return self._scores
 
     def _mend(self, where: Where) -> None:

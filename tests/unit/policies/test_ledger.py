@@ -118,6 +118,13 @@ def test_a_resize_counts_the_larger_amount_until_the_watch_shows_it(world):
     assert free_cpu(world) == 3500
 
 
+def test_what_a_smaller_size_gives_back_counts_only_when_the_watch_shows_it(world):
+    world.ledger.assume_resize(FIRST, make.amount(1, 1))
+    assert free_cpu(world) == 3000
+    assert world.ledger.observe(confirmed(size=make.amount(1, 1))) is not None
+    assert free_cpu(world) == 3999
+
+
 def test_a_resize_that_failed_counts_what_was_shown_last(world):
     world.ledger.assume_resize(FIRST, make.amount(2000, 1))
     assert world.ledger.forget_resize(FIRST) is not None

@@ -295,7 +295,7 @@ def assume(
     ledger.assume(model.Create(task=task, task_class=one, job=owner, node=model.NodeName(on), resources=size))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(events, max_size=40))
 def test_the_ledgers_columns_equal_those_added_up_anew_after_any_events(course):
     ledger = framework.Ledger(model.Axis())
@@ -306,7 +306,7 @@ def test_the_ledgers_columns_equal_those_added_up_anew_after_any_events(course):
         assert sorted(view.layout.names) == list(view.layout.names)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(events, max_size=40))
 def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
     ledger = framework.Ledger(model.Axis())
@@ -349,8 +349,7 @@ def test_mended_ranks_equal_those_computed_anew(nodes, load, picks):
         node = next(want.ranked(), None) if want is not None else None
         if want is None or node is None:
             continue
-        best = next(Want(want.waiting, world.profile, scratch).ranked())
-        assert node == best
+        np.testing.assert_array_equal(want._mended(), Want(want.waiting, world.profile, scratch)._mended())
         chosen = want.picker.closest(world.view().nodes[node])
         if chosen is not None:
             scratch.place(Spot(want, chosen, node, want.task_class.resources, want.least))
@@ -368,7 +367,7 @@ def test_ranks_mended_for_a_few_of_many_nodes_equal_those_computed_anew(load, pi
         if i % 7 == 6:  # by then more than one node changed since each class was looked at
             for want in wants:
                 fresh = Want(want.waiting, world.profile, scratch)
-                assert next(want.ranked(), None) == next(fresh.ranked(), None)
+                np.testing.assert_array_equal(want._mended(), fresh._mended())
         one = wants[place % len(wants)] if wants else None
         chosen = one.picker.closest(world.view().nodes[place % 40]) if one is not None else None
         if one is not None and chosen is not None:
@@ -376,7 +375,7 @@ def test_ranks_mended_for_a_few_of_many_nodes_equal_those_computed_anew(load, pi
 
 
 @pytest.mark.parametrize("profile", profiles.names())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))
 def test_no_wake_is_lost_every_task_that_can_run_has_run_when_all_is_over(profile, nodes, load, chance: random.Random):
     world = world_of(nodes, load, (profile, "least-loaded"))
