@@ -1,0 +1,238 @@
+"""Whatever goes wrong between us and the API server, each pod is placed once, and nothing is over-committed."""
+
+import asyncio
+
+import pytest
+
+from tests.wire import fake_api
+from tests.wire.scheduling_world import LEASE, Leader, over_committed, world
+
+AMBIGUOUS = [
+    {"status": 500, "after_commit": True},
+    {"status": 504, "after_commit": True},
+    {"reset": True, "after_commit": True},
+    {"reset": True},
+    {"status": 503},
+]
+
+
+@pytest.mark.parametrize("fault", AMBIGUOUS, ids=str)
+async def test_a_create_without_a_clear_answer_is_repeated_and_done_once(api, eventually, fault):
+    api.add(fake_api.node("n1", cpu="2"))
+    api.fail_next("create pods", **fault)
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
+        assert w.scheduler.ledger.free("n1")[0] == 0
+    assert w.metric("boathouse_creates_total", result="success") == 2
+
+
+@pytest.mark.parametrize("fault", AMBIGUOUS, ids=str)
+async def test_a_bind_without_a_clear_answer_is_repeated_and_done_once(api, eventually, fault):
+    api.add(fake_api.node("n1", cpu="1"))
+    api.fail_next("create pods/binding", **fault)
+    async with world(api) as w:
+        api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+        await eventually(lambda: w.placed() and w.at_rest())
+        assert w.scheduler.ledger.free("n1")[0] == 0
+    assert w.metric("boathouse_binds_total", result="success") == 1
+
+
+async def test_a_pod_that_an_earlier_life_created_counts_as_created(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.watches.silence("pods")
+        mine = {"kind": "MRJob", "name": "wc", "uid": "wc", "controller": True, "apiVersion": "boathouse.dev/v1alpha1"}
+        api.add(
+            fake_api.pod("wc-00000", namespace="demo", node="n1", owner=mine, labels={"boathouse.dev/job-uid": "wc"})
+        )
+        w.submit("wc", 1)
+        await eventually(lambda: w.metric("boathouse_creates_total", result="success") == 1)
+        assert w.scheduler.diagnosis("wc") is None
+
+
+async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle(api, eventually):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.pod("wc-00000", namespace="demo", node="n1", scheduler="default-scheduler"))
+    async with world(api) as w:
+        api.fail_next("create pods", status=409, reason="AlreadyExists")
+        w.scheduler.ledger.gone("demo/wc-00000")
+        w.submit("wc", 1)
+        await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "NameTaken")
+    assert "demo/wc-00000 that belongs to nobody has the task's name: delete it" in w.scheduler.diagnosis("wc").message
+
+
+async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
+    api.add(fake_api.node("n1"))
+    api.fail_next("create pods", status=429, retry_after_s=2)
+    async with world(api) as w:
+        w.submit("wc", 1)
+        await eventually(w.placed, within_s=10)
+    assert w.metric("boathouse_api_write_errors_total", operation="create", code="429") == 1
+    assert w.metric("boathouse_pod_scheduling_sli_duration_seconds_sum") >= 2
+
+
+async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(api, eventually):
+    def refuse(call, manifest):
+        if call.name == "create pods":
+            raise fake_api.Refused(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small, requested: cpu=1')
+
+    api.add(fake_api.node("n1"))
+    api.refuse = refuse
+    async with world(api) as w:
+        w.submit("wc", 1)
+        await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "QuotaExceeded")
+        assert w.scheduler.ledger.free("n1")[0] == 4000
+        assert 25 < w.scheduler.room.next_wake_s() - w.now_s < 31
+    assert "exceeded quota: small" in w.scheduler.diagnosis("wc").message
+
+
+async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+    api.fail_next("create pods/binding", delay_s=0.2)
+    async with world(api) as w:
+        await eventually(lambda: api.called("create pods/binding"))
+        api.remove("pods", "demo/p")
+        api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+        await eventually(w.placed)
+        await eventually(w.at_rest)
+        assert w.scheduler.ledger.free("n1")[0] == 0
+
+
+async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.lease(leaseTransitions=2))
+    fence_as_the_chart_does(api)
+    async with world(api, leader=Leader(epoch=1)) as old:
+        old.submit("wc", 1)
+        await eventually(lambda: old.fatal)
+    assert "boathouse-fence" in old.fatal[0]
+    assert not api.objects("pods")
+
+
+async def test_a_leader_that_lost_its_lease_sends_nothing_more(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.leader.leads = False
+        w.submit("wc", 1)
+        await eventually(lambda: w.fatal)
+    assert not api.called("create pods")
+
+
+async def test_two_leaders_of_different_epochs_do_not_over_commit(api, eventually):
+    api.add(fake_api.lease(leaseTransitions=2))
+    fence_as_the_chart_does(api)
+    for i in range(4):
+        api.add(fake_api.node(f"n{i}", cpu="4"))
+    async with world(api, leader=Leader(epoch=1)) as old, world(api, leader=Leader(epoch=2)) as new:
+        old.submit("a", 20)
+        new.submit("b", 20)
+        await eventually(lambda: len(new.placed()) == 16 and old.fatal)
+    assert not over_committed(api)
+
+
+async def test_pods_that_vanished_while_the_watch_was_away_leave_no_ghosts(api, eventually):
+    api.add(fake_api.node("n1", cpu="2"))
+    for name in ("a", "b"):
+        api.add(fake_api.pod(name, cpu="1", node="n1", phase="Running", scheduler="default-scheduler"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(w.at_rest)
+        api.watches.cut("pods")
+        await eventually(lambda: not api.watches.count("pods"))
+        api.remove("pods", "default/a")
+        api.remove("pods", "default/b")
+        await eventually(lambda: len(w.placed()) == 2)
+
+
+async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api) as w:
+        api.watches.silence("pods")
+        w.submit("wc", 1)
+        await eventually(lambda: w.placed() and w.at_rest())
+        api.remove("pods", "demo/wc-00000")
+        assert w.scheduler.ledger.free("n1")[0] == 0
+        for task in list(w.scheduler.carrier.unconfirmed):
+            await w.parts.comparer._confirm(task)
+        assert w.scheduler.ledger.free("n1")[0] == 1000
+
+
+async def test_a_task_whose_node_vanished_is_placed_elsewhere(api, eventually):
+    api.add(fake_api.node("n1"))
+    api.latency_s = 0.05
+    async with world(api, workers=1) as w:
+        w.submit("wc", 4, cpu="1")
+        await eventually(lambda: api.called("create pods"))
+        api.remove("nodes", "n1")
+        api.add(fake_api.node("n2"))
+        await eventually(lambda: len(w.placed()) == 4)
+    assert list(w.placed().values())[1:].count("n2") >= 2
+
+
+async def test_a_node_whose_kubelet_refused_a_pod_is_left_alone_by_that_kind(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(w.placed)
+        api.set_phase("demo/wc-00000", "Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")
+        await eventually(lambda: w.metric("boathouse_kubelet_rejections_total", reason="OutOfcpu"))
+        await eventually(w.at_rest)
+        w.submit("other", 1)
+        await eventually(lambda: "demo/other-00000" in w.placed() or "demo/wc-00001" in w.placed())
+    assert "demo/wc-00001" not in w.placed() or len(w.scheduler.exclusions) == 1
+
+
+@pytest.mark.parametrize("moment", [1, 7, 20, 39])
+async def test_a_crash_in_the_middle_loses_and_doubles_nothing(api, eventually, moment):
+    for i in range(4):
+        api.add(fake_api.node(f"n{i}", cpu="12"))
+    api.latency_s = 0.002
+    async with world(api, workers=4) as first:
+        first.submit("wc", 40, memory="64Mi")
+        await eventually(lambda: len(first.placed()) >= moment)
+    async with world(api, leader=Leader(epoch=2), workers=4) as second:
+        second.submit("wc", 40, memory="64Mi")
+        await eventually(lambda: len(second.placed()) == 40 and second.at_rest())
+    assert not over_committed(api)
+    uids = {pod["metadata"]["uid"] for pod in api.objects("pods").values()}
+    assert len(uids) == 40
+
+
+async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("wc", 3)
+        await eventually(lambda: len(w.placed()) == 3 and w.at_rest())
+        await eventually(lambda: not w.scheduler.carrier.unconfirmed)
+        assert await w.parts.comparer.compare()
+    assert not w.fatal
+
+
+async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, eventually, monkeypatch):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.pod("p", node="n1", phase="Running"))
+
+    async with world(api) as w:
+        monkeypatch.setattr(w.parts.comparer, "_sleep", lambda _: asyncio.sleep(0))
+        w.scheduler.ledger.gone("default/p")
+        assert not await w.parts.comparer.compare()
+    assert "default/p" in w.fatal[0]
+    assert w.metric("boathouse_cache_drift_total") == 1
+    assert w.metric("boathouse_cache_comparisons_total", result="drift") == 1
+
+
+def fence_as_the_chart_does(api) -> None:
+    """Refuse pods and bindings of another epoch in the words of the chart's policy."""
+
+    def refuse(call, manifest):
+        epoch = (manifest["metadata"].get("annotations") or {}).get("boathouse.dev/epoch")
+        current = str(api.get("leases", LEASE)["spec"]["leaseTransitions"])
+        if call.name in {"create pods", "create pods/binding"} and epoch != current:
+            message = (
+                f"ValidatingAdmissionPolicy 'boathouse-fence' with binding 'boathouse-fence' denied: epoch {epoch}"
+            )
+            raise fake_api.Refused(422, "Invalid", message)
+
+    api.refuse = refuse

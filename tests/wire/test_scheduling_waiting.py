@@ -1,0 +1,150 @@
+"""What waits is told why, and autoscalers are told only of want of nodes."""
+
+import pytest
+
+from boathouse_policies import model
+from tests.wire import fake_api
+from tests.wire.scheduling_world import QUEUE, world
+
+
+async def test_a_few_pods_of_a_job_that_waits_for_nodes_are_made_ahead(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=3) as w:
+        w.submit("wc", 10)
+        await eventually(lambda: len(w.waiting()) == 3)
+        await eventually(lambda: all(w.condition(key).get("reason") == "Unschedulable" for key in w.waiting()))
+        await eventually(w.at_rest)
+    assert w.waiting() == ["demo/wc-00001", "demo/wc-00002", "demo/wc-00003"]
+    assert list(w.placed()) == ["demo/wc-00000"]
+
+
+async def test_a_pod_made_ahead_is_bound_when_there_is_room(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=1) as w:
+        w.submit("wc", 2)
+        await eventually(w.waiting)
+        await eventually(lambda: w.condition("demo/wc-00001"))
+        api.end_pod("demo/wc-00000")
+        await eventually(lambda: "demo/wc-00001" in w.placed())
+    assert len(api.called("create pods")) == 2
+    assert w.condition("demo/wc-00001")["status"] == "True"
+
+
+async def test_pods_made_ahead_are_taken_over_after_a_restart(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=2) as first:
+        first.submit("wc", 3)
+        await eventually(lambda: len(first.waiting()) == 2)
+    async with world(api, pending_ahead=2) as second:
+        second.submit("wc", 3)
+        for i in range(3):
+            await eventually(lambda i=i: f"demo/wc-{i:05}" in second.placed())
+            api.end_pod(f"demo/wc-{i:05}")
+    assert len({pod["metadata"]["uid"] for pod in api.objects("pods").values()}) == 3
+
+
+async def test_a_job_whose_tasks_are_too_large_for_any_node_makes_no_pods_and_says_never_fits(api, eventually):
+    api.add(fake_api.node("n1", cpu="2"))
+    async with world(api) as w:
+        w.submit("big", 2, cpu="64")
+        await eventually(lambda: w.scheduler.diagnosis("big") and w.at_rest())
+    assert w.scheduler.diagnosis("big").reason == "NeverFits"
+    assert not api.objects("pods")
+
+
+async def test_a_foreign_pod_that_is_too_large_for_any_node_buys_no_node(api, eventually):
+    api.add(fake_api.node("n1", cpu="2"))
+    async with world(api) as w:
+        api.add(fake_api.pod("big", namespace="demo", cpu="64"))
+        await eventually(lambda: w.condition("demo/big"))
+    assert (w.condition("demo/big")["status"], w.condition("demo/big")["reason"]) == ("False", "NeverFits")
+
+
+async def test_a_pod_held_back_by_its_queues_limit_buys_no_node(api, eventually):
+    api.add(fake_api.node("n1", cpu="8"))
+    async with world(api) as w:
+        w.scheduler.set_queues([model.Queue.of(QUEUE, limits={"cpu": 1000})])
+        for name in ("a", "b"):
+            api.add(fake_api.pod(name, namespace="demo", cpu="1"))
+        await eventually(lambda: len(w.placed()) == 1 and any(w.condition(key) for key in w.waiting()))
+    (held,) = w.waiting()
+    assert w.condition(held)["reason"] == "QueueLimit"
+
+
+async def test_a_pod_that_waits_learns_what_is_scarce_and_who_holds_it(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    api.add(fake_api.pod("hog", cpu="3500m", node="n1", scheduler="default-scheduler", phase="Running"))
+    async with world(api) as w:
+        api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+        await eventually(lambda: w.condition("demo/p"))
+    assert w.condition("demo/p")["message"] == (
+        "0/1 nodes are available: 1 Insufficient cpu. Scarce is cpu: default/hog holds 3.5."
+    )
+    assert w.condition("demo/p")["observedGeneration"] == 1
+
+
+async def test_a_jobs_diagnosis_counts_its_tasks_and_names_the_jobs_ahead_of_it(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("first", 4)
+        await eventually(lambda: len(w.placed()) == 4)
+        w.submit("second", 3, submitted_s=1)
+        await eventually(lambda: w.scheduler.diagnosis("second"))
+    found = w.scheduler.diagnosis("second")
+    assert (found.reason, found.waiting, found.scarce) == ("Unschedulable", 3, "cpu")
+    assert found.message == (
+        "3 tasks wait: 0/1 nodes are available: 1 Insufficient cpu. Scarce is cpu: mrjob/demo/first holds 4."
+    )
+
+
+async def test_a_job_that_does_not_wait_has_no_diagnosis(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: w.scheduler.diagnosis("wc") and w.placed())
+        api.end_pod("demo/wc-00000")
+        await eventually(lambda: "demo/wc-00001" in w.placed())
+        await eventually(lambda: w.scheduler.diagnosis("wc") is None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
+        (
+            {"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]},
+            "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule",
+        ),
+    ],
+)
+async def test_a_pod_with_a_constraint_that_is_not_supported_is_refused_by_name(api, eventually, spec, field):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("p", namespace="demo", **spec))
+        await eventually(lambda: w.condition("demo/p"))
+        await eventually(lambda: w.events("FailedScheduling"))
+    assert w.condition("demo/p")["reason"] == "UnsupportedConstraint"
+    assert f"does not support {field}" in w.condition("demo/p")["message"]
+    assert not w.placed()
+
+
+async def test_a_condition_is_written_once_and_an_event_too_while_nothing_changes(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("p", namespace="demo", cpu="2", nodeSelector={"zone": "a"}))
+        await eventually(lambda: w.events("FailedScheduling"))
+        for i in range(5):  # each of these wakes a cycle that looks at the pod again
+            api.change("nodes", "n1", {"metadata": {"labels": {"turn": str(i)}}})
+            await eventually(w.at_rest)
+    assert len(api.called("patch pods/status")) == 1
+    assert len(w.events("FailedScheduling")) == 1
+
+
+async def test_a_condition_that_could_not_be_written_is_written_later(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    api.fail_next("patch pods/status", status=500)
+    async with world(api) as w:
+        api.add(fake_api.pod("p", namespace="demo", cpu="2"))
+        await eventually(lambda: api.called("patch pods/status"))
+        api.change("nodes", "n1", {"metadata": {"labels": {"turn": "1"}}})
+        await eventually(lambda: w.condition("demo/p"))
