@@ -43,6 +43,10 @@ def test_the_operator_is_placed_by_the_default_scheduler(pod):
     assert pod["schedulerName"] == "default-scheduler"
 
 
+def test_the_services_put_nothing_into_the_operators_environment(pod):
+    assert pod["enableServiceLinks"] is False
+
+
 def test_only_the_operators_pods_get_the_accounts_token(defaults, pod):
     assert defaults.find("ServiceAccount")["automountServiceAccountToken"] is False
     assert pod["automountServiceAccountToken"] is True
