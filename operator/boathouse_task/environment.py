@@ -11,11 +11,13 @@ _MIB = 1024 * 1024
 DEFAULT_MEMORY_BYTES = 512 * _MIB
 """Where no limit is told."""
 RUNTIME_BYTES = 48 * _MIB
-"""What this process takes beside sorting, measured: Python and obstore 30 MiB, windows and parts of transfers 10 to 16."""
+"""What this process takes beside sorting, measured: Python and obstore 30 MiB, windows and parts 10 to 16."""
 COMMAND_SHARE = 0.5
 """What is left of the limit is shared with the user's command: sorting takes this part at most."""
 TEMPORARY_FOLDER = "tmp"
 """Below `work_path`: TMPDIR of the commands, whose root file system may be read-only."""
+_OURS = ("BOATHOUSE_", "PYTHONUNBUFFERED")
+"""Not for commands: our settings, and an image's wish for prompt logs, which makes Python write line by line."""
 _LEAST_BUFFER_BYTES = 4 * _MIB
 
 
@@ -74,7 +76,7 @@ def from_variables(variables: Mapping[str, str]) -> Environment:
 
 def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
     """The environment of the user's commands: the pod's, and the job's settings as Hadoop Streaming exports them."""
-    kept = {name: value for name, value in inherited.items() if not name.startswith("BOATHOUSE_")}
+    kept = {name: value for name, value in inherited.items() if not name.startswith(_OURS)}
     kept.setdefault("TMPDIR", str(folder.parent / TEMPORARY_FOLDER))  # the root file system is read-only
     return {**kept, **_job_variables(spec, folder), **_task_variables(spec)}
 

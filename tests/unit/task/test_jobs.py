@@ -139,11 +139,14 @@ def test_commands_see_hadoops_variables(workshop):
 
 def test_commands_do_not_see_the_runtimes_own_variables(workshop):
     workshop.given("a", b"")
-    environment = workshop.environment(variables={"PATH": "/usr/bin:/bin", "BOATHOUSE_TASK": "{}", "MINE": "kept"})
+    environment = workshop.environment(
+        variables={"PATH": "/usr/bin:/bin", "BOATHOUSE_TASK": "{}", "PYTHONUNBUFFERED": "1", "MINE": "kept"}
+    )
     local.run_job(workshop.spec(["env"]), environment)
     (part,) = workshop.parts()
     assert b"MINE=kept" in part
     assert b"BOATHOUSE" not in part
+    assert b"PYTHONUNBUFFERED" not in part
 
 
 @pytest.mark.parametrize(
