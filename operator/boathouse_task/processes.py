@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import IO
 
 READ_BYTES = 256 * 1024
-_PIPE_BYTES = 1024 * 1024
+_PIPE_BYTES = 256 * 1024
+"""All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share their user."""
 
 
 class Processes:

@@ -42,10 +42,23 @@ class Shuffle:
         self._disk: list[Run] = []
         self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
         self._fetches: list[futures.Future[None]] = []
+        self._failed: BaseException | None = None
 
     def fetch(self, index: int, attempt: int) -> None:
-        """Starts to fetch this reduce's section of one map's data."""
-        self._fetches.append(self._copiers.submit(self._fetch, index, attempt))
+        """Starts to fetch this reduce's section of one map's data.
+
+        Raises:
+            TaskError: an earlier fetch has failed, so that there is nothing to wait for.
+        """
+        if self._failed is not None:
+            raise self._failed
+        fetch = self._copiers.submit(self._fetch, index, attempt)
+        fetch.add_done_callback(self._note_failure)
+        self._fetches.append(fetch)
+
+    def _note_failure(self, fetch: futures.Future[None]) -> None:
+        if not fetch.cancelled():
+            self._failed = self._failed or fetch.exception()
 
     def wait(self) -> None:
         """Waits for all fetches.
