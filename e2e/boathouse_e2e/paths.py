@@ -6,7 +6,7 @@ import fcntl
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +26,26 @@ def state_folder() -> Path:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the kernel releases it when this process ends, however it ends."""
+def locked(path: Path, *, remove: bool = False) -> Iterator[None]:
+    """Hold an exclusive lock on a file; the kernel releases it when this process ends, however it ends.
+
+    With `remove` the file goes in the end; who waited for it meanwhile takes the lock on a new one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    while True:
+        with path.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is(file, path):
+                continue
+            yield
+            if remove:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is(file: TextIO, path: Path) -> bool:
+    """Whether the path still leads to the open file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -17,7 +17,7 @@ import obstore
 import pytest
 
 from boathouse_e2e import images, kwok, storage
-from boathouse_e2e.local import cgroups, processes, state
+from boathouse_e2e.local import cgroups, cleanup, processes, state
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.shell import run, succeeds
 from boathouse_e2e.spec import Cluster, ClusterSpec
@@ -116,8 +116,9 @@ def test_a_pod_finds_a_service_by_name_from_any_node(cluster, node):
 
 def test_a_pod_reaches_itself_through_its_service(cluster):
     serve(cluster, "mirror", "node-1")
-    fetched = cluster.run("exec", "mirror", "--", "python3", "-c", FETCH, "http://mirror/hostname")
-    assert fetched.strip() == "mirror"
+    fetch = cluster.kubectl_command("exec", "mirror", "--", "python3", "-c", FETCH, "http://mirror.default.svc/hostname")
+    until(lambda: succeeds(*fetch), "the service knows its pod")
+    assert run(*fetch).strip() == "mirror"
 
 
 def test_a_running_pod_is_resized_in_place(cluster):
@@ -225,9 +226,7 @@ def machine() -> set[str]:
     """What a cluster may leave on a machine that does not bear its name."""
     folders = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
     files = {str(path) for folder in folders if Path(folder).exists() for path in Path(folder).iterdir()}
-    settings = {f"{name}={Path('/proc/sys', name).read_text()}" for name in ("net/ipv4/conf/all/rp_filter",)}
-    mounts = {line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()}
-    return files | settings | {f"mount {point}" for point in mounts if "buildah" not in point}
+    return files | {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}
 
 
 @pytest.fixture
@@ -258,18 +257,16 @@ def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(c
 
 @pytest.mark.parametrize("moment", ["namespaces", "containerd-node-1", "kube-apiserver", "kubelet-node-0"])
 def test_when_up_is_killed_halfway_down_leaves_nothing(other_name, moment):
-    starting = subprocess.Popen(
-        [sys.executable, "-m", "boathouse_e2e", "up", "--name", other_name, "--provider", "local"],
-        stdout=subprocess.DEVNULL,
-    )
-
     def began() -> state.State | None:
         known = state.load(other_name)
         return known if known and processes.find_component(known.cluster_id, moment) else None
 
-    known = until(began, f"{moment} runs")
-    starting.kill()
-    starting.wait()
+    command = [sys.executable, "-m", "boathouse_e2e", "up", "--name", other_name, "--provider", "local"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as starting:
+        try:
+            known = until(began, f"{moment} runs")
+        finally:
+            starting.kill()
     assert traces_of(known)["processes"]
 
     LOCAL.down(other_name)

@@ -68,7 +68,7 @@ class LocalProvider:
 
     def down(self, name: str) -> None:
         """End the cluster; no error where there is none."""
-        with locked(state.lock_of(name)):
+        with locked(state.lock_of(name), remove=True):
             if known := state.load(name):
                 cleanup.end(known)
 

@@ -1,10 +1,11 @@
 """Where a local cluster cannot run, the reason and the other ways are said; what is ours alone is removed."""
 
+import concurrent.futures
 import os
 
 import pytest
 
-from boathouse_e2e import debian, providers
+from boathouse_e2e import debian, paths, providers
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.local import cgroups, checks
 from boathouse_e2e.spec import ClusterSpec
@@ -61,3 +62,16 @@ def test_a_cgroup_goes_with_all_that_is_beneath_it_and_nothing_beside_it(hierarc
     cgroups.remove("boathouse0", hierarchy)
     assert cgroups.find("boathouse0", hierarchy) == []
     assert len(cgroups.find("boathouse1", hierarchy)) == 3
+
+
+def test_who_waits_for_a_lock_that_is_removed_still_excludes_the_next(tmp_path):
+    path, order = tmp_path / "lock", []
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+
+        def enter(number):
+            with paths.locked(path, remove=number % 2 == 0):
+                order.append(("in", number))
+                order.append(("out", number))
+
+        list(pool.map(enter, range(100)))
+    assert all(order[i][1] == order[i + 1][1] for i in range(0, 200, 2))
