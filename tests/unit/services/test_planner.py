@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import planner, record
+from boathouse.services.mrjob import attempts, planner, record
 from boathouse.services.mrjob.model import Refusal
 from boathouse.services.mrjob.taskpods import PodState
 from boathouse_task.contract import TaskType
@@ -95,6 +95,20 @@ def test_counters_of_a_pod_that_stays_visible_are_added_once(build):
     once = build.look(job, *pods, record=build.mapping(job)).record
     twice = build.look(job, *pods, record=once).record
     assert once.counters == twice.counters == {"g": {"n": 5}}
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        pytest.param({"g": {"n": 5}}, {"g": {"n": 5}}, id="whole"),
+        pytest.param({"g": {"n": 5}, "Boathouse": {"Counters dropped": 1}}, {"g": {"n": 7}}, id="cut"),
+    ],
+)
+def test_the_commits_sums_are_not_added_to_those_of_the_tasks(build, told, kept):
+    limits = attempts.Limits(max_attempts=1, start_timeout_s=10, image_pull_timeout_s=10)
+    won = build.won("commit", counters=told)
+    settled = attempts.settle(TaskType.COMMIT, record.StageRecord.empty(1), [won], {"g": {"n": 7}}, limits, 0)
+    assert settled.counters == kept
 
 
 def test_two_attempts_that_both_succeed_count_as_one_and_the_commits_winner_is_kept(build):

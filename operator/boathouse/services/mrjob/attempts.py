@@ -123,9 +123,19 @@ class _Settler:
         assert result is not None
         self._stage.winner[index] = result.winner_attempt or pod.attempt
         self._stage.last[index] = max(self._stage.last[index], pod.attempt)
-        if self._type is not TaskType.SETUP:  # it may have to run again for its plan's sake
-            counters.add(self._outcome.counters, result.counters)
+        self._count(result)
         self._outcome.results.append(result)
+
+    def _count(self, result: contract.TaskResult) -> None:
+        if self._type is TaskType.SETUP:  # it may have to run again for its plan's sake
+            return
+        if (
+            self._type is TaskType.COMMIT
+        ):  # the sums over the commit records of the winners, told anew: not one more task
+            if counters.DROPPED in result.counters.get(counters.GROUP, {}):
+                return
+            self._outcome.counters.clear()
+        counters.add(self._outcome.counters, result.counters)
 
     def _look(self, index: int, pod: TaskPod) -> TaskPod | None:
         """Settle the pod's attempt if it has ended; return the pod when the task may rely on it."""
