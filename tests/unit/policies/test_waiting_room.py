@@ -166,6 +166,17 @@ def test_a_task_of_a_vanished_node_waits_again_at_once(full):
     assert (len(full.room), active(full)) == (6, ["job/map"])
 
 
+def test_a_task_that_comes_back_is_first_again():
+    world = make.World(make.nodes(1), profile=profiles.build("fifo"))
+    world.submit(count=6)
+    world.cycle()
+    world.end("ns/job/map-1")
+    world.cycle()  # the fifth task; by now the search for the next begins behind it
+    world.ledger.forget(model.TaskId("ns/job/map-0"))
+    world.room.put_back(model.TaskId("ns/job/map-0"), CLASS)
+    assert make.where(world.cycle()) == [("job/map-0", "n0")]
+
+
 def test_tasks_of_a_class_that_was_not_submitted_are_refused():
     world = make.World()
     one = make.task_class(make.job())
