@@ -215,9 +215,16 @@ class Kubelet:
         winner = self.winners.setdefault(task, order.attempt)
         self.ran[task] += 1
         result = contract.TaskResult(
-            outcome="succeeded", winner_attempt=winner, digest=digest, counters={"g": {str(order.task_type): 1}}
+            outcome="succeeded", winner_attempt=winner, digest=digest, counters=self._counters(order.task_type)
         )
         self._api.end_pod(key, message=msgspec.json.encode(result).decode())
+
+    def _counters(self, task_type: TaskType) -> contract.Counters:
+        """A task counts itself; the commit sums up what was committed."""
+        if task_type is not TaskType.COMMIT:
+            return {"g": {task_type.value: 1}}
+        letters = collections.Counter(task[0] for task in self.winners)
+        return {"g": {"map": letters["m"], "reduce": letters["r"]} if letters["r"] else {"map": letters["m"]}}
 
     def _check_order(self, order: contract.TaskSpec) -> None:
         """No stage starts before the one before it has committed everything."""

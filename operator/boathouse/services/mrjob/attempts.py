@@ -129,10 +129,8 @@ class _Settler:
     def _count(self, result: contract.TaskResult) -> None:
         if self._type is TaskType.SETUP:  # it may have to run again for its plan's sake
             return
-        if (
-            self._type is TaskType.COMMIT
-        ):  # the sums over the commit records of the winners, told anew: not one more task
-            if counters.DROPPED in result.counters.get(counters.GROUP, {}):
+        if self._type is TaskType.COMMIT:  # sums over what the winners committed, told anew: not one more task
+            if not result.counters or counters.DROPPED in result.counters.get(counters.GROUP, {}):
                 return
             self._outcome.counters.clear()
         counters.add(self._outcome.counters, result.counters)

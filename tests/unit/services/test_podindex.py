@@ -1,0 +1,118 @@
+"""Task pods from two watches that nothing orders."""
+
+import msgspec
+import pytest
+
+from boathouse.cluster import store, wire
+from boathouse.services.mrjob.podindex import PodIndex
+from boathouse.services.mrjob.taskpods import PodState
+
+UID = "job-1"
+KEY = "demo/p"
+
+
+def pod(revision, phase="Running", uid="u1", owner=UID):
+    manifest = {
+        "metadata": {
+            "name": "p",
+            "namespace": "demo",
+            "uid": uid,
+            "resourceVersion": str(revision),
+            "labels": {
+                "boathouse.dev/job-uid": UID,
+                "boathouse.dev/task-type": "map",
+                "boathouse.dev/task-index": "0",
+                "boathouse.dev/attempt": "1",
+            },
+            "ownerReferences": [{"kind": "MRJob", "uid": owner, "controller": True}],
+        },
+        "spec": {"nodeName": "n1"},
+        "status": {"phase": phase},
+    }
+    return msgspec.convert(manifest, wire.PodView)
+
+
+def added(*args, **more):
+    return store.Added(key=KEY, new=pod(*args, **more))
+
+
+def deleted(*args, **more):
+    return store.Deleted(key=KEY, old=pod(*args, **more), final=None)
+
+
+class Index:
+    """An index with a clock that the test turns."""
+
+    def __init__(self):
+        self.changes, self._checks = [], []
+        self.index = PodIndex(self.changes.append, lambda _, check: self._checks.append(check))
+
+    def a_moment_later(self):
+        checks, self._checks = self._checks, []
+        for check in checks:
+            check()
+
+    @property
+    def states(self):
+        return [each.state for each in self.index.of(UID)]
+
+
+@pytest.fixture
+def it():
+    return Index()
+
+
+def test_a_pod_that_ends_stays_known_whichever_watch_tells_first(it):
+    it.index.on_pod(added(1))
+    it.index.on_pod(deleted(1))
+    it.index.on_ended(added(2, "Failed"))
+    it.a_moment_later()
+    assert it.states == [PodState.FAILED]
+
+
+def test_a_pods_end_is_not_undone_by_the_other_watchs_late_news(it):
+    it.index.on_ended(added(5, "Failed"))
+    it.index.on_pod(added(3))
+    it.index.on_pod(deleted(3))
+    it.a_moment_later()
+    assert it.states == [PodState.FAILED]
+
+
+def test_a_pod_that_left_without_an_end_is_gone_after_a_moment(it):
+    it.index.on_pod(added(1))
+    it.index.on_pod(deleted(1))
+    assert it.states == [PodState.STARTING]
+    it.a_moment_later()
+    assert it.states == []
+
+
+def test_a_pod_that_came_back_in_that_moment_is_still_there(it):
+    it.index.on_pod(added(1))
+    it.index.on_pod(deleted(1))
+    it.index.on_pod(added(1))
+    it.a_moment_later()
+    assert it.states == [PodState.STARTING]
+
+
+def test_an_ended_pod_that_is_deleted_is_gone(it):
+    it.index.on_ended(added(2, "Failed"))
+    it.index.on_ended(deleted(2, "Failed"))
+    assert it.states == []
+
+
+def test_a_pod_that_claims_a_job_that_does_not_own_it_is_not_the_jobs(it):
+    it.index.on_pod(added(1, owner="somebody"))
+    assert it.states == []
+
+
+def test_news_of_an_old_pod_of_the_same_name_do_not_touch_the_new_one(it):
+    it.index.on_pod(added(5, uid="u2"))
+    it.index.on_pod(deleted(4, uid="u1"))
+    it.a_moment_later()
+    assert len(it.states) == 1
+
+
+def test_what_changes_nothing_marks_nothing(it):
+    it.index.on_pod(added(1))
+    it.index.on_pod(store.Modified(key=KEY, old=pod(1), new=pod(2)))
+    assert it.changes == [UID]
