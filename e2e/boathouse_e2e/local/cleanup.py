@@ -16,8 +16,10 @@ from boathouse_e2e.shell import run
 if TYPE_CHECKING:
     from boathouse_e2e.local.state import State
 
-# Kubelets set these on the machine; forwarding lets pods reach the world outside.
-SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
+# What clusters with nodes need of the machine: packets let through, and watches for many kubelets and containers.
+LEAST = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 8192, "fs/inotify/max_user_watches": 524288}
+# Kubelets set the others.
+SYSCTLS = (*LEAST, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
 _REMOVE_TIMEOUT_S = 10
 
 
@@ -64,12 +66,14 @@ def _saved_sysctls() -> Path:
 
 
 def save_sysctls() -> None:
-    """Remember the machine's settings before the first cluster with nodes changes them; let packets through."""
+    """Remember the machine's settings before the first cluster with nodes changes them; raise those that are too low."""
     with locked(state.clusters_folder() / ".lock"):
-        if not _saved_sysctls().exists():
-            values = {name: Path("/proc/sys", name).read_text().strip() for name in SYSCTLS}
-            _saved_sysctls().write_text(json.dumps(values))
-        Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+        saved = json.loads(_saved_sysctls().read_text()) if _saved_sysctls().exists() else {}
+        present = {name: Path("/proc/sys", name).read_text().strip() for name in SYSCTLS}
+        _saved_sysctls().write_text(json.dumps(present | saved))
+        for name, least in LEAST.items():
+            if int(present[name]) < least:
+                Path("/proc/sys", name).write_text(str(least))
 
 
 def restore_sysctls() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,8 @@ def holder(layout: Layout, pause: Path) -> Component:
     """The process that is the first in the cluster's namespaces; everything else in them ends with it."""
     unshare = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--propagation", "private")
     script = ("sh", "-c", _HOLDER_SCRIPT, HOLDER, str(resolv_conf(layout)), str(pause))
-    return Component(name=HOLDER, command=(*unshare, *script), log=str(layout.logs / f"{HOLDER}.log"))
+    log = str(layout.logs / f"{HOLDER}.log")
+    return Component(name=HOLDER, command=(*unshare, *script), log=log, program=str(pause))
 
 
 def enter(holder_pid: int, *, namespaces: tuple[str, ...] = ("net", "mount", "pid")) -> tuple[str, ...]:
@@ -105,12 +107,31 @@ def _cable(layout: Layout, pid: int) -> None:
     into = enter(pid, namespaces=("net",))
     run(*into, "ip", "-batch", "-", stdin="\n".join(inside) + "\n")
     run(*into, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+    run(*into, "nft", "-f", "-", stdin=hairpin_rules(layout))
     outside = [
         f"address add {layout.host_address}/30 dev {layout.veth}",
         f"link set {layout.veth} up",
         f"route add {layout.network} via {layout.api_address}",
     ]
     run("ip", "-batch", "-", stdin="\n".join(outside) + "\n")
+
+
+def hairpin_rules(layout: Layout) -> str:
+    """The nftables rules for pods that reach themselves through a service.
+
+    All nodes share one kube-proxy, which masks the sender of such packets only for the pods of the node whose name it
+    bears. nftables cannot compare two addresses, so here is a set of all pairs that are equal.
+    """
+    networks = [ipaddress.IPv4Network(layout.node_network(index)) for index in range(layout.nodes)]
+    pairs = ", ".join(f"{address} . {address}" for network in networks for address in network.hosts())
+    return f"""table ip hairpin {{
+  set same {{ type ipv4_addr . ipv4_addr; elements = {{ {pairs} }} }}
+  chain postrouting {{
+    type nat hook postrouting priority srcnat - 1; policy accept;
+    ct status dnat ip saddr . ip daddr @same masquerade
+  }}
+}}
+"""
 
 
 def way_out_rules(layout: Layout) -> str:

@@ -120,6 +120,7 @@ def kube_proxy_config(layout: Layout) -> dict[str, Any]:
         "clusterCIDR": layout.pod_network,
         "clientConnection": {"kubeconfig": str(control_plane.kubeconfig_of(layout, "kube-proxy"))},
         "hostnameOverride": node_name(0),
+        "nodePortAddresses": [layout.pod_network],
         "conntrack": untouched,
         "nftables": {"minSyncPeriod": "100ms"},
     }

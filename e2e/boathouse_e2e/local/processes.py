@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
 CLUSTER_MARK = "BOATHOUSE_CLUSTER_ID"
 COMPONENT_MARK = "BOATHOUSE_COMPONENT"
-_WRAPPERS = frozenset({"nsenter", "unshare", "setsid", "sh", "dash", "bash"})
-_STARTED_BY_CONTAINERD = frozenset({"containerd-shim-runc-v2", "runc"})
+PROGRAM_MARK = "BOATHOUSE_PROGRAM"
 _INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _inherited_anyway = tuple(name.lower() for name in _INHERITED[-3:])
 
@@ -37,25 +37,36 @@ class Process:
         pid: its id, as the machine sees it.
         component: what it was started as; what it starts itself inherits that.
         program: the name of its executable.
+        main: whether it is the component's own program, not what only put it there nor what it started.
     """
 
     pid: int
     component: str
     program: str
-
-    @property
-    def auxiliary(self) -> bool:
-        """Whether it only put the real one into its namespaces, or was started by it."""
-        return self.program in _WRAPPERS or self.program in _STARTED_BY_CONTAINERD
+    main: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """A program to start: what is kept of it, so that it can be started again."""
+    """A program to start: what is kept of it, so that it can be started again.
+
+    Attributes:
+        name: its name within the cluster.
+        command: its words.
+        log: where its output goes.
+        program: the program that the command ends in, where that is not its first word.
+    """
 
     name: str
     command: tuple[str, ...]
     log: str
+    program: str = ""
+
+    @property
+    def executable(self) -> str:
+        """The name of the executable that does the component's work: `program`, or the command's first word."""
+        word = self.program or self.command[0]
+        return Path(shutil.which(word) or word).resolve().name
 
 
 def _environment_of(pid: int) -> dict[str, str]:
@@ -71,10 +82,11 @@ def _read(pid: int, cluster_id: str) -> Process | None:
     if environment.get(CLUSTER_MARK) != cluster_id:
         return None
     try:
-        program = Path(f"/proc/{pid}/exe").readlink().name
+        program = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
     except OSError:
         return None
-    return Process(pid=pid, component=environment.get(COMPONENT_MARK, "?"), program=program)
+    main = program == environment.get(PROGRAM_MARK)
+    return Process(pid=pid, component=environment.get(COMPONENT_MARK, "?"), program=program, main=main)
 
 
 def find(cluster_id: str) -> list[Process]:
@@ -84,8 +96,8 @@ def find(cluster_id: str) -> list[Process]:
 
 
 def find_component(cluster_id: str, component: str) -> Process | None:
-    """The process that does the work of a component, not what put it there nor what it started."""
-    own = [process for process in find(cluster_id) if process.component == component and not process.auxiliary]
+    """The process that does the work of a component."""
+    own = [process for process in find(cluster_id) if process.component == component and process.main]
     return own[0] if own else None
 
 
@@ -132,7 +144,7 @@ def start(component: Component, *, cluster_id: str, folder: Path, enter: Sequenc
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(asdict(component), indent=1))
     environment = {key: os.environ[key] for key in (*_INHERITED, *_inherited_anyway) if key in os.environ}
-    environment |= {CLUSTER_MARK: cluster_id, COMPONENT_MARK: component.name}
+    environment |= {CLUSTER_MARK: cluster_id, COMPONENT_MARK: component.name, PROGRAM_MARK: component.executable}
     Path(component.log).parent.mkdir(parents=True, exist_ok=True)
     with Path(component.log).open("ab") as log:
         subprocess.run(
@@ -150,7 +162,7 @@ def known(folder: Path) -> Iterator[Component]:
     """The components that were started for a cluster, by name."""
     for path in sorted((folder / "components").glob("*.json")):
         data = json.loads(path.read_text())
-        yield Component(name=data["name"], command=tuple(data["command"]), log=data["log"])
+        yield Component(**{**data, "command": tuple(data["command"])})
 
 
 def log_tail(path: Path, *, chars: int = 1500) -> str:

@@ -86,3 +86,9 @@ def test_credentials_are_readable_by_their_owner_alone_and_name_the_nodes_identi
     secrets = [*place.pki.glob("*.key"), *place.pki.glob("*.kubeconfig"), place.kubeconfig]
     assert len(secrets) > 10
     assert {oct(os.stat(path).st_mode & 0o777) for path in secrets} == {"0o600"}  # noqa: PTH116
+
+
+def test_every_pod_address_of_every_node_is_paired_with_itself():
+    rules = network.hairpin_rules(layout())
+    assert "10.192.0.2 . 10.192.0.2" in rules
+    assert "10.192.1.254 . 10.192.1.254" in rules

@@ -32,7 +32,7 @@ def start(cluster_id, folder, name="sleeper", command=("sleep", "60")):
     component = Component(name=name, command=command, log=str(folder / "logs" / f"{name}.log"))
     processes.start(component, cluster_id=cluster_id, folder=folder)
     deadline = time.monotonic() + 10
-    while (found := processes.find_component(cluster_id, name)) is None or found.program == "python3":
+    while (found := processes.find_component(cluster_id, name)) is None:
         assert time.monotonic() < deadline
     return found
 
@@ -50,6 +50,16 @@ def test_a_component_outlives_nobodys_session_and_is_nobodys_child(cluster_id, t
         os.waitpid(found.pid, os.WNOHANG)
 
 
+def test_what_only_leads_to_the_program_or_was_started_by_it_is_not_the_component(cluster_id, tmp_path):
+    script = "sleep 60 & exec tail -f /dev/null"
+    component = Component(name="follower", command=("sh", "-c", script), log=str(tmp_path / "log"), program="tail")
+    processes.start(component, cluster_id=cluster_id, folder=tmp_path)
+    deadline = time.monotonic() + 10
+    while (found := processes.find_component(cluster_id, "follower")) is None:
+        assert time.monotonic() < deadline
+    assert found.program == "tail"
+
+
 def test_all_of_a_cluster_are_ended_and_no_other_process(cluster_id, tmp_path, stranger):
     start(cluster_id, tmp_path, "one")
     start(cluster_id, tmp_path, "two")
@@ -59,7 +69,7 @@ def test_all_of_a_cluster_are_ended_and_no_other_process(cluster_id, tmp_path, s
 
 
 def test_a_pid_that_now_is_another_process_gets_no_signal(cluster_id, stranger):
-    remembered = Process(pid=stranger.pid, component="kubelet-node-0", program="kubelet")
+    remembered = Process(pid=stranger.pid, component="kubelet-node-0", program="kubelet", main=True)
     assert not processes.send(remembered, cluster_id, signal.SIGKILL)
     assert stranger.poll() is None
 
