@@ -1,0 +1,329 @@
+"""The progress endpoint over TLS, asked by the task runtime's own client and by others who should not."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import gzip
+import ssl
+
+import aiohttp
+import msgspec
+import pytest
+from aiohttp import web
+
+from boathouse.resources import names
+from boathouse.services.mrjob import plans
+from boathouse.services.mrjob.record import Record, StageRecord
+from boathouse.services.mrjob.taskpods import PodState, TaskPod
+from boathouse.services.progress import auth, bundle, hub, server, tls
+from boathouse_task import contract, progress
+from boathouse_task.contract import TaskType
+from boathouse_task.environment import Environment
+from tests.wire import fake_api
+from tests.wire.mrjob_world import split_plan
+
+NOW = dt.datetime.now(dt.UTC)
+JOB = "job-1"
+
+
+class Pods:
+    """The pods of one job, by name."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, TaskPod] = {}
+
+    def find(self, uid, pod_name):
+        return self.known.get(pod_name) if uid == JOB else None
+
+
+class Endpoint:
+    """A running endpoint, and requests to it."""
+
+    def __init__(self, api, client, folder) -> None:
+        self.api, self.folder = api, folder
+        self.pods, self.hub, self.plans, self.posted = Pods(), hub.Hub(), plans.Plans(client), []
+        self.authority = tls.authority(None, "op-1", NOW)
+        self.server = server.ProgressServer(
+            hub=self.hub,
+            pods=self.pods,
+            plans=self.plans,
+            authenticator=auth.Authenticator(client, names.TOKEN_AUDIENCE),
+            on_plan=self.posted.append,
+        )
+        self.port = 0
+
+    def add(self, name, task_type=TaskType.MAP):
+        """A pod that runs; returns its token."""
+        pod = self.api.add(fake_api.pod(name, namespace="demo", cpu="1", node="n1"))
+        self.pods.known[name] = TaskPod(
+            name=name,
+            uid=pod["metadata"]["uid"],
+            task_type=task_type,
+            index=0,
+            attempt=1,
+            state=PodState.RUNNING,
+            placed_s=0.0,
+        )
+        return self.api.issue_token(f"demo/{name}")
+
+    def runtime(self, name, token):
+        """The task runtime's client in that pod."""
+        (self.folder / "token").write_text(token)
+        (self.folder / "ca.crt").write_text(self.authority.pem)
+        spec = contract.TaskSpec(
+            job_uid=JOB,
+            job_name="wc",
+            namespace="demo",
+            task_type=TaskType.REDUCE,
+            work_url="s3://b/w",
+            output_url="s3://b/o",
+            progress_url=f"https://localhost:{self.port}",
+        )
+        here = Environment(pod_name=name, token_path=self.folder / "token", ca_path=self.folder / "ca.crt")
+        return progress.Client(spec, here)
+
+    async def ask(self, method, path, token, **options):
+        context = ssl.create_default_context(cadata=self.authority.pem)
+        headers = {"Authorization": f"Bearer {token}"} | options.pop("headers", {})
+        url = f"https://localhost:{self.port}/v1/jobs/{path}"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, url, ssl=context, headers=headers, **options) as answer,
+        ):
+            return answer.status, await answer.read()
+
+
+def record(*winners):
+    return Record(phase="Map", stages={TaskType.MAP: stage(*winners)})
+
+
+def stage(*winners):
+    made = StageRecord.empty(len(winners))
+    made.winner[:] = winners
+    return made
+
+
+@pytest.fixture
+async def endpoint(api, client, tmp_path):
+    result = Endpoint(api, client, tmp_path)
+    result.hub.update(JOB, "demo", record(0, 0))
+    runner = web.AppRunner(result.server.application(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    context = tls.server_context(result.authority, ["localhost"], NOW)
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    result.port = runner.addresses[0][1]
+    yield result
+    await runner.cleanup()
+
+
+async def test_the_runtime_reports_and_the_leader_remembers_the_last(endpoint):
+    runtime = endpoint.runtime("p", endpoint.add("p"))
+    await asyncio.to_thread(runtime.report, contract.TaskReport(phase="read", progress=0.5))
+    assert endpoint.hub.reports(JOB)["p"].progress == 0.5
+
+
+async def test_the_runtime_gets_its_orders_at_once_when_they_are_new_to_it(endpoint):
+    endpoint.hub.update(JOB, "demo", record(1, 3))
+    orders = await asyncio.to_thread(endpoint.runtime("p", endpoint.add("p")).orders, 0)
+    assert (orders.maps_total, orders.winners) == (2, {1: 3})
+    assert contract.decode_bitmap(orders.maps_done, 2) == {0, 1}
+
+
+async def test_a_poll_is_answered_when_another_map_is_done(endpoint):
+    runtime = endpoint.runtime("p", endpoint.add("p"))
+    first = await asyncio.to_thread(runtime.orders, 0)
+    waiting = asyncio.create_task(asyncio.to_thread(runtime.orders, first.version))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    endpoint.hub.update(JOB, "demo", record(1, 0))
+    assert contract.decode_bitmap((await waiting).maps_done, 2) == {0}
+
+
+async def test_a_poll_without_news_ends_with_the_same_orders(endpoint):
+    token = endpoint.add("p")
+    _, first = await endpoint.ask("GET", "demo/job-1/tasks/p/orders?since=0", token)
+    version = msgspec.json.decode(first)["version"]
+    status, second = await endpoint.ask("GET", f"demo/job-1/tasks/p/orders?since={version}&wait_s=0.05", token)
+    assert (status, first) == (200, second)
+
+
+async def test_another_leader_gives_the_same_version_to_the_same_orders(endpoint):
+    successor = hub.Hub()
+    for each in (endpoint.hub, successor):
+        each.update(JOB, "demo", record(1, 2))
+    assert await endpoint.hub.orders(JOB, 0, 0) == await successor.orders(JOB, 0, 0)
+
+
+async def test_the_setup_task_posts_the_plan(endpoint):
+    runtime = endpoint.runtime("s", endpoint.add("s", TaskType.SETUP))
+    plan = split_plan(3000)
+    await asyncio.to_thread(runtime.post_plan, plan, contract.plan_digest(plan))
+    assert endpoint.plans.posted(JOB).plan == plan
+    assert endpoint.posted == [JOB]
+
+
+async def test_only_setup_may_post_a_plan(endpoint):
+    status, _ = await endpoint.ask(
+        "POST", "demo/job-1/plan", endpoint.add("p"), data=msgspec.json.encode(split_plan(1))
+    )
+    assert (status, endpoint.plans.posted(JOB)) == (403, None)
+
+
+async def test_a_job_that_has_its_plan_takes_no_other(endpoint, monkeypatch):
+    monkeypatch.setattr(endpoint.hub, "wants_plan", lambda _: False)
+    token = endpoint.add("s", TaskType.SETUP)
+    status, _ = await endpoint.ask("POST", "demo/job-1/plan", token, data=msgspec.json.encode(split_plan(1)))
+    assert status == 409
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("demo/job-1/tasks/other/orders", 403),
+        ("elsewhere/job-1/tasks/p/orders", 403),
+        ("demo/job-2/tasks/p/orders", 404),
+        ("demo/job-1/tasks/p/orders?since=x", 400),
+        ("demo/job-1/tasks/p/nonsense", 404),
+    ],
+)
+async def test_a_pod_speaks_for_itself_and_its_job_only(endpoint, path, status):
+    endpoint.add("other")
+    token = endpoint.add("p")
+    assert (await endpoint.ask("GET", path, token))[0] == status
+
+
+async def test_a_token_of_a_former_pod_of_the_same_name_is_refused(endpoint):
+    token = endpoint.add("p")
+    endpoint.pods.known["p"] = TaskPod(
+        name="p", uid="new", task_type=TaskType.MAP, index=0, attempt=1, state=PodState.RUNNING, placed_s=0.0
+    )
+    assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 403
+
+
+async def test_a_pod_that_this_replica_has_not_seen_yet_is_told_to_come_again(endpoint):
+    token = endpoint.add("p")
+    del endpoint.pods.known["p"]
+    assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 404
+
+
+async def test_without_a_good_token_nobody_is_answered(endpoint, api):
+    endpoint.add("p")
+    foreign = api.issue_token("demo/p", audience="https://kubernetes.default.svc")
+    for token in ("nonsense", foreign, ""):
+        assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 401
+
+
+async def test_a_token_is_reviewed_once_a_minute(endpoint, api):
+    token = endpoint.add("p")
+    for _ in range(3):
+        await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token)
+    assert len(api.called("create tokenreviews")) == 1
+
+
+async def test_while_tokens_cannot_be_reviewed_tasks_are_told_to_come_again(endpoint, api):
+    token = endpoint.add("p")
+    api.fail_next("create tokenreviews", status=500)
+    assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 503
+    assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 200
+
+
+async def test_a_report_that_is_too_large_is_refused(endpoint):
+    body = b" " * (contract.REPORT_MAX_BYTES + 1)
+    status, _ = await endpoint.ask("POST", "demo/job-1/tasks/p/report", endpoint.add("p"), data=body)
+    assert status == 413
+
+
+async def test_a_small_body_that_becomes_large_is_refused(endpoint, monkeypatch):
+    monkeypatch.setattr(server, "PLAN_MAX_BYTES", 1000)
+    bomb = gzip.compress(b" " * 70_000_000)
+    headers = {"Content-Encoding": "gzip"}
+    token = endpoint.add("s", TaskType.SETUP)
+    status, _ = await endpoint.ask("POST", "demo/job-1/plan", token, data=bomb, headers=headers)
+    assert status in {400, 413}
+
+
+async def test_a_task_that_reports_too_often_is_told_to_wait(endpoint):
+    token = endpoint.add("p")
+    body = msgspec.json.encode(contract.TaskReport(phase="read"))
+    answers = [(await endpoint.ask("POST", "demo/job-1/tasks/p/report", token, data=body))[0] for _ in range(2)]
+    assert answers == [200, 429]
+
+
+async def test_what_is_no_report_is_refused(endpoint):
+    status, body = await endpoint.ask("POST", "demo/job-1/tasks/p/report", endpoint.add("p"), data=b"[]")
+    assert (status, b"object" in body) == (400, True)
+
+
+# --- certificates
+
+
+def test_an_authority_outlives_a_restart_of_its_container(tmp_path):
+    first = tls.authority(tmp_path, "op-1", NOW)
+    assert tls.authority(tmp_path, "op-1", NOW).pem == first.pem
+    assert (tmp_path / "ca.key").stat().st_mode & 0o077 == 0
+
+
+def test_an_authority_that_is_old_or_damaged_is_replaced(tmp_path):
+    first = tls.authority(tmp_path, "op-1", NOW)
+    old = tls.authority(tmp_path, "op-1", NOW + tls.LIFETIME * 0.6)
+    assert old.pem != first.pem
+    (tmp_path / "ca.key").write_text("nonsense")
+    assert tls.authority(tmp_path, "op-1", NOW).pem not in {first.pem, old.pem}
+
+
+def test_a_process_is_unhealthy_before_its_authority_ends():
+    assert tls.expiry_probe(tls.authority(None, "op-1", NOW))() is None
+    assert "ends" in tls.expiry_probe(tls.authority(None, "op-1", NOW - tls.LIFETIME + dt.timedelta(days=7)))()
+
+
+def bundles(client, replica="op-1", now=NOW):
+    return bundle.Bundles(client, namespace="boathouse-system", replica=replica, now=lambda: now)
+
+
+def authorities(api, namespace):
+    return api.get("configmaps", f"{namespace}/{names.PROGRESS_CA_CONFIG_MAP}")["data"]
+
+
+async def test_tasks_trust_the_leader_and_whoever_stands_by(api, client):
+    ours, theirs = (tls.authority(None, name, NOW).pem for name in ("op-1", "op-2"))
+    leader = bundles(client)
+    await leader.add(ours)
+    await bundles(client, "op-2").add(theirs)
+    await leader.ensure("demo")
+    assert authorities(api, "demo") == {"ca.crt": ours + theirs}
+
+
+async def test_a_new_replicas_authority_reaches_the_namespaces_with_jobs(api, client):
+    leader = bundles(client)
+    await leader.add(tls.authority(None, "op-1", NOW).pem)
+    await leader.ensure("demo")
+    late = tls.authority(None, "op-2", NOW).pem
+    await bundles(client, "op-2").add(late)
+    await leader.refresh()
+    assert late in authorities(api, "demo")["ca.crt"]
+
+
+async def test_authorities_that_ended_are_dropped(api, client):
+    await bundles(client, "old").add(tls.authority(None, "old", NOW - tls.LIFETIME).pem)
+    await bundles(client).add(tls.authority(None, "op-1", NOW).pem)
+    assert set(authorities(api, "boathouse-system")) == {"op-1.crt"}
+
+
+async def test_of_many_replicas_the_youngest_authorities_stay_and_always_ones_own(api, client):
+    await bundles(client).add(tls.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
+    for number in range(bundle.MAX_AUTHORITIES + 2):
+        made = tls.authority(None, "x", NOW - dt.timedelta(hours=100 - number))
+        await bundles(client, f"new-{number}").add(made.pem)
+    await bundles(client).add(tls.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
+    kept = set(authorities(api, "boathouse-system"))
+    assert len(kept) == bundle.MAX_AUTHORITIES
+    assert {"op-1.crt", f"new-{bundle.MAX_AUTHORITIES + 1}.crt"} <= kept
+
+
+async def test_the_bundle_is_written_once_to_a_namespace(api, client):
+    leader = bundles(client)
+    await leader.add(tls.authority(None, "op-1", NOW).pem)
+    for _ in range(3):
+        await leader.ensure("demo")
+    assert len(api.called("patch configmaps")) == 1
