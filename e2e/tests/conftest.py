@@ -6,6 +6,7 @@ A cluster that cannot be had is an error, never a skip.
 
 import os
 import re
+import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -59,7 +60,7 @@ def place(
 ) -> Iterator[harness.Place]:
     """A namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
     short = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
-    namespace = f"t-{short}"
+    namespace = f"t-{short}-{secrets.token_hex(2)}"  # the bucket keeps what earlier runs wrote
     installed.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         storage.secret(credentials, namespace=namespace),

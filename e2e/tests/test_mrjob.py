@@ -94,15 +94,15 @@ def test_every_pod_of_a_job_is_bound_by_boathouse(place):
     events = place.gateway.events(reason="Scheduled")
     by_pod = {event["involvedObject"]["name"]: event for event in events}
     assert {pod["metadata"]["name"] for pod in pods} == set(by_pod)
-    assert {event.get("reportingComponent") for event in by_pod.values()} == {names.SCHEDULER_NAME}
+    assert {event["reportingComponent"] for event in by_pod.values()} == {"boathouse.dev/operator"}
 
 
 def test_jobs_of_two_queues_with_equal_weights_share_the_cluster(place):
-    place.put("in/a.txt", harness.text(12_000_000))
+    place.put("in/a.txt", harness.text(6_000_000))
     slow = {"command": ["sh", "-c", "sleep 1; wc -l"], "resources": {"requests": {"cpu": "500m", "memory": "128Mi"}}}
-    place.start("left", queue="left", mapper=slow, **NO_REDUCE)
+    place.start("left", queue="left", mapper=slow, splitMaxSize="256Ki", **NO_REDUCE)
     harness.until(lambda: place.look("left").maps.running, "the first job runs", every_s=0.2)
-    place.start("right", queue="right", mapper=slow, **NO_REDUCE)
+    place.start("right", queue="right", mapper=slow, splitMaxSize="256Ki", **NO_REDUCE)
 
     def both_run() -> bool:
         return min(place.look(name).maps.running for name in ("left", "right")) > 0
