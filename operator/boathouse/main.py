@@ -16,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 
 import pydantic
+from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options
 from boathouse.cluster import client, config, election, errors, recorder, retries
@@ -37,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asked = options.parse(arguments)
         armed = failpoints.arm()
-    except (OSError, ValueError, pydantic.ValidationError) as error:
+    except pydantic.ValidationError as error:
+        sys.stderr.write("".join(f"boathouse: {problem}\n" for problem in _problems(error)))
+        return EXIT_USAGE
+    except (OSError, ValueError) as error:
         sys.stderr.write(f"boathouse: {error}\n")
         return EXIT_USAGE
     if asked.list_failpoints:
@@ -51,6 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except errors.ConfigError as error:
         sys.stderr.write(f"boathouse: {error}\n")
         return EXIT_USAGE
+
+
+def _problems(error: pydantic.ValidationError) -> list[str]:
+    """One line for each wrong value, by the name that it has in the configuration file."""
+    return [
+        f"{'.'.join(to_camel(str(part)) for part in each['loc']) or 'configuration'}: {each['msg']}"
+        for each in error.errors()
+    ]
 
 
 async def _run(asked: options.Options) -> int:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
+from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries, wire
 from boathouse.resources import names
 from boathouse.scheduling import outcomes
@@ -93,7 +94,10 @@ class Writer:
         metadata.setdefault("labels", {})[names.LABEL_FENCED] = "true"
 
         async def write() -> outcomes.Outcome:
-            return outcomes.Done(pod=await self._api.create_pod(target.namespace, manifest))
+            failpoints.hit("before-scheduler.create")
+            made = await self._api.create_pod(target.namespace, manifest)
+            failpoints.hit("after-scheduler.create")
+            return outcomes.Done(pod=made)
 
         outcome = await self._attempt("create", target, write, owner=_controller_uid(metadata))
         self._counters.create(_result(outcome))
@@ -108,7 +112,9 @@ class Writer:
         labels = {names.LABEL_FENCED: "true"}
 
         async def write() -> outcomes.Outcome:
+            failpoints.hit("before-scheduler.bind")
             await self._api.bind(target.namespace, target.name, uid, node, annotations, labels)
+            failpoints.hit("after-scheduler.bind")
             return outcomes.Done()
 
         outcome = await self._attempt("bind", target, write)

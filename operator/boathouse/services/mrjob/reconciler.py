@@ -37,6 +37,15 @@ WAITING_LOOK_S: Final = 2.0
 RESYNC_S: Final = 300.0
 
 
+_EVENTS: Final = {
+    "Setup": "SetupStarted",
+    "Map": "MapsStarted",
+    "Reduce": "ReducesStarted",
+    "Commit": "CommitStarted",
+}
+"""Reasons of the events that tell of a phase; the last two phases are their own."""
+
+
 class Diagnosis(Protocol):
     """Why a job waits."""
 
@@ -145,14 +154,14 @@ class Reconciler:
             self._forget(key)
             return None
         job = model.from_resource(body, self._parts.config)
-        if isinstance(job, model.Refusal):
-            return await self._refuse(key, body, job)
-        if memory is None:
-            memory = self._memories[key] = _remember(body, job)
         try:
+            if isinstance(job, model.Refusal):
+                return await self._refuse(key, body, job)
+            if memory is None:
+                memory = self._memories[key] = _remember(body, job)
             return await self._look(key, job, memory)
         except errors.Conflict:
-            await self._read_again(key, job)
+            await self._read_again(key)
             return 0.0
         except errors.NotFound:
             _log.info("the job is gone", job=key)
@@ -286,13 +295,11 @@ class Reconciler:
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
         status = body.get("status") or {}
-        known = record.from_wire(status, reduces=0) if not status.get("plan") else None
-        if known is not None:
-            refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
-            wire = record.to_wire(refused)
-            if refused != known:
-                await self._patch(key, wire)
-            self._parts.metrics.phase(key, refused)
+        known = record.from_wire(status, reduces=(status.get("reduces") or {}).get("total", 0))
+        refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
+        if refused != known:
+            await self._patch(key, record.to_wire(refused))
+        self._parts.metrics.phase(key, refused)
         return RESYNC_S
 
     def _finish(self, job: Job, desired: Desired, delay_s: float | None) -> float | None:
@@ -318,18 +325,18 @@ class Reconciler:
         parts.events.record(
             recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
             type_="Warning" if failed else "Normal",
-            reason=after.phase,
+            reason=_EVENTS.get(after.phase, after.phase),
             action="Reconciling",
             note=(ending.message[:1000] if failed and ending else record.progress(after)) or f"in queue {job.queue}",
         )
 
-    async def _read_again(self, key: str, job: Job) -> None:
+    async def _read_again(self, key: str) -> None:
         """Somebody else changed the resource: take theirs, and count anew from it."""
         namespace, _, name = key.partition("/")
         body = await self._parts.api.get(_MRJOBS, name, namespace)
         self._parts.jobs.put(body)
         self._memories.pop(key, None)
-        _log.debug("read again after a conflict", job=key, uid=job.uid)
+        _log.debug("read again after a conflict", job=key)
 
     def _forget(self, key: str) -> None:
         memory = self._memories.pop(key, None)
