@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from boathouse_e2e import catalogue, images, providers, tools
 from boathouse_e2e.errors import ClusterError
@@ -73,10 +73,10 @@ def status(name: Name = _DEFAULT.name, provider: ProviderName = "auto", context:
     parts = _chosen(provider, name, context).status(name)
     if not parts:
         raise ClusterError(f"there is no cluster {name!r}; start it with `up`")
-    table = Table("part", "state", "pid", "log")
+    table = Table("part", "state", "pid", Column("log", overflow="fold"))
     for part in parts:
         table.add_row(part.name, part.state, str(part.pid or ""), str(part.log or ""))
-    Console(soft_wrap=True).print(table)
+    Console().print(table)
 
 
 @app.command()

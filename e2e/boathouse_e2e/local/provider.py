@@ -115,8 +115,16 @@ class LocalProvider:
         processes.start(kept[component], cluster_id=known.cluster_id, folder=known.layout.folder, enter=into)
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
-        """Import docker-archive files into the containerd of every node."""
-        node.import_images(_known(cluster.name), tools.ensure(["ctr"])["ctr"], archives)
+        """Import docker-archive files into the containerd of every node, those left out that were imported before."""
+        known = _known(cluster.name)
+        marks = {archive: known.layout.folder / "images" / _mark(archive) for archive in archives}
+        new = [archive for archive, mark in marks.items() if not mark.exists()]
+        if not new:
+            return
+        node.import_images(known, tools.ensure(["ctr"])["ctr"], new)
+        for archive in new:
+            marks[archive].parent.mkdir(exist_ok=True)
+            marks[archive].touch()
 
 
 class Start:
@@ -215,6 +223,12 @@ def _is_ready(item: Mapping[str, object]) -> bool:
     status = item["status"]
     assert isinstance(status, dict)
     return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
+
+
+def _mark(archive: Path) -> str:
+    """What tells this archive, with this content, from others."""
+    stat = archive.stat()
+    return f"{archive.name}-{stat.st_size}-{stat.st_mtime_ns}"
 
 
 def _known(name: str) -> State:
