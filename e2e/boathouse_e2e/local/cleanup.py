@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import time
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 LEAST = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 8192, "fs/inotify/max_user_watches": 524288}
 # Kubelets set the others.
 SYSCTLS = (*LEAST, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
-_REMOVE_TIMEOUT_S = 10
+_REMOVE_TIMEOUT_S = 60
 
 
 def end(known: State, *, keep_logs: bool = False) -> None:
@@ -48,17 +49,17 @@ def _unmount_beneath(folder: Path) -> None:
 
 
 def _remove_folder(folder: Path, *, keep_logs: bool) -> None:
-    (folder / "state.json").unlink(missing_ok=True)
-    if keep_logs and (folder / "logs").exists():
-        for path in folder.iterdir():
-            if path.name != "logs":
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
-        return
+    """Delete a cluster's folder, its state last: what cannot be deleted now is still known to the next `down`."""
+    kept = {"state.json", "logs"} if keep_logs else {"state.json"}
     deadline = time.monotonic() + _REMOVE_TIMEOUT_S
-    while folder.exists():  # mounts of namespaces that just ended may hold a folder for a moment
-        shutil.rmtree(folder, ignore_errors=True)
+    while left := [path for path in folder.iterdir() if path.name not in kept] if folder.exists() else []:
         if time.monotonic() > deadline:
-            raise ClusterError(f"cannot delete {folder}")
+            raise ClusterError(f"cannot delete {', '.join(map(str, left))}")
+        for path in left:  # mounts of namespaces that just ended may hold a folder for a moment
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+    (folder / "state.json").unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # the logs are kept
+        folder.rmdir()
 
 
 def _saved_sysctls() -> Path:

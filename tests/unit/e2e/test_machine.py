@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_e2e import debian, paths, providers
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.local import cgroups, checks
+from boathouse_e2e.local import cgroups, checks, cleanup, state
 from boathouse_e2e.spec import ClusterSpec
 
 
@@ -75,3 +75,14 @@ def test_who_waits_for_a_lock_that_is_removed_still_excludes_the_next(tmp_path):
 
         list(pool.map(enter, range(100)))
     assert all(order[i][1] == order[i + 1][1] for i in range(0, 200, 2))
+
+
+@pytest.mark.parametrize(("keep_logs", "left"), [(False, []), (True, ["logs"])])
+def test_an_ended_cluster_leaves_at_most_its_logs_and_its_name_is_free(monkeypatch, tmp_path, keep_logs, left):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    begun = state.begin(ClusterSpec(name="x", nodes=0))
+    for name in ("etcd", "logs"):
+        (begun.layout.folder / name).mkdir()
+    cleanup.end(begun, keep_logs=keep_logs)
+    assert state.load("x") is None
+    assert [path.name for path in begun.layout.folder.glob("*")] == left
