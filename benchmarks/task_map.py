@@ -28,6 +28,8 @@ from boathouse_task.contract import Split, TaskSpec, TaskType
 from boathouse_task.environment import Environment
 
 MIB = 1024 * 1024
+# Both sides without it: a Python mapper would write line by line. The runtime drops it for commands anyway.
+VARIABLES = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 WORD_COUNT = """
 import sys
 for line in sys.stdin:
@@ -131,7 +133,7 @@ def attempt(case: Case, folder: Path, memory_bytes: int) -> Cost:
         f"sys.exit(__main__.run_pod(os.environ[{contract.TASK_ENV!r}], e))"
     )
     variables = {contract.TASK_ENV: msgspec.json.encode(spec).decode(), contract.MEMORY_LIMIT_ENV: str(memory_bytes)}
-    return measure([sys.executable, "-c", script], {**os.environ, **variables})
+    return measure([sys.executable, "-c", script], {**VARIABLES, **variables})
 
 
 def pipeline(case: Case, folder: Path, memory_bytes: int) -> Cost:
@@ -141,7 +143,7 @@ def pipeline(case: Case, folder: Path, memory_bytes: int) -> Cost:
     combiner = ' | "$0" -c "$SUM"' if case.combiner else ""
     quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in case.mapper)
     script = f"{quoted} < '{folder / case.data}' | {sort}{combiner} > '{folder / 'plain'}'"
-    return measure(["sh", "-c", script, sys.executable], {**os.environ, "LC_ALL": "C", "SUM": SUM})
+    return measure(["sh", "-c", script, sys.executable], {**VARIABLES, "LC_ALL": "C", "SUM": SUM})
 
 
 def main() -> None:
