@@ -66,7 +66,8 @@ def test_the_failpoints_can_be_listed(capsys):
 def killed(monkeypatch):
     """How often the process would have killed itself."""
     kills = []
-    monkeypatch.setattr(failpoints.os, "kill", lambda *_: kills.append(1))
+    monkeypatch.setattr(failpoints.os, "kill", lambda *_: None)
+    monkeypatch.setattr(failpoints.os, "_exit", kills.append)
     yield kills
     failpoints.arm({})
 
@@ -77,7 +78,7 @@ def test_a_failpoint_kills_at_its_turn_and_only_there(killed):
     failpoints.hit("after-mrjob.status")
     assert killed == []
     failpoints.hit("after-mrjob.status")
-    assert killed == [1]
+    assert killed == [137]
 
 
 def test_without_the_variable_no_failpoint_does_anything(killed):

@@ -204,7 +204,8 @@ class _Settler:
 
     def _judge(self, index: int, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
         task = contract.task_name(self._type, index)
-        where = f"{self._type} task {task}, attempt {attempt}" + (f" on node {node}" if node else "")
+        named = f"{self._type} task" if task == self._type else f"{self._type} task {task}"
+        where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         if taskpods.is_fatal(self._type, ending) or (ending.user_error and ending.reason in _START_PROBLEMS):
             return Verdict(reason=ending.reason, message=_trim(f"{where}: {ending.message}"))
         failures = self._stage.user_failures[index]
