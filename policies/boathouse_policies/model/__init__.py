@@ -13,6 +13,7 @@ from boathouse_policies.model.constraints import (
 from boathouse_policies.model.decisions import Bind, Create, Decision, Hold, Placement, Resize, Resume, Scale, Suspend
 from boathouse_policies.model.estimates import UNKNOWN, Estimates, Unknown
 from boathouse_policies.model.events import (
+    Ended,
     Event,
     Failed,
     Finished,
@@ -62,6 +63,7 @@ __all__ = [
     "Decision",
     "Diagnosis",
     "Distance",
+    "Ended",
     "Estimates",
     "Event",
     "Expression",

@@ -16,12 +16,19 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A job came, or its classes changed."""
+    """A job came, or its classes changed.
+
+    Attributes:
+        now_s: The shell's time.
+        job: The job.
+        classes: All its classes, in order, those that cannot start yet included.
+        tasks: How many tasks of each class are not placed.
+    """
 
     now_s: float
     job: Job
     classes: tuple[TaskClass, ...]
-    tasks: int
+    tasks: Mapping[ClassId, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,15 @@ class Failed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A job is over: all its tasks succeeded, or it failed, was cancelled or deleted."""
+
+    now_s: float
+    job: JobId
+    succeeded: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChanged:
     """A node came, changed, or went (`node` is None)."""
 
@@ -103,4 +119,4 @@ class Tick:
     now_s: float
 
 
-Event: TypeAlias = Submitted | Placed | Started | Progress | Finished | Failed | NodeChanged | Tick
+Event: TypeAlias = Submitted | Placed | Started | Progress | Finished | Failed | Ended | NodeChanged | Tick

@@ -50,6 +50,9 @@ class Job:
         name: `namespace/name`, for messages.
         priority: PriorityClass value: within a queue the higher goes first, before the profile's order.
         weight: Share within the queue, relative to other jobs, where the profile's order knows weights.
+        kind: The program that it runs: jobs of one kind treat their input alike, and what was learnt of one is used for
+            the next. Empty for nothing in common with any other.
+        probe_of: The job whose features this one measures on a sample of its input; None for a job of its own.
     """
 
     id: JobId
@@ -58,6 +61,8 @@ class Job:
     name: str = ""
     priority: int = 0
     weight: float = 1.0
+    kind: str = ""
+    probe_of: JobId | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
