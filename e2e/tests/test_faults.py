@@ -99,7 +99,11 @@ def check_no_orphans(place, name):
     """Nothing of the job runs on, and with the job all that was made for it goes."""
     owners = {owner["uid"] for pod in place.raw_pods(name) for owner in pod["metadata"]["ownerReferences"]}
     assert owners == {place.look(name).uid}
-    assert {pod.phase for pod in place.pods(name)} <= {"Succeeded", "Failed"}
+
+    def all_ended():
+        return {pod.phase for pod in place.pods(name)} <= {"Succeeded", "Failed"}
+
+    harness.until(all_ended, "all pods have ended", timeout_s=30)
     place.cluster.run("delete", "mrjob", name, "-n", place.namespace, "--wait")
 
     def nothing_left():
