@@ -1,0 +1,59 @@
+"""The second look at what Kopf tells, and the mark on the leader's pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse.services import leadership
+from boathouse.services.mrjob.jobstore import JobStore
+from boathouse.services.mrjob.resync import Resync
+from tests.wire import fake_api
+from tests.wire.mrjob_world import KEY, mrjob
+
+
+@pytest.fixture
+def jobs():
+    return JobStore(lambda _: None)
+
+
+async def test_a_job_that_kopf_missed_is_found(api, client, jobs):
+    api.add(mrjob())
+    await Resync(client, jobs, ()).look()
+    assert jobs.keys() == [KEY]
+
+
+async def test_a_deletion_that_kopf_missed_is_noticed(api, client, jobs):
+    jobs.seen(api.add(mrjob()))
+    api.remove("mrjobs", KEY)
+    await Resync(client, jobs, ()).look()
+    assert jobs.keys() == []
+
+
+async def test_only_the_namespaces_where_we_act_are_looked_at(api, client, jobs):
+    api.add(mrjob())
+    await Resync(client, jobs, ("elsewhere",)).look()
+    assert jobs.keys() == []
+
+
+def leaders(api):
+    pods = api.objects("pods").values()
+    return [
+        pod["metadata"]["name"] for pod in pods if (pod["metadata"].get("labels") or {}).get("boathouse.dev/leader")
+    ]
+
+
+async def test_one_pod_is_marked_as_the_leader_and_a_former_one_no_more(api, client):
+    for name in ("op-1", "op-2"):
+        api.add(fake_api.pod(name, namespace="boathouse-system", cpu="1"))
+        await leadership.mark(client, "boathouse-system", name)
+    assert leaders(api) == ["op-2"]
+
+
+async def test_a_process_that_starts_takes_the_mark_of_its_former_life_off(api, client):
+    api.add(fake_api.pod("op-1", namespace="boathouse-system", cpu="1", labels={"boathouse.dev/leader": "true"}))
+    await leadership.unmark(client, "boathouse-system", "op-1")
+    assert leaders(api) == []
+
+
+async def test_a_process_outside_a_pod_has_nothing_to_mark(client):
+    await leadership.mark(client, "boathouse-system", "my-laptop")
