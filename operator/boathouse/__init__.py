@@ -1,0 +1,1 @@
+"""The Boathouse operator: runs MRJobs, and schedules the pods that it makes."""
