@@ -73,7 +73,7 @@ async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
 
 
 async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(api, eventually):
-    def refuse(call, manifest):
+    def refuse(call, _manifest):
         if call.name == "create pods":
             raise fake_api.Refused(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small, requested: cpu=1')
 
@@ -210,7 +210,7 @@ async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
     assert not w.fatal
 
 
-async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, eventually, monkeypatch):
+async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, monkeypatch):
     api.add(fake_api.node("n1"))
     api.add(fake_api.pod("p", node="n1", phase="Running"))
 

@@ -79,6 +79,8 @@ class Observed:
     def on_pod(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
         match change:
+            case store.Modified() if _takes_the_same(change.old, change.new):
+                pass  # most changes are of this kind: a kubelet tells how its pod fares
             case store.Added() | store.Modified():
                 self.apply(change.new)
             case store.Deleted():
@@ -166,3 +168,22 @@ class Observed:
         """Return the accounts for these pods, and the nominations counted now."""
         counted = [account for priority, account in self._nominated.values() if priority >= self._floor_priority]
         return [accounts.of(pod, scheduler_name=self._scheduler_name) for pod in pods if pod.spec.node_name] + counted
+
+
+def _takes_the_same(old: wire.PodView, new: wire.PodView) -> bool:
+    """Say whether a pod on a node takes of it, and is charged to, the same as before."""
+    return (
+        bool(old.spec.node_name)
+        and not new.is_terminal
+        and old.spec == new.spec
+        and old.metadata.labels == new.metadata.labels
+        and _in_force(old.status) == _in_force(new.status)
+    )
+
+
+def _in_force(status: wire.PodStatus) -> list[object]:
+    """What the request formula reads of a status."""
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    sizes = [(one.name, one.resources, one.allocated_resources) for one in statuses if one.resources is not None]
+    resizing = [one.reason for one in status.conditions if one.type == "PodResizePending"]
+    return [sizes, resizing, status.resources, status.allocated_resources]

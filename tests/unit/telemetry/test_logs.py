@@ -20,10 +20,10 @@ def lines():
 
 
 def test_a_line_says_when_who_what_and_how_bad(lines):
-    logs.get("boathouse.test").warning("bind failed", pod="demo/p", attempt=2)
+    logs.get("example.module").warning("bind failed", pod="demo/p", attempt=2)
     (line,) = lines()
     assert (line["message"], line["level"], line["logger"], line["pod"], line["attempt"]) == (
-        *("bind failed", "warning", "boathouse.test", "demo/p"),
+        *("bind failed", "warning", "example.module", "demo/p"),
         2,
     )
     assert line["time"].endswith("Z")
