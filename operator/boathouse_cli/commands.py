@@ -23,6 +23,19 @@ app = typer.Typer(
 JobArgument = Annotated[str, typer.Argument(metavar="mrjob/NAME", help="The job.")]
 
 
+@app.callback()
+def shared(
+    context_of_call: typer.Context,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Take the shared options before the command too, as kubectl does."""
+    given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
+    defaults = {option: value for option, value in given.items() if value is not None}
+    context_of_call.default_map = {str(context_of_call.invoked_subcommand): defaults}
+
+
 @app.command()
 def explain(
     target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="mrjob/NAME or pod/NAME.")],
