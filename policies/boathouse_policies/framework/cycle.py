@@ -30,14 +30,14 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
     Returns:
         The plan, for the shell to assume and carry out, and to settle in the waiting room.
     """
-    scratch = Scratch(view)
+    scratch = Scratch(view, queue.kept)
     draft = Draft(profile, scratch)
     draft.advise(queue)
     # 1. Order jobs: queues by share, jobs by the profile's keys.
     line = Line(queue, profile, scratch)
     draft.leave_orphans(line, queue)
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
-    while (want := line.next_class()) is not None:
+    while not scratch.exhausted and (want := line.next_class()) is not None:
         attempt = Attempt(want, line, profile, scratch)
         for member in attempt.members():
             # 3. Feasible nodes. 4. Rank: the best first.
@@ -58,4 +58,5 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
         # 9. Diagnose: remember why; the words are worked out when somebody asks.
         else:
             draft.diagnose(attempt, line)
+    draft.leave_rest(line)
     return draft.plan()

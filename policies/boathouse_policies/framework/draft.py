@@ -36,6 +36,11 @@ class Draft:
         for controller in self._profile.controllers:
             self._decisions.extend(controller.advise(queue, self._scratch.view))
 
+    def leave_rest(self, line: Line) -> None:
+        """No node takes anything more in this cycle: whoever is left waits for another."""
+        for want in line.rest():
+            self._leave(want, _NOT_OFFERED)
+
     def leave_orphans(self, line: Line, queue: WaitingRoom) -> None:
         """Jobs that name a queue that does not exist."""
         names = ", ".join(sorted(queue.queues)) or "none"
@@ -47,6 +52,8 @@ class Draft:
         """Turn placed tasks into decisions."""
         names = self._scratch.view.layout.names
         for spot in spots:
+            if spot.node in self._scratch.kept and self._scratch.kept[spot.node] == spot.want.task_class.id:
+                self._scratch.release(spot.node)
             task, want, node = spot.pick.task, spot.want, names[spot.node]
             if task.expected:
                 self._decisions.append(_kept(spot, node))
@@ -73,7 +80,7 @@ class Draft:
             self._decisions.append(attempt.hold)
             return
         left = self._left.get(attempt.want.task_class.id)
-        if left is None or left.verdict.code is not model.Code.UNSCHEDULABLE:
+        if left is None or left.verdict.code not in _ROOM_IS_MISSING:
             return
         self._keep(attempt.want)
         for want in line.hopeless(attempt.want):
@@ -81,13 +88,15 @@ class Draft:
             self._leave(want, attempts.refusal(want, self._profile, self._scratch))
 
     def _keep(self, want: Want) -> None:
-        hold = self._profile.reserve.keep(want, self._scratch)
-        if hold is None:
-            return
-        self._decisions.append(hold)
-        self._leave(want, hold.verdict)
-        if hold.node is not None:
-            self._scratch.keep(self._scratch.view.layout.index[hold.node], want.task_class.id)
+        own = want.task_class.id
+        for hold in self._profile.reserve.keep(want, self._scratch):
+            if hold.node is not None:
+                node = self._scratch.view.layout.index[hold.node]
+                if self._scratch.kept.get(node, own) != own:
+                    continue  # first come, first kept
+                self._scratch.keep(node, own)
+            self._decisions.append(hold)
+            self._leave(want, hold.verdict)
 
     def _leave(self, want: Want, verdict: model.Verdict) -> None:
         count = want.left
@@ -105,3 +114,9 @@ def _kept(spot: Spot, node: model.NodeName) -> model.Hold:
         task=spot.pick.task,
         resources=spot.resources,
     )
+
+
+_ROOM_IS_MISSING = {model.Code.UNSCHEDULABLE, model.Code.JOB_ORDER, model.Code.NOT_OFFERED, model.Code.SIZING}
+_NOT_OFFERED = model.Verdict(
+    code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle, or are kept for jobs ahead"
+)

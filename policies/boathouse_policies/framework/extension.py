@@ -85,8 +85,12 @@ class Reserve(Protocol):
         """True where no reservation of another class is in the way; None for everywhere."""
         ...
 
-    def keep(self, want: Want, scratch: Scratch) -> model.Hold | None:
-        """A class found no node: the node (`Hold.node`) to keep for it from now on in this cycle, if any."""
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """A class found no node: the nodes (`Hold.node`) to keep for it from now on, if any.
+
+        The waiting room remembers them over cycles until a task of the class is placed there or none waits any more.
+        Where nobody else may pass, `Scratch.withdraw` says so for the rest of the cycle.
+        """
         ...
 
 

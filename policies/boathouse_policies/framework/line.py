@@ -182,6 +182,10 @@ class Line:
         if not turn.wants and turn.band is not None:
             turn.band.close(turn)
 
+    def rest(self) -> Sequence[Want]:
+        """All open classes."""
+        return [want for want in self._wants if want.task_class.id not in self._closed]
+
     def hopeless(self, failed: Want) -> Iterable[Want]:
         """Open classes that fit nowhere either, because this one did not: seen at once, not one by one.
 

@@ -59,9 +59,9 @@ class NoReserve:
         """Everywhere."""
         return None
 
-    def keep(self, want: Want, scratch: Scratch) -> model.Hold | None:  # noqa: ARG002
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:  # noqa: ARG002
         """Nothing."""
-        return None
+        return ()
 
 
 class MinimumTogether:

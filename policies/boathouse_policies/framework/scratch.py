@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.want import Spot
 
 
+_NOBODY: Mapping[model.NodeName, model.ClassId] = MappingProxyType({})
+
+
 class Scratch:
     """What is free as the cycle places tasks. Vectors computed from it are mended by `changed_since`.
 
@@ -27,7 +31,7 @@ class Scratch:
         kept: Which class a node is kept for, by place.
     """
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClusterView, kept: Mapping[model.NodeName, model.ClassId] = _NOBODY) -> None:
         self.view = view
         layout = view.layout
         self.free: model.IntMatrix = layout.allocatable - view.requested
@@ -36,7 +40,9 @@ class Scratch:
         self.offered = np.ones(len(layout), np.bool_) if view.offered is None else view.offered.copy()
         self.changes = 0
         self._changed: npt.NDArray[np.intp] = np.empty(256, np.intp)
-        self.kept: dict[int, model.ClassId] = {}
+        index = layout.index
+        self.kept: dict[int, model.ClassId] = {index[name]: one for name, one in kept.items() if name in index}
+        self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self._nothing = np.zeros(len(self.free), np.int64)
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
@@ -84,6 +90,11 @@ class Scratch:
             return self._nothing
         return vector if len(vector) == len(self._nothing) else np.pad(vector, (0, len(self._nothing) - len(vector)))
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether this cycle offered nodes and none of them takes anything more."""
+        return self._offers == 0 < self._offers_first
+
     # Writing
 
     def place(self, spot: Spot) -> None:
@@ -93,7 +104,7 @@ class Scratch:
             self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
         limit = self.view.max_per_node
         if limit is not None and self._placed_on[spot.node] >= limit:
-            self.offered[spot.node] = False
+            self.withdraw(spot.node)
 
     def undo(self, spot: Spot) -> None:
         """Give the room of a task back that was placed in this cycle."""
@@ -104,13 +115,26 @@ class Scratch:
             for port in ports:
                 left.remove(port)
             self._ports[spot.node] = tuple(left)
-        if self.view.max_per_node is not None:
+        if self.view.max_per_node is not None and not self.offered[spot.node]:
             self.offered[spot.node] = True
+            self._offers += 1
 
     def keep(self, node: int, task_class: model.ClassId) -> None:
         """Keep a node for a class for the rest of the cycle."""
         self.kept[node] = task_class
         self.touch(node)
+
+    def release(self, node: int) -> None:
+        """The node is kept for nobody any more."""
+        del self.kept[node]
+        self.touch(node)
+
+    def withdraw(self, node: int) -> None:
+        """Offer the node to nobody for the rest of the cycle."""
+        if self.offered[node]:
+            self.offered[node] = False
+            self._offers -= 1
+            self.touch(node)
 
     def touch(self, node: int) -> None:
         """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""

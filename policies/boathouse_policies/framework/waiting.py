@@ -95,6 +95,7 @@ class WaitingRoom:
         self._classes: dict[model.ClassId, Waiting] = {}
         self._active: set[model.ClassId] = set()
         self._standing: set[model.ClassId] = set()
+        self._kept: dict[model.NodeName, model.ClassId] = {}
         self._parking = Parking(axis)
         self._failures: dict[model.TaskId, int] = {}
         self._backing_off: dict[model.TaskId, tuple[float, model.ClassId]] = {}
@@ -166,6 +167,7 @@ class WaitingRoom:
         self._active.discard(class_id)
         self._standing.discard(class_id)
         self._parking.remove(class_id)
+        self._let_go(class_id)
         for task in waiting.pool.order:
             self._backing_off.pop(task.id, None)
             self._failures.pop(task.id, None)
@@ -183,6 +185,11 @@ class WaitingRoom:
     def queues(self) -> Mapping[model.QueueName, model.Queue]:
         """The queues by name."""
         return self._queues
+
+    @property
+    def kept(self) -> Mapping[model.NodeName, model.ClassId]:
+        """Which class a node is kept for: the profile's reservations, over cycles."""
+        return self._kept
 
     def active(self) -> list[Waiting]:
         """The classes that the next cycle looks at, in order of submission.
@@ -219,12 +226,18 @@ class WaitingRoom:
 
     # After a cycle
 
-    def settle(self, plan: Plan, now_s: float) -> None:
-        """Take out what the plan placed and park what it left waiting."""
-        for decision in plan.decisions:
-            if isinstance(decision, model.Create | model.Bind):
-                self._placed(decision)
+    def settle(self, plan: Plan, now_s: float, *, park: bool = True) -> None:
+        """Take out what the plan placed and park what it left waiting.
+
+        Args:
+            plan: What the cycle decided.
+            now_s: The shell's time.
+            park: Whether to park. A shell that offers nodes one by one parks nobody: the next node may take them.
+        """
+        released = self._carried_out(plan)
         holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
+        if not park:
+            return
         for class_id, hold in holds.items():
             if hold.task is not None and class_id in self._classes:
                 self._active.discard(class_id)
@@ -237,6 +250,21 @@ class WaitingRoom:
             self._active.discard(class_id)
             until_s = waiting.hold.until_s if waiting.hold is not None else None
             self._parking.enter(waiting, left.least, left.verdict, now_s, until_s)
+        if released:
+            self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
+
+    def _carried_out(self, plan: Plan) -> bool:
+        """Take out what was placed and remember what is kept; whether a node is kept for nobody any more."""
+        released = False
+        for decision in plan.decisions:
+            if isinstance(decision, model.Create | model.Bind):
+                self._placed(decision)
+                if self._kept and self._kept.get(decision.node) == decision.task_class.id:
+                    del self._kept[decision.node]
+                    released = True
+            elif isinstance(decision, model.Hold) and decision.node is not None and decision.task is None:
+                self._keep(decision.node, decision.task_class.id)
+        return released
 
     def _placed(self, decision: model.Placement) -> None:
         waiting = self._classes.get(decision.task_class.id)
@@ -245,6 +273,20 @@ class WaitingRoom:
             waiting.pool.remove(decision.task.id)
             if not len(waiting.pool):
                 self._active.discard(decision.task_class.id)
+                self._let_go(decision.task_class.id)
+
+    def _keep(self, node: model.NodeName, class_id: model.ClassId) -> None:
+        waiting = self._classes.get(class_id)
+        if waiting is not None and len(waiting.pool):
+            self._kept[node] = class_id
+
+    def _let_go(self, class_id: model.ClassId) -> None:
+        """Nothing of the class waits: what was kept for it is free for all."""
+        kept = [node for node, one in self._kept.items() if one == class_id] if self._kept else ()
+        for node in kept:
+            del self._kept[node]
+        if kept:
+            self._wake(Wake.NODES)
 
     def back_off(
         self, task: model.TaskId, task_class: model.ClassId, now_s: float, *, at_least_s: float = 0.0

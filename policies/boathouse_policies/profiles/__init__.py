@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines import fair, fifo
+from boathouse_policies.baselines import fair, fifo, srjf, yarn
 from boathouse_policies.baselines.placement import Placement
 
 if TYPE_CHECKING:
@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework import Profile
 
-_BUILDERS: dict[str, Callable[[Placement], Profile]] = {"fair": fair.build, "fifo": fifo.build}
+_BUILDERS: dict[str, Callable[[Placement], Profile]] = {
+    "fair": fair.build,
+    "fifo": fifo.build,
+    "srjf": srjf.build,
+    "yarn": yarn.build,
+    "yarn-no-reservations": yarn.build_without_reservations,
+}
 
 
 def names() -> tuple[str, ...]:

@@ -361,7 +361,7 @@ def test_a_kept_node_is_passed_by_nobody_else():
 
         def keep(self, want, scratch):
             verdict = model.Verdict(code=model.Code.UNSCHEDULABLE, message="n0 is kept")
-            return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=model.NodeName("n0"))
+            return [model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=model.NodeName("n0"))]
 
     world = make.World(make.nodes(1), profile=framework.Profile(name="t", reserve=KeepFirst()))
     world.ledger.observe(make.pod("other"))

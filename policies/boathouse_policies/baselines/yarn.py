@@ -1,0 +1,78 @@
+"""YARN's fair scheduler as the YARN-ME paper compares with (3.3): by memory held, with node reservations.
+
+The job that holds least memory goes first. With reservations, a node that cannot take its next task is kept for it, and
+nobody else may use that node until it got a task there or has no task left to place; a job may have any number of nodes
+kept. Without them, the next job in the order is tried (backfill).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.framework import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework import Scratch, Want, Where
+
+
+class MemoryHeld:
+    """The job that holds least memory first; ties by submission, then id."""
+
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
+        """Bytes held."""
+        return [float(scratch.job_usage(job.id)[model.MEMORY]) for job in jobs]
+
+
+class LockedNodes:
+    """Nodes kept for the first job that they cannot take, and locked for all others."""
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """True where the node is kept for nobody, or for this class."""
+        if not scratch.kept:
+            return None
+        mask = np.ones(scratch.free.shape[1], np.bool_)
+        own = want.task_class.id
+        mask[[node for node, owner in scratch.kept.items() if owner != own]] = False
+        return mask[where]
+
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
+        layout, own = scratch.view.layout, want.task_class.id
+        held = []
+        for node in scratch.offered.nonzero()[0].tolist():
+            owner = scratch.kept.get(node)
+            if owner is None and may_be_kept(want, scratch, node):
+                held.append(_hold(want, layout.names[node]))
+                owner = own
+            if owner == own:
+                scratch.withdraw(node)  # it does not fit there now, and nobody else may
+        return held
+
+
+def may_be_kept(want: Want, scratch: Scratch, node: int) -> bool:
+    """Whether waiting for the node makes sense: the class may use it, and it is large enough when empty."""
+    ideal = scratch.view.axis.vector(want.task_class.resources)
+    column = scratch.view.layout.allocatable[:, node]
+    return bool(want.eligibility.mask[node]) and bool((ideal[: len(column)] <= column).all())
+
+
+def _hold(want: Want, node: model.NodeName) -> model.Hold:
+    message = f"{node} is kept for it until there is room"
+    verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
+    return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=node)
+
+
+def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `yarn`."""
+    return Profile(name="yarn", order=MemoryHeld(), score=scorer(placement), reserve=LockedNodes())
+
+
+def build_without_reservations(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `yarn-no-reservations`."""
+    return Profile(name="yarn-no-reservations", order=MemoryHeld(), score=scorer(placement))

@@ -1,0 +1,1 @@
+"""YARN-ME: memory elasticity in cluster scheduling."""

@@ -1,0 +1,222 @@
+"""YARN's rules as DSS has them, the simulator of the YARN-ME paper's authors: nothing happens but at heartbeats.
+
+| who | what |
+|---|---|
+| a node, each period at its own phase | reports what ended, then takes at most `allocs_per_node_heartbeat` containers |
+| a job's master, from one period after submission | learns of its containers at one heartbeat, launches at the next |
+| a job | its master's container is placed first; it ends three heartbeats after its last task was reported |
+
+A container that ended is free on its node at once, but only the node's own heartbeat can use it, and its job is charged
+until then. Heartbeats that could change nothing are left out: a node sleeps until a container ends there, a job comes,
+or a master comes up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_policies import framework, model
+from boathouse_sim.clock import Priority
+from boathouse_sim.world import MB, Call, Running, World
+
+if TYPE_CHECKING:
+    from boathouse_sim.errors import Errors
+    from boathouse_sim.workload import Workload
+    from boathouse_sim.world import JobRun
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Node:
+    """A node's side.
+
+    Attributes:
+        phase_ms: Its heartbeats are at this offset in each period.
+        awake: Whether its next heartbeat is on the heap.
+        ended: Containers to report.
+        launching: Containers that were allocated and are not launched.
+    """
+
+    name: model.NodeName
+    phase_ms: int
+    awake: bool = False
+    ended: list[Running] = dataclasses.field(default_factory=list)
+    launching: int = 0
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Master:
+    """A job's master.
+
+    Attributes:
+        up: Whether it was launched, so that its tasks are asked for.
+        awake: Whether its next heartbeat is on the heap.
+        closing: Whether that heartbeat is its last.
+        allocated: Containers since its last heartbeat.
+        acquired: Containers to launch at its next.
+        released: Ends since its last heartbeat.
+        counted: Ends that its next heartbeat counts.
+        out: Tasks placed and not counted as ended.
+    """
+
+    run: JobRun
+    phase_ms: int
+    container: Running | None = None
+    up: bool = False
+    awake: bool = False
+    closing: bool = False
+    allocated: list[Running] = dataclasses.field(default_factory=list)
+    acquired: list[Running] = dataclasses.field(default_factory=list)
+    released: int = 0
+    counted: int = 0
+    out: int = 0
+
+
+class Heartbeats:
+    """See the module's docstring.
+
+    Args:
+        workload: Its `timing` holds the periods.
+        profile: The policies.
+        errors: How the truth strays from the estimates.
+        seed: Of what is drawn for them.
+    """
+
+    def __init__(
+        self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
+    ) -> None:
+        self.world = World(workload, profile, self._arrived, errors=errors, seed=seed)
+        timing = workload.timing
+        self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
+        self._most = timing.allocs_per_node_heartbeat
+        self._masters: dict[model.JobId, _Master] = {}
+        self._by_name: dict[model.NodeName, _Node] = {}
+        nodes = self.world.nodes
+        for i, node in enumerate(nodes):
+            phase_ms = round(i * self._node_ms / len(nodes)) % self._node_ms
+            self._by_name[node.name] = _Node(node.name, phase_ms)
+
+    def advance(self) -> bool:
+        """One event; False at the end."""
+        return self.world.clock.step()
+
+    # Nodes
+
+    def _wake(self, node: _Node) -> None:
+        if not node.awake:
+            node.awake = True
+            at_ms = _next_ms(self.world.clock.now_ms, self._node_ms, node.phase_ms)
+            self.world.clock.at(at_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, node))
+
+    def _wake_all(self) -> None:
+        for node in self._by_name.values():
+            self._wake(node)
+
+    def _node_heartbeat(self, node: _Node) -> None:
+        node.awake = False
+        for task in node.ended:
+            self.world.give_back(task)
+            master = self._masters[task.run.job.id]
+            master.released += 1
+            self._wake_master(master)
+        node.ended.clear()
+        if self._offer(node) and len(self.world.room):
+            self._wake(node)
+
+    def _offer(self, node: _Node) -> bool:
+        """Let the cycle place on this node; whether another heartbeat soon could change anything."""
+        if not len(self.world.room):
+            return False
+        was_kept = node.name in self.world.room.kept
+        self.world.cycles += 1
+        now_s = self.world.clock.now_s
+        view = self.world.ledger.snapshot(now_s, offered=[node.name], max_per_node=self._most)
+        plan = framework.run_cycle(self.world.room, self.world.profile, view)
+        self.world.room.settle(plan, now_s, park=False)
+        placed = False
+        for decision in plan.decisions:
+            if isinstance(decision, model.Create | model.Bind):
+                self._allocated(decision, node)
+                placed = True
+        return placed or (node.launching > 0 and not was_kept)
+
+    def _allocated(self, decision: model.Placement, node: _Node) -> None:
+        task = self.world.place(decision)
+        node.launching += 1
+        master = self._masters[decision.job.id]
+        if master.container is None:
+            master.container = task
+            return
+        master.out += 1
+        master.allocated.append(task)
+        self._wake_master(master)
+        self.world.placed_whole(task.run)
+
+    def _ended(self, task: Running) -> None:
+        node = self._by_name[task.node]
+        node.ended.append(task)
+        self._wake(node)
+
+    # Masters
+
+    def _arrived(self, run: JobRun) -> None:
+        timing = self.world.workload.timing
+        size = model.Resources(cpu_milli=timing.am_container_cores * 1000, memory_bytes=timing.am_container_mb * MB)
+        one = model.TaskClass(
+            id=model.ClassId(f"{run.job.id}/master"), job=run.job.id, resources=size, stage=model.Stage.DRIVER
+        )
+        self.world.room.submit(run.job, [one], [model.Task(id=model.TaskId(f"{one.id}-0"), task_class=one.id)])
+        master = _Master(run, self.world.clock.now_ms % self._master_ms)
+        self._masters[run.job.id] = master
+        self._wake_master(master)
+        self._wake_all()
+
+    def _wake_master(self, master: _Master) -> None:
+        if not master.awake:
+            master.awake = True
+            at_ms = _next_ms(self.world.clock.now_ms, self._master_ms, master.phase_ms)
+            self.world.clock.at(at_ms, Priority.MASTER_HEARTBEAT, Call(self._master_heartbeat, master))
+
+    def _master_heartbeat(self, master: _Master) -> None:
+        master.awake = False
+        if master.closing:
+            self.world.end_job(master.run)
+            return
+        if not master.up and not self._come_up(master):
+            self._wake_master(master)
+            return
+        self._launch(master)
+        master.out -= master.counted
+        master.acquired, master.allocated = master.allocated, []
+        master.counted, master.released = master.released, 0
+        run = master.run
+        if not run.unplaced and run.phase + 1 == len(run.classes) and not master.out and not master.acquired:
+            assert master.container is not None
+            self.world.ledger.gone(master.container.id)
+            self._wake(self._by_name[master.container.node])
+            master.closing = True
+            self._wake_master(master)
+        elif master.acquired or master.counted:
+            self._wake_master(master)
+
+    def _come_up(self, master: _Master) -> bool:
+        if master.container is None:
+            return False
+        master.up = True
+        self._by_name[master.container.node].launching -= 1
+        self.world.submit_next_phase(master.run)
+        self._wake_all()
+        return True
+
+    def _launch(self, master: _Master) -> None:
+        for task in master.acquired:
+            node = self._by_name[task.node]
+            node.launching -= 1
+            self.world.start(task, self._ended)
+            self._wake(node)
+
+
+def _next_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
+    """The next moment after now at this phase of the period."""
+    at_ms = now_ms // period_ms * period_ms + phase_ms
+    return at_ms if at_ms > now_ms else at_ms + period_ms

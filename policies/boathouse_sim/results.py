@@ -1,0 +1,83 @@
+"""What a simulation says."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_sim.workload import Cluster
+
+PERCENTILE = 95
+
+
+@dataclasses.dataclass(slots=True)
+class Tally:
+    """Sums in the making."""
+
+    tasks: int = 0
+    elastic: int = 0
+    mb_ms: int = 0
+    core_ms: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One simulation.
+
+    Attributes:
+        jobs: Jobs that ended: all.
+        tasks: Tasks that ran.
+        job_times_s: From submission to end, in the order of the workload, shape [J].
+        mean_job_time_s: Their mean.
+        median_job_time_s: Their median.
+        p95_job_time_s: Their 95th percentile, a value that occurred.
+        makespan_s: From the first submission to the last end.
+        memory_utilisation: Sum of a task's memory times its run time, over makespan times the cluster's memory.
+        cpu_utilisation: The same of cores.
+        elastic_tasks: Tasks that got less than their ideal memory.
+        events: Events handled, cycles included.
+        cpu_s: CPU time of the simulation, measured by whoever ran it; not part of equal bytes.
+    """
+
+    jobs: int
+    tasks: int
+    job_times_s: tuple[float, ...] = dataclasses.field(repr=False)
+    mean_job_time_s: float
+    median_job_time_s: float
+    p95_job_time_s: float
+    makespan_s: float
+    memory_utilisation: float
+    cpu_utilisation: float
+    elastic_tasks: int
+    events: int
+    cpu_s: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The values by name, without the single job times."""
+        return {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "job_times_s"
+        }
+
+
+def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cluster: Cluster, events: int) -> Outcome:
+    """Turn sums into an outcome."""
+    times = np.array(job_times_ms, np.float64) / 1000
+    whole = max(1, makespan_ms) * cluster.nodes
+    return Outcome(
+        jobs=len(times),
+        tasks=tally.tasks,
+        job_times_s=tuple(times.tolist()),
+        mean_job_time_s=float(times.mean()),
+        median_job_time_s=float(np.median(times)),
+        p95_job_time_s=float(np.percentile(times, PERCENTILE, method="higher")),
+        makespan_s=makespan_ms / 1000,
+        memory_utilisation=tally.mb_ms / (whole * cluster.node_mem_mb),
+        cpu_utilisation=tally.core_ms / (whole * cluster.node_cores),
+        elastic_tasks=tally.elastic,
+        events=events,
+    )

@@ -1,0 +1,168 @@
+"""What is simulated: a cluster, jobs, and the simulator's own truth of how long a task runs with how much memory.
+
+Times are whole milliseconds and memory whole MB, as in the format `neutral-cluster-workload/1`: equal inputs give equal
+bytes, for nothing is rounded on the way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class WorkloadError(ValueError):
+    """A workload cannot be read or simulated; the message names the place and what to do."""
+
+
+class PenaltyModel(enum.StrEnum):
+    """How a task's run time grows with less than its ideal memory."""
+
+    STEP = "step"
+    SAWTOOTH = "sawtooth"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Penalty:
+    """The truth of a task's run time.
+
+    Attributes:
+        model: `step` for maps, `sawtooth` for reducers.
+        factor: What a task is slower by when nearly all of its input is spilled; 1 for no penalty.
+    """
+
+    model: PenaltyModel = PenaltyModel.STEP
+    factor: float = 1.0
+
+    def run_time_ms(self, duration_ms: int, given_mb: int, ideal_mb: int) -> int:
+        """Run time of a task.
+
+        Args:
+            duration_ms: With its ideal memory.
+            given_mb: What it was given, above 0.
+            ideal_mb: Its ideal memory.
+        """
+        if given_mb >= ideal_mb:
+            return duration_ms
+        if self.model is PenaltyModel.STEP:
+            return int(duration_ms * self.factor)
+        percent = max(1, 100 * given_mb // ideal_mb)
+        spilled_share = (math.ceil(100 / percent) - 1) * percent / 100
+        return int(duration_ms * (1 + (self.factor - 1) * spilled_share))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Equal tasks of a job. A phase may start once every task of the one before has been placed."""
+
+    kind: str
+    tasks: int
+    duration_ms: int
+    mem_ideal_mb: int
+    cores: int = 1
+    penalty: Penalty = Penalty()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """A job: it is submitted at a time, or when another job has ended (then `submit_ms` is None)."""
+
+    id: str
+    phases: tuple[Phase, ...]
+    submit_ms: int | None = 0
+    after: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Equal nodes, dealt to the racks in turn."""
+
+    nodes: int
+    node_mem_mb: int = 10_000
+    node_cores: int = 16
+    racks: int = 1
+    mem_granularity_mb: int = 100
+    min_mem_fraction: float = 0.1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Periods of the heartbeat protocol; see `boathouse_sim.heartbeat`."""
+
+    node_heartbeat_ms: int = 1000
+    am_heartbeat_ms: int = 1000
+    am_container_mb: int = 0
+    am_container_cores: int = 0
+    allocs_per_node_heartbeat: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """All that a simulation starts from.
+
+    Attributes:
+        name: For reports.
+        cluster: The nodes.
+        jobs: In the order in which ties are broken.
+        timing: Used by the heartbeat protocol alone.
+        assumptions: What the trace does not say and was taken from named defaults.
+    """
+
+    name: str
+    cluster: Cluster
+    jobs: tuple[JobSpec, ...]
+    timing: Timing = Timing()
+    assumptions: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def tasks(self) -> int:
+        """Tasks of all jobs."""
+        return sum(phase.tasks for job in self.jobs for phase in job.phases)
+
+    def on(self, nodes: int) -> Workload:
+        """The same jobs on another number of nodes.
+
+        Raises:
+            WorkloadError: There would be no node.
+        """
+        if nodes < 1:
+            raise WorkloadError(f"a cluster has at least 1 node, not {nodes}")
+        return dataclasses.replace(self, cluster=dataclasses.replace(self.cluster, nodes=nodes))
+
+    def check(self) -> None:
+        """Refuse what would never end.
+
+        Raises:
+            WorkloadError: A task is larger than a node, or a job waits for one that never ends before it.
+        """
+        ids = [job.id for job in self.jobs]
+        if len(set(ids)) < len(ids):
+            raise WorkloadError(f"{self.name}: job ids are not unique")
+        for job in self.jobs:
+            for phase in job.phases:
+                self._check_size(job, phase)
+        self._check_chain(self.jobs)
+
+    def _check_size(self, job: JobSpec, phase: Phase) -> None:
+        cluster = self.cluster
+        if phase.mem_ideal_mb > cluster.node_mem_mb or phase.cores > cluster.node_cores:
+            raise WorkloadError(
+                f"{self.name}: job {job.id}, phase {phase.kind}: a task asks for {phase.mem_ideal_mb} MB and "
+                f"{phase.cores} cores, a node has {cluster.node_mem_mb} MB and {cluster.node_cores}: it never "
+                "fits; make the nodes larger in the workload's cluster, or the tasks smaller"
+            )
+
+    def _check_chain(self, jobs: Sequence[JobSpec]) -> None:
+        comes = {job.id for job in jobs if job.after is None}
+        left = [job for job in jobs if job.after is not None]
+        while left:
+            found = [job for job in left if job.after in comes]
+            if not found:
+                names = ", ".join(f"{job.id} after {job.after}" for job in left[:3])
+                raise WorkloadError(f"{self.name}: these jobs would never start: {names}; mend `after`")
+            comes.update(job.id for job in found)
+            left = [job for job in left if job.id not in comes]
