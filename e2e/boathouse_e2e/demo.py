@@ -186,7 +186,7 @@ def _farewell(cluster: Cluster, options: Options, screen: console.Console) -> No
         f"  kubectl get mrjobs,pods -n {NAMESPACE}",
         f"  kubectl boathouse explain mrjob/{JOB} -n {NAMESPACE}",
         f"  kubectl boathouse timeline mrjob/{JOB} -n {NAMESPACE} -o timeline.svg",
-        "To remove it: make cluster-down",
+        f"To remove it: make cluster-down CLUSTER={options.name}",
     )
     for line in lines:
         screen.print(line, highlight=False, soft_wrap=True)

@@ -91,7 +91,11 @@ class Job:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPod:
-    """One attempt of a task: its pod, and its result once it has ended."""
+    """One attempt of a task: its pod, and its result once it has ended.
+
+    Attributes:
+        placed_s: when it got its node, which is later than `created_s` for a pod that was kept pending ahead.
+    """
 
     name: str
     task: str
@@ -101,6 +105,7 @@ class TaskPod:
     node: str | None
     phase: str
     created_s: float
+    placed_s: float
     started_s: float | None
     finished_s: float | None
     waiting: str
@@ -154,6 +159,7 @@ def task_pod(raw: Raw) -> TaskPod:
     state = _container_state(status)
     ended = state.get("terminated") or {}
     task_type = labels.get(names.LABEL_TASK_TYPE, "")
+    created_s = epoch_s(metadata["creationTimestamp"])
     return TaskPod(
         name=metadata["name"],
         task=_task_name(task_type, labels.get(names.LABEL_TASK_INDEX, "0")) or metadata["name"],
@@ -162,7 +168,8 @@ def task_pod(raw: Raw) -> TaskPod:
         queue=labels.get(names.LABEL_QUEUE, ""),
         node=raw.get("spec", {}).get("nodeName"),
         phase=status.get("phase") or "Pending",
-        created_s=epoch_s(metadata["creationTimestamp"]),
+        created_s=created_s,
+        placed_s=_placed_s(raw) or created_s,
         started_s=_epoch_or_none((state.get("running") or ended).get("startedAt")),
         finished_s=_epoch_or_none(ended.get("finishedAt")),
         waiting=(state.get("waiting") or {}).get("reason") or "",
@@ -199,6 +206,11 @@ def _failure(raw: Raw) -> Failure:
         message=raw.get("message") or "",
         user_error=raw.get("userError", False),
     )
+
+
+def _placed_s(raw: Raw) -> float | None:
+    scheduled = conditions(raw).get("PodScheduled")
+    return scheduled.since_s if scheduled and scheduled.status == "True" else None
 
 
 def _container_state(status: Raw) -> Raw:

@@ -78,7 +78,7 @@ class Bar:
 
     @property
     def start_s(self) -> float:
-        """When its pod was created."""
+        """When its pod got its node; for a pod without one, when it was created."""
         return self.segments[0].start_s
 
     @property
@@ -140,13 +140,13 @@ def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
         ]
         if pod.task_type == TaskType.SETUP:
             spans = [(Activity.SETUP, start_s, end_s) for _, start_s, end_s in spans]
-        first = (Activity.STARTING, pod.created_s, spans[0][1])
+        first = (Activity.STARTING, pod.placed_s, spans[0][1])
     else:
         ended_s = pod.finished_s or now_s
         started_s = pod.started_s or ended_s
-        first = (Activity.STARTING if pod.node else Activity.WAITING, pod.created_s, started_s)
+        first = (Activity.STARTING if pod.node else Activity.WAITING, pod.placed_s, started_s)
         spans = [(Activity.RUNNING, started_s, ended_s)]
-    return Bar(pod=pod, segments=_joined(pod.created_s, [first, *spans]))
+    return Bar(pod=pod, segments=_joined(pod.placed_s, [first, *spans]))
 
 
 def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
@@ -196,7 +196,7 @@ def _step_back(path: list[Segment], activity: Activity, start_s: float, end_s: f
 
 
 def _give_back(path: list[Segment], at_s: float, left: Sequence[Bar]) -> float:
-    """A creation time is cut to its second: where another attempt ended within that second, creation came after it."""
+    """A time of Kubernetes' is cut to its second: where another attempt ended in that second, placing came after it."""
     enabler = _last_to_end(left, at_s + RESOLUTION_S)
     if enabler is None or enabler.end_s <= at_s or not path or path[-1].activity is not Activity.STARTING:
         return at_s

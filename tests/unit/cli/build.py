@@ -62,6 +62,12 @@ def ended(raw: dict, *phases: tuple[str, float, float], reason: str = "") -> dic
     return _with_state(raw, "Failed" if reason else "Succeeded", {"terminated": {"message": message} | times})
 
 
+def placed(raw: dict, *, at_s: float) -> dict:
+    """A pod that got its node later than it was created."""
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at(at_s)}
+    return raw | {"status": raw["status"] | {"conditions": [scheduled]}}
+
+
 def killed(raw: dict, *, start_s: float, end_s: float) -> dict:
     times = {"startedAt": at(start_s), "finishedAt": at(end_s), "exitCode": 137, "reason": "Error"}
     return _with_state(raw, "Failed", {"terminated": times})

@@ -65,6 +65,12 @@ def test_a_pod_without_a_node_waits_until_now():
     assert [(each.activity, each.duration_s) for each in bar.segments if each.duration_s] == [(Activity.WAITING, 6)]
 
 
+def test_time_that_a_pod_was_kept_pending_ahead_is_waiting_and_not_starting():
+    ahead = build.placed(a_map(1, created_s=3, read_s=9, sorted_s=9.5, end_s=10), at_s=7)
+    seconds = wall(of(SETUP, ahead, end_s=10))
+    assert seconds[Activity.WAITING] == 1 + (7 - 3)  # before the setup task, and after it
+
+
 def test_a_running_jobs_timeline_ends_now():
     line = of(SETUP, build.running(build.pod(created_s=3), since_s=4), end_s=None, now_s=8)
     assert line.duration_s == 8
