@@ -8,7 +8,7 @@ pure functions of their arguments and of what they learnt by `Observer.observe`.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,15 @@ class JobOrder(Protocol):
 
         Asked for all jobs when a cycle begins, and for one job after each of its placements.
         """
+        ...
+
+
+@runtime_checkable
+class Regrouping(JobOrder, Protocol):
+    """An order in which a job's placement may change the keys of others: shares of groups of jobs."""
+
+    def generation(self, scratch: Scratch) -> int:
+        """Another number than before once keys of jobs other than the one last asked for have changed."""
         ...
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Regrouping
 from boathouse_policies.framework.want import Want
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ class Line:
         self.orphans: list[Want] = []
         self._queues: dict[model.QueueName, _QueueLine] = {}
         self._fill(room)
+        order = profile.order
+        self._regrouping = order if isinstance(order, Regrouping) else None
+        self._generation = 0 if self._regrouping is None else self._regrouping.generation(scratch)
 
     def _fill(self, room: WaitingRoom) -> None:
         for waiting in room.active():
@@ -169,8 +173,20 @@ class Line:
         """What the class' job holds changed: mend its key and its queue's share."""
         turn = self._turns[want.job.id]
         self._share(self._queues[want.job.queue])
-        if turn.wants and turn.band is not None:
-            turn.band.keys[turn.place] = self._keys((turn,))[0]
+        if turn.band is not None and (turn.wants or self._regrouping is not None):
+            key = self._keys((turn,))[0]
+            if turn.wants:
+                turn.band.keys[turn.place] = key
+        if self._regrouping is not None and self._regrouping.generation(self._scratch) != self._generation:
+            self._generation = self._regrouping.generation(self._scratch)
+            self._ask_again()
+
+    def _ask_again(self) -> None:
+        for line in self._queues.values():
+            for band in line.bands:
+                turns = [turn for turn in band.turns if turn.wants]
+                if turns:
+                    band.keys[[turn.place for turn in turns]] = self._keys(turns)
 
     def close(self, want: Want) -> None:
         """The class has no turn any more in this cycle."""

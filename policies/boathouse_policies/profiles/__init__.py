@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boathouse_policies import fspy
 from boathouse_policies.baselines import fair, fifo, srjf, yarn
-from boathouse_policies.baselines.placement import Placement
+from boathouse_policies.baselines.placement import Placement, scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "fair": fair.build,
     "fifo": fifo.build,
+    "fspy": lambda placement: fspy.build(score=scorer(placement)),
     "srjf": srjf.build,
     "yarn": yarn.build,
     "yarn-no-reservations": yarn.build_without_reservations,

@@ -1,0 +1,43 @@
+"""FSPY: size-based fair order of jobs.
+
+Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance Prediction on Hadoop YARN".
+
+| module | section |
+|---|---|
+| `shape` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
+| `features`, `regression`, `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
+| `sampling` | III.A: Algorithm 1 |
+| `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10 |
+| `jobs`, `order` | III.C: probing and production queue, size-based and fair sub-queue |
+| `ageing` | ours: nothing starves |
+| `rcp` | IV.C: eq. 11 and the segments of the trace |
+
+Each module lists its deviations with their reasons.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies.framework import Profile, neutral
+from boathouse_policies.fspy.ageing import KeptForAged
+from boathouse_policies.fspy.config import Config
+from boathouse_policies.fspy.order import Group, SizeBased
+
+if TYPE_CHECKING:
+    from boathouse_policies.framework import Score
+
+__all__ = ["Config", "Group", "KeptForAged", "SizeBased", "build"]
+
+_PAPER = Config()
+
+
+def build(config: Config = _PAPER, *, score: Score = neutral.NO_PREFERENCE) -> Profile:
+    """The profile `fspy`. Each call builds a policy with a state of its own.
+
+    Args:
+        config: The constants; the paper's by default.
+        score: Ranks nodes: FSPY itself says nothing of nodes.
+    """
+    order = SizeBased(config)
+    return Profile(name="fspy", order=order, score=score, reserve=KeptForAged(order), observers=(order,))

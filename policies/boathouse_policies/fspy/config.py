@@ -1,0 +1,51 @@
+"""The constants of FSPY, each with where it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the paper leaves to the cluster, or does not state.
+
+    Attributes:
+        probing_share: The probing queue's part of the cluster's memory (III.C: "a specified fraction"; 10 % is ours).
+        initial_size_s: S_init until any size has been seen: the whole cluster's memory for so long (ours). Later it is
+            the largest size seen. The order does not depend on it: see `virtual`.
+        ageing_s: A job that is owed a turn and holds nothing goes before all others after so long (ours).
+        least_work_share: The least part of a job's virtual resource that works, however small its share beside its
+            master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
+        sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
+        least_jobs: A model predicts once it has learnt from so many jobs (ours: twice the larger number of
+            coefficients).
+        forgetting: How much an observation counts after the next one; 1 forgets nothing, as the paper.
+        kinds_kept: Programs whose features are remembered; the one unused for longest is forgotten.
+        use_estimates: Whether run times that somebody states (`TaskClass.estimates`) count as sizes; if not, all sizes are
+            predicted, as in the paper.
+        jobs_dumped: Jobs whose virtual state a dump holds, so that it stays small.
+    """
+
+    probing_share: float = 0.10
+    initial_size_s: float = 86_400.0
+    ageing_s: float = 600.0
+    least_work_share: float = 0.5
+    sampled_splits: int = 10
+    least_jobs: int = 16
+    forgetting: float = 1.0
+    kinds_kept: int = 256
+    use_estimates: bool = True
+    jobs_dumped: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse values that have no meaning.
+
+        Raises:
+            ValueError: Names the constant and its range.
+        """
+        for name in ("probing_share", "least_work_share", "forgetting"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"fspy: {name} must be above 0 and at most 1, not {getattr(self, name)}")
+        for name in ("initial_size_s", "ageing_s", "sampled_splits", "least_jobs", "kinds_kept", "jobs_dumped"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"fspy: {name} must be above 0, not {getattr(self, name)}")

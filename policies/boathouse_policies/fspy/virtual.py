@@ -1,0 +1,290 @@
+"""The fair world in which jobs' virtual sizes fall (FSPY, III.B; Algorithms 2 and 3; eq. 10).
+
+    submitted ──add──> virtual queue ──size used up──> finished there ──real end──> gone
+                            │  ^                            │
+        real end, unsized   │  └──────a larger size─────────┘
+        or cancelled ───────┴──> gone
+
+VSC, then VRA, run when a job comes, when a job's size becomes known or changes, when a job leaves, and at each virtual
+completion in between; in between the sizes fall linearly, so reading one runs nothing.
+
+Deviations:
+* Algorithm 2 on tuples: f = min(1, min_r fairShare_r / APB_r), virtualResource = f·APB.
+* Shares are weighted by `Job.weight`; with equal weights this is the paper's share.
+* The virtual queue's ties (equal memory of APB) go by submission, then id.
+* Algorithm 3's damaged signs are minus, and interval = current - last.
+* Algorithm 3 takes the master's container off the virtual resource; where the share is small beside it, a job would
+  stop or grow. At least `least_work_share` of what would be left if the master shrank along counts as work.
+* Sizes fall in memory-seconds only: that is what the paper orders by (III.C).
+* The paper asks that S_init be large enough that no job finishes virtually before it is sized, and does not say how.
+  A job of unknown size does not finish virtually here, whatever S_init. Eq. 10 needs S_init - VS_cur: it is kept as `used`,
+  so that a large S_init costs no precision.
+* A job whose size turns out larger after it finished virtually comes back, with what it has left.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import TYPE_CHECKING
+
+from boathouse_policies.fspy import shape as shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathouse_policies import model
+    from boathouse_policies.fspy.config import Config
+    from boathouse_policies.fspy.shape import Amount, Shape
+
+_CPU, _MEMORY = 0, 1
+_ROUNDING = 1e-9
+
+
+def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount) -> list[Amount]:
+    """Algorithm 2, VRA: what each job has in the fair world.
+
+    Args:
+        bounds: APB of each job, in the order of the virtual queue.
+        weights: Of each job, above 0.
+        cluster: All there is to allocate.
+
+    Returns:
+        For each job at most its bound and at most its fair share of what the ones before it left.
+    """
+    cpu_left, memory_left = cluster
+    rest = [0.0] * (len(weights) + 1)
+    for j in range(len(weights) - 1, -1, -1):
+        rest[j] = rest[j + 1] + weights[j]
+    given = []
+    for j, (cpu, memory) in enumerate(bounds):
+        part = weights[j] / rest[j]
+        feed = 1.0
+        if cpu > 0:
+            feed = min(feed, cpu_left * part / cpu)
+        if memory > 0:
+            feed = min(feed, memory_left * part / memory)
+        given.append((cpu * feed, memory * feed))
+        cpu_left = max(0.0, cpu_left - cpu * feed)
+        memory_left = max(0.0, memory_left - memory * feed)
+    return given
+
+
+def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share: float) -> float:
+    """Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
+    if shape.uber or shape.master[_MEMORY] <= 0:
+        return share[_MEMORY]
+    beside = bound[_MEMORY] - shape.master[_MEMORY]
+    if beside <= 0:  # the master is as large as the cluster: nothing else could be told apart
+        return share[_MEMORY]
+    feed = share[_MEMORY] / bound[_MEMORY]
+    return max(share[_MEMORY] - shape.master[_MEMORY], feed * beside * least_work_share)
+
+
+def updated_size(predicted: float, initial: float, current: float) -> float:
+    """Eq. 10: VS_new = S_pred - (S_init - VS_cur): what a job has used up stays used."""
+    return predicted - (initial - current)
+
+
+class VirtualJob:
+    """A job in the fair world. Sizes in byte-seconds.
+
+    Attributes:
+        id: The job.
+        submitted_s: Breaks ties, then the id.
+        weight: Its part of the fair share.
+        shape: What it is made of.
+        size: S_pred, or S_init.
+        sized: Whether `size` is predicted or known, not initial.
+        used: S - VS at the world's last update.
+        bound: APB.
+        share: The allocated virtual resource.
+        rate: Byte-seconds used up in a second.
+        finish_s: When it finishes virtually if nothing changes; when it did, once it has.
+        finished: Whether it has finished virtually.
+        ended: Whether the real job is over.
+    """
+
+    __slots__ = (
+        "bound",
+        "ended",
+        "finish_s",
+        "finished",
+        "id",
+        "rate",
+        "shape",
+        "share",
+        "size",
+        "sized",
+        "submitted_s",
+        "used",
+        "weight",
+    )
+
+    def __init__(self, job: model.Job, shape: Shape, size: float, *, sized: bool) -> None:
+        self.id = job.id
+        self.submitted_s = job.submitted_s
+        self.weight = job.weight
+        self.shape = shape
+        self.size = size
+        self.sized = sized
+        self.used = 0.0
+        self.bound: Amount = shapes.NOTHING
+        self.share: Amount = shapes.NOTHING
+        self.rate = 0.0
+        self.finish_s = math.inf
+        self.finished = False
+        self.ended = False
+
+
+class World:
+    """The fair world, with as much as the real cluster has.
+
+    Args:
+        config: The constants.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.cluster: Amount = shapes.NOTHING
+        self.now_s = 0.0
+        self.largest_size = 0.0
+        self._jobs: dict[model.JobId, VirtualJob] = {}
+        self._queue: list[VirtualJob] = []
+        self._next_end_s = math.inf
+
+    # Reading
+
+    def __contains__(self, job: model.JobId) -> bool:
+        return job in self._jobs
+
+    def job(self, job: model.JobId) -> VirtualJob | None:
+        """A job that is not gone."""
+        return self._jobs.get(job)
+
+    def jobs(self) -> Iterable[VirtualJob]:
+        """All that are not gone, those that finished virtually too."""
+        return self._jobs.values()
+
+    def queue(self) -> Sequence[VirtualJob]:
+        """The pending virtual jobs, in the virtual queue's order."""
+        return self._queue
+
+    def size_left(self, job: VirtualJob, now_s: float) -> float:
+        """VS at a time since the last update, before the next virtual completion, in byte-seconds; 0 once finished."""
+        if job.finished:
+            return 0.0
+        return max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
+
+    @property
+    def initial_size(self) -> float:
+        """S_init for a job that comes now."""
+        return self.largest_size or self.cluster[_MEMORY] * self._config.initial_size_s
+
+    # Changes
+
+    def advance(self, now_s: float) -> None:
+        """Let time pass: the virtual completions until now, each with VSC and VRA. Earlier times change nothing."""
+        while self._next_end_s <= now_s:
+            self._update_sizes(self._next_end_s)
+            self._update_shares()
+
+    def resize(self, cluster: Amount, now_s: float) -> None:
+        """The cluster has other resources from now on."""
+        self.advance(now_s)
+        if cluster == self.cluster:
+            return
+        self._update_sizes(now_s)
+        self.cluster = cluster
+        for job in self._queue:
+            job.bound = shapes.parallelism(job.shape, cluster)
+        self._queue.sort(key=_place)
+        self._update_shares()
+
+    def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
+        """A job comes; `used` is what it used up already, for one that is known from before a restart."""
+        self.advance(now_s)
+        self._update_sizes(now_s)
+        sized = shape.is_sized
+        fresh = VirtualJob(job, shape, shapes.size(shape)[_MEMORY] if sized else self.initial_size, sized=sized)
+        fresh.used = used
+        self._jobs[job.id] = fresh
+        self._enter(fresh)
+        self._update_shares()
+
+    def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
+        """A job's size became known (eq. 10), or its make-up changed."""
+        known = self._jobs[job]
+        if known.shape == shape:
+            return
+        self.advance(now_s)
+        self._update_sizes(now_s)
+        known.shape = shape
+        if shape.is_sized:
+            current = known.size - known.used
+            predicted = shapes.size(shape)[_MEMORY]
+            known.used = predicted - updated_size(predicted, known.size, current)
+            known.size, known.sized = predicted, True
+        self._leave(known)
+        if not known.finished or known.used < known.size:
+            self._enter(known)
+        self._update_shares()
+
+    def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
+        """The real job is over. One of known size stays in the virtual queue until it finishes there too."""
+        known = self._jobs.get(job)
+        if known is None:
+            return
+        self.advance(now_s)
+        known.ended = True
+        if succeeded and known.sized and not known.finished:
+            return
+        self._update_sizes(now_s)
+        self._jobs.pop(job, None)
+        self._leave(known)
+        self._update_shares()
+
+    def _enter(self, job: VirtualJob) -> None:
+        job.finished = False
+        job.bound = shapes.parallelism(job.shape, self.cluster)
+        if job.sized:
+            self.largest_size = max(self.largest_size, job.size)
+        bisect.insort(self._queue, job, key=_place)
+
+    def _leave(self, job: VirtualJob) -> None:
+        self._queue = [one for one in self._queue if one is not job]
+
+    def _update_sizes(self, now_s: float) -> None:
+        """Algorithm 3, VSC."""
+        interval_s = max(0.0, now_s - self.now_s)
+        self.now_s = max(self.now_s, now_s)
+        done = []
+        for job in self._queue:
+            job.used += job.rate * interval_s
+            # The second is the first without rounding; the first also finds what ends together with another.
+            if job.sized and (job.used >= job.size * (1 - _ROUNDING) or job.finish_s <= now_s):
+                done.append(job)
+        for job in done:
+            job.finished, job.finish_s = True, now_s
+            job.share, job.rate = shapes.NOTHING, 0.0
+            if job.ended:
+                del self._jobs[job.id]
+        if done:
+            self._queue = [job for job in self._queue if not job.finished]
+
+    def _update_shares(self) -> None:
+        """Algorithm 2, VRA, and when the next job finishes if nothing else happens."""
+        queue = self._queue
+        given = allocate([job.bound for job in queue], [job.weight for job in queue], self.cluster)
+        self._next_end_s = math.inf
+        for job, share in zip(queue, given, strict=True):
+            job.share = share
+            job.rate = working_memory(share, job.bound, job.shape, self._config.least_work_share)
+            job.finish_s = math.inf
+            if job.sized and job.rate > 0:
+                job.finish_s = self.now_s + max(0.0, job.size - job.used) / job.rate
+                self._next_end_s = min(self._next_end_s, job.finish_s)
+
+
+def _place(job: VirtualJob) -> tuple[float, float, str]:
+    return job.bound[_MEMORY] / job.weight, job.submitted_s, job.id
