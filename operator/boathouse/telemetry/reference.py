@@ -1,7 +1,5 @@
 """The page that lists every metric, made from the registry itself."""
 
-from collections.abc import Iterable
-
 from prometheus_client import core, registry
 
 from boathouse.telemetry import metrics
@@ -20,14 +18,18 @@ metrics of the process come with them.
 def page(source: registry.CollectorRegistry) -> str:
     """Return the Markdown page for all metrics of a registry that begin with our prefix."""
     families = {family.name: family for family in source.collect() if family.name.startswith(f"{metrics.PREFIX}_")}
-    return HEADER + "".join(_row(families[name]) for name in sorted(families))
+    return HEADER + "".join(_row(families[name], source) for name in sorted(families))
 
 
-def _row(family: core.Metric) -> str:
+def _row(family: core.Metric, source: registry.CollectorRegistry) -> str:
     name = f"{family.name}_total" if family.type == "counter" else family.name
-    labels = ", ".join(f"`{label}`" for label in _labels(family.samples))
+    labels = ", ".join(f"`{label}`" for label in _labels(family, source))
     return f"| `{name}` | {family.type} | {labels} | {family.documentation} |\n"
 
 
-def _labels(samples: Iterable[core.Sample]) -> list[str]:
-    return sorted({label for sample in samples for label in sample.labels if label != "le"})
+def _labels(family: core.Metric, source: registry.CollectorRegistry) -> list[str]:
+    """Return label names, also of what has no sample yet: only the library's own attributes tell those."""
+    maker = source._names_to_collectors.get(family.name)  # noqa: SLF001
+    declared = {*getattr(family, "_labelnames", ()), *getattr(maker, "_labelnames", ())}
+    seen = {label for sample in family.samples for label in sample.labels}
+    return sorted((declared | seen) - {"le"})

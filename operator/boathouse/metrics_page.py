@@ -1,0 +1,41 @@
+"""Prints the page that lists every metric: `python -m boathouse.metrics_page > docs/reference/metrics.md`.
+
+The leader's parts are wired as always, but nothing runs, so that the page cannot name what is not there.
+"""
+
+import asyncio
+import sys
+from typing import Any, cast
+
+from boathouse.cluster import client, config, election, recorder
+from boathouse.leader import Leader, Surroundings
+from boathouse.options import Options
+from boathouse.resources.config import OperatorConfig
+from boathouse.telemetry import health, metrics, reference
+
+
+async def page() -> str:
+    """Return the page."""
+    figures = metrics.Metrics()
+    api = client.ApiClient(config.ClusterConfig(server="http://nowhere", namespace="boathouse-system"))
+    absent = cast("Any", None)  # what only runs, and is not read while wiring
+    Leader(
+        Surroundings(
+            asked=Options(config=OperatorConfig(), identity="page"),
+            cluster=absent,
+            api=api,
+            state=health.Health(),
+            figures=figures,
+            election=election.LeaderElection(api, namespace="boathouse-system", identity="page", on_lost=print),
+            events=recorder.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="page"),
+            bundles=absent,
+            authority=absent,
+            on_fatal=print,
+            after_kopf=lambda: None,
+        )
+    )
+    return reference.page(figures.registry)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(asyncio.run(page()))
