@@ -14,7 +14,7 @@ import jinja2
 from boathouse_cli.timeline import Activity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_cli import timeline
 
@@ -247,8 +247,3 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-
-
-def describe(entries: Iterable[Share]) -> list[tuple[str, str, str]]:
-    """The rows as text: activity, seconds of the job's duration, seconds of all attempts."""
-    return [(each.activity, f"{each.wall_s:.1f}", f"{each.task_s:.1f}") for each in entries]
