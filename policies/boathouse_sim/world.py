@@ -240,6 +240,8 @@ class World:
         run.ended_ms = self.clock.now_ms
         self.ended_jobs += 1
         self.room.withdraw(run.job.id)
+        if self.profile.observers:
+            self.tell(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
         for spec in self._followers.get(run.spec.id, ()):
             self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
 

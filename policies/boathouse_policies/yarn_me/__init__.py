@@ -1,1 +1,55 @@
-"""YARN-ME: memory elasticity in cluster scheduling."""
+"""YARN-ME: memory elasticity in cluster scheduling.
+
+C. Iorgulescu, F. Dinu, A. Raza, W. Ul Hassan, W. Zwaenepoel, "Don't cry over spilled records: Memory elasticity of
+data-parallel applications and its application to cluster scheduling", USENIX ATC 2017.
+
+| module | section |
+|---|---|
+| `penalty` | 2.2-2.4: run time from memory; Algorithm 1, lines 7 and 9: the least memory with the lowest run time |
+| `fitting` | 2.2-2.4, 2.7: the models from two runs |
+| `book`, `timeline` | 3.2: the timeline generator |
+| `decide` | 3.3: Algorithm 1, the disk budget |
+| `reserve` | 3.3: node reservations, and who may pass |
+
+Deviations, each with its reason where it is made: the timeline plays the future on a heap instead of adding up
+durations (`timeline`); one cycle looks at all nodes on offer (`decide`); the spills' formula is ours (`penalty`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines.yarn import LockedNodes, MemoryHeld
+from boathouse_policies.framework import PREDICATES, Profile
+from boathouse_policies.yarn_me.config import Config
+from boathouse_policies.yarn_me.decide import Elasticity
+from boathouse_policies.yarn_me.reserve import Passing
+
+if TYPE_CHECKING:
+    from boathouse_policies.framework import Reserve
+
+__all__ = ["Config", "Elasticity", "Passing", "build"]
+
+_PAPER = Config()
+
+
+def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER) -> Profile:
+    """The profile `yarn-me`. Each call builds a policy with a book of its own.
+
+    Args:
+        placement: Which node, of those with room for the ideal size.
+        config: The constants.
+    """
+    elastic = Elasticity(config, scorer(placement))
+    reserve: Reserve = Passing(elastic.book) if config.passing else LockedNodes()
+    return Profile(
+        name="yarn-me",
+        order=MemoryHeld(),
+        filters=(*PREDICATES, elastic),
+        score=elastic,
+        sizer=elastic,
+        reserve=reserve,
+        controllers=(elastic,),
+        observers=(elastic,),
+    )

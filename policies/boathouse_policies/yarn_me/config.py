@@ -1,0 +1,36 @@
+"""The constants of YARN-ME, with the paper's values where it has them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """How YARN-ME behaves. Sizes' step and floor (100 MB, 10 %) are the estimates': see `penalty.Elastic`.
+
+    Attributes:
+        passing: Let others use a reserved node where they end before the reserved task could start (3.3).
+        disk_bytes_per_s: Rate of a node's disk for spills; None for no disk budget, as in DSS.
+        disk_share: Part of it that elastic tasks may take together. The paper names no value: 0.5 is ours.
+        refresh_s: How old a timeline may be while nothing but tasks' starts and ends happened; the paper's is renewed
+            at every heartbeat.
+    """
+
+    passing: bool = True
+    disk_bytes_per_s: float | None = None
+    disk_share: float = 0.5
+    refresh_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that have no meaning.
+
+        Raises:
+            ValueError: A rate, share or time is out of its range.
+        """
+        if self.disk_bytes_per_s is not None and not self.disk_bytes_per_s > 0:
+            raise ValueError(f"disk_bytes_per_s must be above 0, or None for no budget, not {self.disk_bytes_per_s}")
+        if not 0 < self.disk_share <= 1:
+            raise ValueError(f"disk_share must be above 0 and at most 1, not {self.disk_share}")
+        if not self.refresh_s >= 0:
+            raise ValueError(f"refresh_s must not be negative, but is {self.refresh_s}")

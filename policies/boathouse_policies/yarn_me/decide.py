@@ -1,0 +1,249 @@
+"""Algorithm 1 as extension points: regular first, elastic only where it is no straggler, reservations, disk budget.
+
+Where the paper's loop takes one node at a time, the cycle takes one job and looks at all nodes on offer. With one node
+on offer, as at a heartbeat, the two are the same.
+
+| lines | here |
+|---|---|
+| 3: the node's reserved job, or the next | `Passing.mask`: a node kept for one is closed to others |
+| 5, 6: regular first | `Elasticity.size`, and `Elasticity.score`: nodes with room for the ideal come first |
+| 7: elastic fits, disk contention | `Elasticity.mask` and `Elasticity.size`: the disk budget of the node |
+| 8, 9: ends before its job | `Elasticity.mask`: run time against the timeline |
+| 12, 14: reserve and unreserve | `Passing.keep`; the waiting room releases |
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.framework.extension import Sized
+from boathouse_policies.yarn_me.book import Book, duration_s
+from boathouse_policies.yarn_me.penalty import Elastic
+from boathouse_policies.yarn_me.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from boathouse_policies.framework import ClusterView, Score, Scratch, WaitingRoom, Want, Where
+    from boathouse_policies.yarn_me.config import Config
+
+TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
+DISK = "node(s) whose disk has no bandwidth left for tasks that spill"
+
+
+class _Cycle:
+    """What was found out in one cycle: ends that are in time or too late, by class; disk bandwidth given out, by node."""
+
+    __slots__ = ("allowed_s", "disk", "refused_s", "scratch")
+
+    def __init__(self, scratch: Scratch) -> None:
+        self.scratch = scratch
+        self.allowed_s: dict[model.ClassId, float] = {}
+        self.refused_s: dict[model.ClassId, float] = {}
+        self.disk: dict[int, float] = {}
+
+
+class Elasticity:
+    """Filter, score, sizer, controller and observer in one: they share the book and the timeline.
+
+    Args:
+        config: The constants.
+        regular: Ranks nodes with room for the ideal size.
+    """
+
+    def __init__(self, config: Config, regular: Score) -> None:
+        self._config = config
+        self._regular = regular
+        self._book = Book()
+        self._kept: Mapping[model.NodeName, model.ClassId] = {}
+        self._timeline: Timeline | None = None
+        self._made = (-math.inf, -1)
+        self._cycle: _Cycle | None = None
+        self._sizes: dict[tuple[model.Resources, int], Sized] = {}
+
+    # Observer
+
+    def observe(self, event: model.Event) -> None:
+        """Keep the book."""
+        self._book.observe(event)
+        if isinstance(event, model.Submitted | model.Ended):
+            self._timeline = None
+
+    def dump(self) -> Mapping[str, Any]:
+        """As the book."""
+        return self._book.dump()
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """As the book."""
+        self._book.load(state)
+
+    # Controller
+
+    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:  # noqa: ARG002
+        """Nothing: it only learns which nodes are kept."""
+        self._kept = queue.kept
+        return ()
+
+    # Filter
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """Where the class fits regularly, or elastically within its job's estimated finish and the disk's budget."""
+        one = want.task_class.estimates
+        if not isinstance(one, Elastic):
+            return None
+        seconds = self._seconds(one, want, scratch, where)
+        in_time: model.BoolVector = seconds <= self._allowance_s(one, want, seconds, scratch)
+        return in_time & self._within_budget(one, want, scratch, where) if self._config.disk_bytes_per_s else in_time
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """Nodes that have memory and would be too slow, and those whose disk is busy."""
+        one = want.task_class.estimates
+        if not isinstance(one, Elastic):
+            return []
+        seconds = self._seconds(one, want, scratch, slice(None))
+        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, want, seconds, scratch)) & among
+        found = [model.Refusal(reason=TOO_LATE, nodes=int(late.sum()))]
+        if self._config.disk_bytes_per_s:
+            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, want, scratch, slice(None))
+            found.append(model.Refusal(reason=DISK, nodes=int(busy.sum())))
+        return [refusal for refusal in found if refusal.nodes]
+
+    @staticmethod
+    def _steps(one: Elastic, scratch: Scratch, where: Where) -> model.IntVector:
+        steps: model.IntVector = np.clip(scratch.free[model.MEMORY, where], 0, one.ideal_bytes) // one.step_bytes
+        return steps
+
+    def _seconds(self, one: Elastic, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """The lowest run time on each node: the ideal's where there is room for it, infinite where there is none."""
+        _, table = one.table()
+        seconds: model.FloatVector = table[self._steps(one, scratch, where)]
+        fits = scratch.free[model.MEMORY, where] >= one.ideal_bytes
+        return np.where(fits, duration_s(want.task_class, want.task_class.resources), seconds)
+
+    def _allowance_s(self, one: Elastic, want: Want, seconds: model.FloatVector, scratch: Scratch) -> float:
+        """The longest of these run times with which a task of the class is no straggler."""
+        regular_s = one.seconds(one.ideal_bytes)
+        asked = sorted({s for s in seconds.tolist() if regular_s < s < math.inf}, reverse=True)
+        for longest_s in asked:
+            if self._in_time(want, longest_s, scratch):
+                return longest_s
+        return regular_s
+
+    def _in_time(self, want: Want, seconds: float, scratch: Scratch) -> bool:
+        """Line 9: does an elastic task of this run time end no later than its job?"""
+        book = self._book.jobs.get(want.job.id)
+        if book is None:
+            return False
+        class_id, end_s, cycle = want.task_class.id, scratch.view.now_s + seconds, self._of(scratch)
+        if end_s <= cycle.allowed_s.get(class_id, -math.inf):
+            return True
+        if end_s >= cycle.refused_s.get(class_id, math.inf):
+            return False
+        in_time = book.last_end_s >= end_s or self._future(scratch).reaches(want.job.id, end_s)
+        (cycle.allowed_s if in_time else cycle.refused_s)[class_id] = end_s
+        return in_time
+
+    def _future(self, scratch: Scratch) -> Timeline:
+        now_s = scratch.view.now_s
+        made_s, changes = self._made
+        fresh = changes == self._book.changes or now_s - made_s < self._config.refresh_s
+        if self._timeline is None or not fresh:
+            self._timeline = Timeline(self._book, scratch.view, self._kept)
+            self._made = (now_s, self._book.changes)
+        return self._timeline
+
+    def _of(self, scratch: Scratch) -> _Cycle:
+        if self._cycle is None or self._cycle.scratch is not scratch:
+            self._cycle = _Cycle(scratch)
+        return self._cycle
+
+    # Disk
+
+    def _within_budget(self, one: Elastic, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
+        """Where the node's disk has bandwidth left for the elastic task that would go there."""
+        rate = self._config.disk_bytes_per_s
+        if rate is None:
+            return np.ones(scratch.free.shape[1], np.bool_)[where]
+        budget = rate * self._config.disk_share
+        memory, _ = one.table()
+        steps = self._steps(one, scratch, slice(None))
+        places = np.arange(scratch.free.shape[1])[where]
+        regular = scratch.free[model.MEMORY] >= one.ideal_bytes
+        taken = self._of(scratch).disk
+        names = scratch.view.layout.names
+        return np.array(
+            [
+                bool(regular[i])
+                or one.disk_bytes_per_s(int(memory[steps[i]]))
+                + self._disk_of(names[i])
+                + taken.get(int(i), 0.0)
+                <= budget
+                for i in places
+            ],
+            np.bool_,
+        )
+
+    def _disk_of(self, node: model.NodeName) -> float:
+        return sum(task.disk_bytes_per_s for task in self._book.nodes.get(node, {}).values())
+
+    # Score
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """Nodes with room for the ideal, by the regular rank; then the others, the fastest first."""
+        one = want.task_class.estimates
+        regular = self._regular.score(want, scratch, where)
+        if not isinstance(one, Elastic):
+            return regular
+        fits = scratch.free[model.MEMORY, where] >= one.ideal_bytes
+        seconds = self._seconds(one, want, scratch, where)
+        return np.where(fits, regular + _ABOVE, -np.where(np.isfinite(seconds), seconds, 0.0))
+
+    # Sizer
+
+    def least(self, task_class: model.TaskClass) -> model.Resources:
+        """The smallest elastic size."""
+        one = task_class.estimates
+        if not isinstance(one, Elastic) or one.least_bytes >= task_class.resources.memory_bytes:
+            return task_class.resources
+        return self._sized(task_class.resources, one.least_bytes).resources
+
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+        """The ideal if it fits, else the least memory with the lowest run time."""
+        one = want.task_class.estimates
+        free = int(scratch.free[model.MEMORY, node])
+        if not isinstance(one, Elastic) or free >= one.ideal_bytes:
+            return want.ideal
+        memory, _ = one.table()
+        given = int(memory[min(free, one.ideal_bytes) // one.step_bytes])
+        if self._config.disk_bytes_per_s:
+            taken = self._of(scratch).disk
+            taken[node] = taken.get(node, 0.0) + one.disk_bytes_per_s(given)
+        return self._sized(want.task_class.resources, given)
+
+    def _sized(self, ideal: model.Resources, memory_bytes: int) -> Sized:
+        known = self._sizes.get((ideal, memory_bytes))
+        if known is None:
+            size = model.Resources(
+                cpu_milli=ideal.cpu_milli,
+                memory_bytes=memory_bytes,
+                ephemeral_storage_bytes=ideal.ephemeral_storage_bytes,
+                extended=ideal.extended,
+            )
+            if len(self._sizes) >= _SIZES_KEPT:
+                self._sizes.clear()
+            known = self._sizes[ideal, memory_bytes] = Sized(size)
+        return known
+
+    @property
+    def book(self) -> Book:
+        """What runs and what is left."""
+        return self._book
+
+
+_ABOVE = 2.0  # above every regular rank's span of 0..1, so that none of them falls among the elastic ones
+_SIZES_KEPT = 65_536

@@ -1,0 +1,158 @@
+"""The timeline generator (3.2): when will a job have ended, if from now on all tasks are placed regularly?
+
+The paper adds up task durations on each node and merges the nodes. Here the same is done by playing the future on a heap
+of ends: tasks that run end, and their nodes take what the profile's order gives them next, regularly and with node
+reservations. Nothing is copied but numbers, and no further than somebody asks: whether an elastic task would be its
+job's last is settled as soon as one of the job's tasks is known to end as late, which is mostly soon. What was played
+stays, and is played on from there for the next question of the same moment.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.yarn_me.book import duration_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from boathouse_policies.framework import ClusterView
+    from boathouse_policies.yarn_me.book import Book, JobBook, Running
+
+
+class _Ahead:
+    """A job in the future that is played."""
+
+    __slots__ = ("held", "last_end_s", "longest_s", "rank", "wants")
+
+    def __init__(self, book: JobBook) -> None:
+        self.rank = (book.job.submitted_s, book.job.id)
+        self.held = book.held_bytes
+        self.last_end_s = -math.inf
+        self.wants = [_Wanted(one, left) for one in book.classes if (left := book.left.get(one.id, 0)) > 0]
+        self.wants.reverse()  # the first is the last of the list, to be popped
+        self.longest_s = max((want.seconds for want in self.wants), default=0.0)
+
+
+class _Wanted:
+    """Tasks of a class that are left to place."""
+
+    __slots__ = ("class_id", "cpu", "left", "memory", "seconds")
+
+    def __init__(self, one: model.TaskClass, left: int) -> None:
+        self.class_id = one.id
+        self.left = left
+        self.memory = one.resources.memory_bytes
+        self.cpu = one.resources.cpu_milli
+        self.seconds = duration_s(one, one.resources)
+
+
+class Timeline:
+    """One future, played as far as somebody asked.
+
+    Args:
+        book: What is left and what runs.
+        view: What is free, and the time.
+        kept: Reservations.
+    """
+
+    def __init__(self, book: Book, view: ClusterView, kept: Mapping[model.NodeName, model.ClassId]) -> None:
+        self._time_s = view.now_s
+        free = view.free()
+        self._memory: list[int] = free[model.MEMORY].tolist()
+        self._cpu: list[int] = free[model.CPU].tolist()
+        self._jobs = {job: _Ahead(one) for job, one in book.jobs.items()}
+        index = view.layout.index
+        self._ends: list[tuple[float, int, int, int, int, _Ahead]] = []
+        for name, tasks in book.nodes.items():
+            node = index.get(name)
+            if node is not None:
+                self._running(node, tasks.values())
+        heapq.heapify(self._ends)
+        self._made = len(self._ends)
+        self._order = [(one.held, one.rank, one) for one in self._jobs.values() if one.wants]
+        heapq.heapify(self._order)
+        owners = {want.class_id: one for one in self._jobs.values() for want in one.wants} if kept else {}
+        self._kept = {index[name]: owners[one] for name, one in kept.items() if one in owners and name in index}
+        self._begun = False
+
+    def _running(self, node: int, tasks: Iterable[Running]) -> None:
+        for task in tasks:
+            ahead = self._jobs.get(task.job.job.id)
+            if ahead is None or task.end_s == math.inf:
+                continue
+            end_s = task.end_s if task.end_s > self._time_s else self._time_s  # overdue: any moment now
+            if end_s > ahead.last_end_s:
+                ahead.last_end_s = end_s
+            size = task.resources
+            self._ends.append((end_s, len(self._ends), node, size.memory_bytes, size.cpu_milli, ahead))
+
+    def reaches(self, job: model.JobId, time_s: float) -> bool:
+        """Whether the job will still run at a time: whether it ends then or later."""
+        one = self._jobs.get(job)
+        if one is None:
+            return False
+        if not self._begun:
+            self._begun = True
+            for node in range(len(self._memory)):
+                self._fill(node)
+        ends = self._ends
+        # A task placed at t or later ends at t + its run time or later.
+        while one.last_end_s < time_s and one.wants and ends and ends[0][0] + one.longest_s < time_s:
+            self._end_next()
+        return bool(one.wants) or one.last_end_s >= time_s
+
+    def _end_next(self) -> None:
+        self._time_s, _, node, memory, cpu, one = heapq.heappop(self._ends)
+        self._memory[node] += memory
+        self._cpu[node] += cpu
+        one.held -= memory
+        if one.wants:
+            heapq.heappush(self._order, (one.held, one.rank, one))
+        self._fill(node)
+
+    def _fill(self, node: int) -> None:
+        """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
+        while True:
+            owner = self._kept.get(node)
+            if owner is not None and not owner.wants:
+                del self._kept[node]
+                owner = None
+            one = owner or self._head()
+            if one is None:
+                return
+            want = one.wants[-1]
+            if want.memory > self._memory[node] or want.cpu > self._cpu[node]:
+                self._kept[node] = one
+                return
+            if owner is not None:
+                del self._kept[node]
+            self._place(one, want, node)
+
+    def _place(self, one: _Ahead, want: _Wanted, node: int) -> None:
+        self._memory[node] -= want.memory
+        self._cpu[node] -= want.cpu
+        one.held += want.memory
+        end_s = self._time_s + want.seconds
+        self._made += 1
+        heapq.heappush(self._ends, (end_s, self._made, node, want.memory, want.cpu, one))
+        if end_s > one.last_end_s:
+            one.last_end_s = end_s
+        want.left -= 1
+        if not want.left:
+            one.wants.pop()
+            one.longest_s = max((other.seconds for other in one.wants), default=0.0)
+        if one.wants:
+            heapq.heappush(self._order, (one.held, one.rank, one))
+
+    def _head(self) -> _Ahead | None:
+        """The job that holds least; entries of the heap that are out of date are dropped."""
+        while self._order:
+            held, _, one = self._order[0]
+            if one.wants and held == one.held:
+                return one
+            heapq.heappop(self._order)
+        return None
