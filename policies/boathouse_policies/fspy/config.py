@@ -21,7 +21,7 @@ class Config:
             coefficients).
         forgetting: How much an observation counts after the next one; 1 forgets nothing, as the paper.
         kinds_kept: Programs whose features are remembered; the one unused for longest is forgotten.
-        use_estimates: Whether run times that somebody states (`TaskClass.estimates`) count as sizes; if not, all sizes are
+        use_estimates: Whether run times that somebody states (`TaskClass.estimates`) count as sizes; if not, all are
             predicted, as in the paper.
         jobs_dumped: Jobs whose virtual state a dump holds, so that it stays small.
     """

@@ -109,7 +109,7 @@ class JobRecord:
 
     @property
     def is_map_reduce(self) -> bool:
-        """Whether the models speak of such jobs: maps, and perhaps reduces, each of one step, nothing else that works."""
+        """Whether the models speak of such jobs: maps, perhaps reduces, each of one step, nothing else that works."""
         maps, reduces = self.of(Stage.MAP), self.of(Stage.REDUCE)
         steps = [{one.task_class.step for one in stage} for stage in (maps, reduces)]
         return bool(maps) and len(maps) + len(reduces) == len(self._work()) and all(len(one) <= 1 for one in steps)

@@ -17,8 +17,8 @@ Deviations:
   stop or grow. At least `least_work_share` of what would be left if the master shrank along counts as work.
 * Sizes fall in memory-seconds only: that is what the paper orders by (III.C).
 * The paper asks that S_init be large enough that no job finishes virtually before it is sized, and does not say how.
-  A job of unknown size does not finish virtually here, whatever S_init. Eq. 10 needs S_init - VS_cur: it is kept as `used`,
-  so that a large S_init costs no precision.
+  A job of unknown size does not finish virtually here, whatever S_init. Eq. 10 needs S_init - VS_cur: it is kept as
+  `used`, so that a large S_init costs no precision.
 * A job whose size turns out larger after it finished virtually comes back, with what it has left.
 """
 

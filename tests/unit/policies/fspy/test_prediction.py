@@ -1,0 +1,202 @@
+"""Features, the two linear models, and what is remembered: eqs 6, 7 and 8."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boathouse_policies.fspy import Config, features
+from boathouse_policies.fspy.features import Counter, Features
+from boathouse_policies.fspy.prediction import Predictor, TotalTimes
+from boathouse_policies.fspy.regression import LinearModel, r_squared
+
+ALPHA = np.array([5.0, 2.0, 3e-8, 1.2, 1e-8, 4e-6, 1e-7])
+BETA = np.array([7.0, 3.0, 0.05, 2e-8, 1.1, 3e-8, 2e-6, 2e-7])
+
+
+def drawn(seed: int, count: int) -> list[Features]:
+    rng = np.random.default_rng(seed)
+    return [
+        Features(
+            maps=int(rng.integers(1, 200)),
+            reduces=int(rng.integers(1, 30)),
+            map_input_bytes=rng.uniform(1e6, 1e10),
+            map_function_s=rng.uniform(1, 2000),
+            map_output_bytes=rng.uniform(1e5, 1e10),
+            map_output_records=rng.uniform(1e3, 1e8),
+            reduce_function_s=rng.uniform(1, 900),
+            reduce_output_bytes=rng.uniform(1e5, 1e9),
+            reduce_input_records=rng.uniform(1e3, 1e8),
+        )
+        for _ in range(count)
+    ]
+
+
+def truth(one: Features) -> TotalTimes:
+    map_s = float(ALPHA @ one.map_row())
+    return TotalTimes(map_s=map_s, reduce_s=float(BETA @ one.reduce_row(map_s)))
+
+
+def trained(seed: int = 1, count: int = 60, **constants) -> Predictor:
+    predictor = Predictor(Config(**constants))
+    for one in drawn(seed, count):
+        predictor.learn(one, truth(one))
+    return predictor
+
+
+# Rows
+
+
+def test_the_rows_are_those_of_the_equations():
+    one = Features(
+        maps=2,
+        reduces=3,
+        map_input_bytes=5,
+        map_function_s=7,
+        map_output_bytes=11,
+        map_output_records=13,
+        reduce_function_s=17,
+        reduce_output_bytes=19,
+        reduce_input_records=23,
+    )
+    assert one.map_row().tolist() == [1, 2, 5, 7, 11, 13, 13 * math.log(13)]
+    assert one.reduce_row(29).tolist() == [1, 3, 29, 11, 17, 19, 23, 23 * math.log(23)]
+
+
+def test_a_probes_counters_are_scaled_by_the_fraction_it_read():
+    one = drawn(3, 1)[0]
+    found = features.scaled(features.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
+    assert found.amounts() == pytest.approx(one.amounts())
+    assert (found.maps, found.reduces) == (one.maps, one.reduces)
+
+
+@pytest.mark.parametrize("fraction", [None, 0.0, -0.1, 1.5])
+def test_a_probe_that_does_not_say_what_it_read_tells_nothing(fraction):
+    counters = {} if fraction is None else {Counter.SAMPLED_FRACTION: fraction}
+    assert features.scaled({**counters, Counter.MAP_FUNCTION_S: 3.0}, maps=1, reduces=1) is None
+
+
+# Least squares
+
+
+def test_a_law_of_the_models_form_is_found_again():
+    predictor = trained()
+    assert predictor.maps.coefficients == pytest.approx(ALPHA, rel=1e-3)
+    assert predictor.reduces.coefficients == pytest.approx(BETA, rel=1e-3)
+
+
+def test_jobs_never_seen_are_predicted():
+    predictor = trained()
+    for one in drawn(2, 20):
+        found, actual = predictor.predict(one), truth(one)
+        assert found.map_s == pytest.approx(actual.map_s, rel=1e-4)
+        assert found.reduce_s == pytest.approx(actual.reduce_s, rel=1e-4)
+
+
+def test_uncertain_observations_count_less():
+    model = LinearModel(1)
+    model.fit([np.ones(1), np.ones(1)], [10.0, 20.0], [1.0, 4.0])
+    assert model.predict(np.ones(1)) == pytest.approx((10 / 1 + 20 / 4) / (1 / 1 + 1 / 4))
+
+
+def test_weights_are_the_inverse_of_the_number_of_tasks():
+    predictor = Predictor(Config())
+    one = drawn(1, 1)[0]
+    predictor.learn(one, truth(one))
+    assert predictor.maps.dump()["squares"][0] == pytest.approx(1 / one.maps)
+    assert predictor.reduces.dump()["squares"][0] == pytest.approx(1 / one.reduces)
+
+
+def test_what_was_learnt_long_ago_may_count_less():
+    model = LinearModel(1, forgetting=0.5)
+    model.fit([np.ones(1)] * 3, [0.0, 0.0, 7.0], [1.0] * 3)
+    assert model.predict(np.ones(1)) == pytest.approx(4.0)
+
+
+def test_too_few_observations_give_some_answer_not_an_error():
+    model = LinearModel(3)
+    model.update(np.array([1.0, 2.0, 0.0]), 10.0)
+    assert model.predict(np.array([1.0, 2.0, 0.0])) == pytest.approx(10.0)
+
+
+def test_r_squared_knows_perfect_mean_and_worse():
+    assert r_squared([1, 2, 3], [1, 2, 3]) == 1
+    assert r_squared([1, 2, 3], [2, 2, 2]) == 0
+    assert r_squared([1, 2, 3], [3, 2, 1]) == -3
+    with pytest.raises(ValueError, match="two different"):
+        r_squared([2, 2], [1, 3])
+
+
+# Predictor
+
+
+def test_nothing_is_predicted_before_enough_was_learnt():
+    assert trained(count=15).predict(drawn(2, 1)[0]) is None
+    assert trained(count=16).predict(drawn(2, 1)[0]) is not None
+
+
+def test_the_function_time_is_the_least_that_is_predicted():
+    predictor = Predictor(Config(least_jobs=1))
+    one = drawn(1, 1)[0]
+    predictor.learn(one, TotalTimes(map_s=1e-3, reduce_s=1e-3))
+    assert predictor.predict(one) == TotalTimes(map_s=one.map_function_s, reduce_s=one.reduce_function_s)
+
+
+def test_a_job_of_maps_alone_needs_no_reduce_model():
+    predictor = Predictor(Config(least_jobs=2))
+    for one in drawn(1, 5):
+        predictor.learn(replace(one, reduces=0), TotalTimes(map_s=9.0, reduce_s=0.0))
+    assert predictor.reduces.seen == 0
+    assert predictor.predict(replace(drawn(2, 1)[0], reduces=0)).reduce_s == 0
+    assert predictor.predict(drawn(2, 1)[0]) is None
+
+
+def test_a_program_is_recalled_by_input():
+    predictor, one = Predictor(Config()), drawn(1, 1)[0]
+    predictor.remember("wordcount", one)
+    found = predictor.recall("wordcount", input_bytes=3 * one.map_input_bytes, maps=8, reduces=2)
+    assert found.amounts() == pytest.approx(3 * one.amounts())
+    assert (found.maps, found.reduces) == (8, 2)
+    assert predictor.recall("sort", input_bytes=1e9, maps=8, reduces=2) is None
+
+
+def test_the_program_unused_for_longest_is_forgotten():
+    predictor, one = Predictor(Config(kinds_kept=2)), drawn(1, 1)[0]
+    predictor.remember("a", one)
+    predictor.remember("b", one)
+    predictor.recall("a", input_bytes=1.0, maps=1, reduces=1)
+    predictor.remember("c", one)
+    known = [kind for kind in "abc" if predictor.recall(kind, input_bytes=1.0, maps=1, reduces=1)]
+    assert known == ["a", "c"]
+
+
+def test_uber_jobs_take_the_mean_of_their_program_or_of_all():
+    predictor = Predictor(Config())
+    assert predictor.uber_s("a") is None
+    predictor.learn_uber("a", 10.0)
+    predictor.learn_uber("a", 20.0)
+    predictor.learn_uber("b", 60.0)
+    assert (predictor.uber_s("a"), predictor.uber_s("b"), predictor.uber_s("c")) == (15.0, 60.0, 30.0)
+
+
+def test_a_dump_predicts_as_before_and_is_small():
+    before, one = trained(), drawn(2, 1)[0]
+    before.remember("sort", one)
+    before.learn_uber("sort", 4.0)
+    text = json.dumps(before.dump())
+    after = Predictor(Config())
+    after.load(json.loads(text))
+    assert after.predict(one) == before.predict(one)
+    assert after.recall("sort", input_bytes=5.0, maps=1, reduces=1) == before.recall(
+        "sort", input_bytes=5.0, maps=1, reduces=1
+    )
+    assert after.uber_s("sort") == 4.0
+    assert len(text) < 4000
+
+
+def test_a_dump_of_other_models_is_ignored():
+    model = LinearModel(3)
+    model.load({"seen": 5, "squares": [1.0], "products": [1.0]})
+    assert model.seen == 0

@@ -1,0 +1,266 @@
+"""The fair world: Algorithms 2 and 3, and eq. 10."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies.fspy import config, virtual
+from boathouse_policies.fspy.shape import Phase, Shape
+from tests.unit.policies import builders as make
+
+ROUNDING = 1 + 1e-9
+
+
+def shape(tasks=1, task_s=10.0, cpu=1.0, memory=1.0, master=(0.0, 0.0), uber=False) -> Shape:
+    return Shape(phases=(Phase(container=(cpu, memory), tasks=tasks, task_s=task_s),), master=master, uber=uber)
+
+
+def world(cpu=4.0, memory=4.0, **constants) -> virtual.World:
+    one = virtual.World(config.Config(**constants))
+    one.resize((cpu, memory), 0.0)
+    return one
+
+
+def add(one: virtual.World, name: str, what: Shape | None = None, at_s: float = 0.0, **fields) -> virtual.VirtualJob:
+    owner = make.job(name, submitted_s=at_s, **fields)
+    one.add(owner, what or shape(), at_s)
+    return one.job(owner.id)
+
+
+# Algorithm 2
+
+
+def test_what_a_job_cannot_use_goes_to_those_after_it():
+    given_ = virtual.allocate([(2, 2), (4, 4), (10, 10)], [1, 1, 1], (12, 12))
+    assert given_ == [(2, 2), (4, 4), (6, 6)]
+
+
+def test_equal_jobs_share_equally():
+    assert virtual.allocate([(9, 9)] * 3, [1, 1, 1], (12, 12)) == [(4, 4)] * 3
+
+
+def test_the_scarcer_resource_bounds_both():
+    assert virtual.allocate([(8, 2)], [1], (4, 4)) == [(4, 1)]
+    assert virtual.allocate([(2, 8)], [1], (4, 4)) == [(1, 4)]
+
+
+def test_a_heavier_job_has_more_of_the_share():
+    assert virtual.allocate([(12, 12), (12, 12)], [1, 3], (12, 12)) == [(3, 3), (9, 9)]
+
+
+amounts = st.tuples(st.floats(0, 50), st.floats(0.5, 50))
+
+
+@given(st.lists(st.tuples(amounts, st.sampled_from([1.0, 2.0])), min_size=1, max_size=12), amounts)
+def test_nobody_has_more_than_bound_or_fair_share_and_all_no_more_than_the_cluster(jobs, cluster):
+    jobs.sort(key=lambda one: one[0][1] / one[1])
+    bounds, weights = [bound for bound, _ in jobs], [weight for _, weight in jobs]
+    shares = virtual.allocate(bounds, weights, cluster)
+    left = list(cluster)
+    for j, share in enumerate(shares):
+        fair = weights[j] / sum(weights[j:])
+        for resource in (0, 1):
+            assert share[resource] <= min(bounds[j][resource], left[resource] * fair) * ROUNDING + 1e-9
+        left = [left[0] - share[0], left[1] - share[1]]
+    assert all(sum(share[r] for share in shares) <= cluster[r] * ROUNDING for r in (0, 1))
+
+
+@given(st.lists(amounts, min_size=1, max_size=12), amounts)
+def test_a_resource_is_used_up_or_all_have_their_bound(bounds, cluster):
+    """Of one resource, the fair scheduler leaves nothing idle that somebody could use."""
+    bounds = sorted((0.0, memory) for _, memory in bounds)
+    used = sum(memory for _, memory in virtual.allocate(bounds, [1.0] * len(bounds), cluster))
+    assert used == pytest.approx(min(cluster[1], sum(memory for _, memory in bounds)))
+
+
+# Algorithm 3
+
+
+def test_a_virtual_size_falls_by_the_virtual_resource_times_the_interval():
+    one = world()
+    job = add(one, "a", shape(tasks=2, task_s=10))
+    assert (one.size_left(job, 0), one.size_left(job, 3), one.size_left(job, 10)) == (20, 14, 0)
+
+
+def test_sizes_fall_more_slowly_when_another_comes():
+    one = world(memory=2)
+    job = add(one, "a", shape(tasks=2, task_s=10))
+    add(one, "b", shape(tasks=2, task_s=10), at_s=4.0)
+    assert one.size_left(job, 6.0) == 20 - 2 * 4 - 1 * 2
+
+
+def test_the_others_share_what_a_finished_job_leaves():
+    one = world(memory=2)
+    long, short = add(one, "long", shape(tasks=2, task_s=10)), add(one, "short", shape(tasks=2, task_s=2))
+    one.advance(6.0)
+    assert (short.finished, short.finish_s) == (True, 4.0)
+    assert one.size_left(long, 6.0) == 20 - 1 * 4 - 2 * 2
+
+
+def test_completions_long_ago_are_caught_up_with_one_by_one():
+    one = world(memory=1)
+    jobs = [add(one, name, shape(task_s=task_s)) for name, task_s in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
+    one.advance(100.0)
+    assert [job.finish_s for job in jobs] == [3.0, 5.0, 6.0]
+
+
+def test_a_masters_container_works_nothing_off():
+    one = world()
+    job = add(one, "a", shape(tasks=2, task_s=10, master=(0.0, 1.0)))
+    assert (job.share[1], job.rate) == (3, 2)
+
+
+def test_an_uber_jobs_master_works():
+    one = world()
+    job = add(one, "a", shape(task_s=10, master=(0.0, 1.0), uber=True))
+    assert (job.share[1], job.rate) == (1, 1)
+
+
+def test_a_job_whose_share_is_small_beside_its_master_still_gets_on():
+    share, bound = (0.0, 1.0), (0.0, 8.0)
+    heavy = shape(tasks=4, master=(0.0, 4.0))
+    assert virtual.working_memory(share, bound, heavy, 0.5) == 1 / 8 * 4 * 0.5
+    assert virtual.working_memory((0.0, 7.0), bound, heavy, 0.5) == 3
+
+
+def test_a_cluster_that_grows_serves_faster():
+    one = world(memory=1)
+    job = add(one, "a", shape(tasks=2, task_s=10))
+    one.resize((4.0, 2.0), 4.0)
+    assert (one.size_left(job, 4.0), job.rate) == (16, 2)
+
+
+def test_nothing_happens_where_there_is_no_cluster():
+    one = virtual.World(config.Config())
+    job = add(one, "a")
+    one.advance(1e6)
+    assert (job.rate, one.size_left(job, 1e6)) == (0, 10)
+
+
+# Eq. 10
+
+
+def test_what_was_used_up_stays_used_up():
+    assert virtual.updated_size(predicted=50, initial=200, current=180) == 30
+
+
+def test_a_predicted_size_counts_from_the_submission():
+    one = world()
+    job = add(one, "a", shape(tasks=2, task_s=None))
+    one.reshape(job.id, shape(tasks=2, task_s=30), 5.0)
+    assert one.size_left(job, 5.0) == 60 - 2 * 5
+    assert (job.sized, job.bound[1]) == (True, 2)
+
+
+def test_a_job_that_used_up_more_than_its_predicted_size_has_finished():
+    one = world()
+    job = add(one, "a", shape(tasks=2, task_s=None))
+    one.reshape(job.id, shape(tasks=2, task_s=2), 5.0)
+    one.advance(5.0)
+    assert (job.finished, job.finish_s) == (True, 5.0)
+
+
+def test_a_job_of_unknown_size_never_finishes_virtually():
+    one = world(initial_size_s=1.0)
+    job = add(one, "a", shape(tasks=4, task_s=None))
+    one.advance(1000.0)
+    assert not job.finished
+    one.reshape(job.id, shape(tasks=4, task_s=500), 1000.0)
+    one.advance(1000.0)
+    assert job.finished  # 4 x 1000 s used up, 2000 predicted
+
+
+def test_a_job_that_turns_out_larger_comes_back():
+    one = world()
+    job = add(one, "a", shape(tasks=1, task_s=5))
+    one.advance(20.0)
+    one.reshape(job.id, shape(tasks=1, task_s=8), 20.0)
+    assert (job.finished, one.size_left(job, 20.0)) == (False, 3)
+
+
+def test_an_initial_size_is_the_largest_seen():
+    one = world(initial_size_s=100)
+    assert add(one, "a", shape(task_s=None)).size == 400
+    add(one, "b", shape(tasks=3, task_s=7))
+    add(one, "c", shape(tasks=3, task_s=2))
+    assert add(one, "d", shape(task_s=None)).size == 21
+
+
+# Real ends
+
+
+def test_a_job_of_known_size_stays_until_it_finishes_virtually():
+    one = world(memory=1)
+    job, other = add(one, "a", shape(task_s=10)), add(one, "b", shape(task_s=30))
+    one.end(job.id, 4.0, succeeded=True)
+    assert other.rate == 0.5
+    one.advance(20.0)
+    assert (job.id in one, other.rate) == (False, 1.0)
+
+
+def test_a_job_of_unknown_size_leaves_with_its_real_end():
+    one = world(memory=1)
+    job, other = add(one, "a", shape(task_s=None)), add(one, "b", shape(task_s=30))
+    one.end(job.id, 4.0, succeeded=True)
+    assert (job.id in one, other.rate, other.used) == (False, 1.0, 2.0)
+
+
+def test_a_job_that_was_cancelled_leaves_at_once():
+    one = world(memory=1)
+    job, other = add(one, "a", shape(task_s=10)), add(one, "b", shape(task_s=30))
+    one.end(job.id, 4.0, succeeded=False)
+    assert (job.id in one, other.rate) == (False, 1.0)
+
+
+def test_the_queue_goes_by_memory_of_the_bound_then_submission_then_id():
+    one = world(memory=40)
+    for name, at_s, tasks in (("wide", 0.0, 9), ("late", 2.0, 3), ("b", 1.0, 3), ("a", 1.0, 3)):
+        add(one, name, shape(tasks=tasks, task_s=1000.0, cpu=0.0), at_s=at_s)
+    assert [job.id for job in one.queue()] == ["a", "b", "late", "wide"]
+
+
+courses = st.lists(
+    st.tuples(st.floats(0, 20), st.integers(1, 9), st.one_of(st.none(), st.floats(0.5, 30)), st.floats(0, 2)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(courses)
+def test_virtual_sizes_only_fall(course):
+    one, now_s = world(), 0.0
+    for i, (wait_s, tasks, task_s, master) in enumerate(course):
+        before = {job.id: one.size_left(job, now_s) for job in one.jobs()}
+        now_s += wait_s
+        add(one, f"j{i}", shape(tasks, task_s, master=(0.0, master)), at_s=now_s)
+        for job in one.jobs():
+            if job.id in before and job.sized:
+                assert one.size_left(job, now_s) <= before[job.id]
+        assert sum(job.share[1] for job in one.queue()) <= 4 * ROUNDING
+
+
+@settings(max_examples=60, deadline=None)
+@given(courses)
+def test_every_job_of_known_size_finishes_virtually(course):
+    one, now_s = world(), 0.0
+    for i, (wait_s, tasks, task_s, master) in enumerate(course):
+        now_s += wait_s
+        add(one, f"j{i}", shape(tasks, task_s or 1.0, master=(0.0, master)), at_s=now_s)
+    one.advance(1e6)
+    assert all(job.finished for job in one.jobs())
+
+
+@settings(max_examples=30, deadline=None)
+@given(courses, st.integers(2, 9))
+def test_it_does_not_matter_how_often_one_looks(course, looks):
+    outcomes = []
+    for parts in (1, looks):
+        one, now_s = world(), 0.0
+        for i, (wait_s, tasks, task_s, _) in enumerate(course):
+            for _ in range(parts):
+                now_s += wait_s / parts
+                one.advance(now_s)
+            add(one, f"j{i}", shape(tasks, task_s), at_s=sum(wait for wait, *_ in course[: i + 1]))
+        outcomes.append({job.id: one.size_left(job, one.now_s) for job in one.jobs()})
+    assert outcomes[0] == pytest.approx(outcomes[1], abs=1e-6)
