@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 import uuid
@@ -12,21 +13,30 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse_e2e.local.provider import LocalProvider
-from boathouse_e2e.spec import ClusterSpec
+from boathouse_e2e.spec import Cluster, ClusterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 
 @pytest.fixture(scope="session")
-def control_plane():
-    """A cluster of its own: etcd, API server, controller manager, scheduler, four KWOK nodes; no kubelets."""
+def start_control_plane() -> Iterator[Callable[[str], Cluster]]:
+    """Start clusters of their own: etcd, API server, controller manager, scheduler, four KWOK nodes; no kubelets."""
     provider = LocalProvider()
-    name = f"contract-{os.getpid()}"
-    try:
-        yield provider.up(ClusterSpec(name=name, nodes=0, kwok_nodes=4))
-    finally:
-        provider.down(name)
+    with contextlib.ExitStack() as ends:
+
+        def start(purpose: str) -> Cluster:
+            name = f"{purpose}-{os.getpid()}"
+            ends.callback(provider.down, name)
+            return provider.up(ClusterSpec(name=name, nodes=0, kwok_nodes=4))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def control_plane(start_control_plane):
+    """The cluster that contract tests share."""
+    return start_control_plane("contract")
 
 
 @pytest.fixture

@@ -163,5 +163,11 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
+def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
+    """One for the chart alone: its policies hold for the whole cluster, and the fence outlives an uninstall."""
+    return start_control_plane("chart")
+
+
+@pytest.fixture(scope="session")
 def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     return Cluster(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
