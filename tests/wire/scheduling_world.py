@@ -33,16 +33,15 @@ class Leader:
 class Factory:
     """Makes the pods of a test's tasks."""
 
-    def __init__(self, job: str, *, cpu: str, memory: str) -> None:
+    def __init__(self, job: str) -> None:
         self.owner = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": job, "uid": job}
         self.owner["controller"] = True
-        self._size = {"cpu": cpu, "memory": memory}
 
     def build(self, task, resources, node) -> dict[str, Any]:
-        del resources
+        size = {"cpu": f"{resources.cpu_milli}m", "memory": str(resources.memory_bytes)}
         namespace, name = task.split("/")
         labels = {"boathouse.dev/job-uid": self.owner["uid"], "boathouse.dev/queue": "default"}
-        return fake_api.pod(name, namespace=namespace, node=node or "", labels=labels, owner=self.owner, **self._size)
+        return fake_api.pod(name, namespace=namespace, node=node or "", labels=labels, owner=self.owner, **size)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -60,14 +59,16 @@ class World:
     def scheduler(self) -> scheduler.Scheduler:
         return self.parts.scheduler
 
-    def submit(self, job: str, tasks: int, *, cpu: str = "1", memory: str = "1Gi", submitted_s: float = 0, **fields):
+    def submit(
+        self, job: str, tasks: int, *, cpu: str = "1", memory: str = "1Gi", submitted_s: float = 0, factory=None
+    ):
         one = model.Job(id=model.JobId(job), queue=QUEUE, submitted_s=submitted_s, name=f"demo/{job}")
         size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
-        task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size, **fields)
+        task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size)
         todo = [
             model.Task(id=model.TaskId(f"demo/{job}-{i:05}"), task_class=task_class.id, index=i) for i in range(tasks)
         ]
-        self.scheduler.submit(one, [task_class], todo, Factory(job, cpu=cpu, memory=memory))
+        self.scheduler.submit(one, [task_class], todo, factory or Factory(job))
         return todo
 
     def at_rest(self) -> bool:
@@ -114,7 +115,7 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, **options: Any):
+async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, **options: Any):
     """Run a scheduler that has listed all there is; stop it at the end, as a crash would."""
     leader, figures, fatal = leader or Leader(), metrics.Metrics(), []
     settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
@@ -125,7 +126,7 @@ async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, **option
             leader,
             events,
             figures,
-            profile=profiles.build("fair"),
+            profile=profile or profiles.build("fair"),
             queues=[model.Queue.of(QUEUE)],
             on_fatal=fatal.append,
             options=scheduler.Options(**settings),

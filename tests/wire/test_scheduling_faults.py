@@ -1,6 +1,7 @@
 """Whatever goes wrong between us and the API server, each pod is placed once, and nothing is over-committed."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,6 +99,17 @@ async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(
         await eventually(w.placed)
         await eventually(w.at_rest)
         assert w.scheduler.ledger.free("n1")[0] == 0
+
+
+@pytest.mark.parametrize("mistake", [lambda *_: 1 / 0, lambda *_: fake_api.pod("wc-00000", namespace="demo", cpu="9")])
+async def test_a_job_whose_pods_cannot_be_built_as_decided_is_told_and_others_go_on(api, eventually, mistake):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("wc", 1, factory=SimpleNamespace(build=mistake))
+        w.submit("other", 1)
+        await eventually(lambda: w.placed() and w.scheduler.diagnosis("wc"))
+    assert w.scheduler.diagnosis("wc").reason == "PodInvalid"
+    assert list(w.placed()) == ["demo/other-00000"]
 
 
 async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually):

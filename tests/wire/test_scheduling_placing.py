@@ -1,5 +1,8 @@
 """Tasks and pods get their nodes."""
 
+import dataclasses
+
+from boathouse_policies import framework, model, profiles
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
 
@@ -145,3 +148,53 @@ async def test_a_task_is_expected_from_its_decision_until_the_watch_shows_it(api
         assert w.scheduler.expects(task.id)
     async with world(api) as w:
         assert not w.scheduler.expects(task.id)
+
+
+async def test_a_pod_made_ahead_that_is_being_deleted_is_left_alone(api, eventually):
+    async with world(api, pending_ahead=1) as w:
+        w.submit("wc", 1)
+        api.add(fake_api.node("n1", cpu="1"))
+        api.add(fake_api.pod("hog", node="n1", cpu="1", scheduler="default-scheduler"))
+        await eventually(w.waiting)
+        api.change("pods", "demo/wc-00000", {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        api.remove("pods", "default/hog")
+        await eventually(w.at_rest)
+    assert w.waiting() == ["demo/wc-00000"]
+    assert not api.called("create pods/binding")
+
+
+async def test_a_task_that_was_decided_smaller_is_resized_before_it_is_bound(api, eventually):
+    half = model.Resources(cpu_milli=500, memory_bytes=1 << 29)
+    api.add(fake_api.node("n1", cpu="1"))
+    profile = dataclasses.replace(profiles.build("fair"), sizer=Halving(half))
+    async with world(api, profile=profile, pending_ahead=1) as w:
+        w.submit("wc", 3)
+        await eventually(w.waiting)
+        api.end_pod("demo/wc-00000")
+        await eventually(lambda: "demo/wc-00002" in w.placed())
+        assert w.scheduler.ledger.account("demo/wc-00002").resources == half
+    (resize,) = api.called("patch pods/resize")
+    assert resize.key == "demo/wc-00002"
+    assert api.get("pods", "demo/wc-00002")["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "500m"
+
+
+async def test_usage_of_a_queue_is_known_again_after_a_restart(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+    async with world(api) as first:
+        await eventually(first.placed)
+    async with world(api) as second:
+        assert second.scheduler.ledger.snapshot(0).queue_usage("default")[model.CPU] == 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Halving:
+    """Decides one size for all."""
+
+    size_: model.Resources
+
+    def least(self, _task_class):
+        return self.size_
+
+    def size(self, _want, _node, _scratch):
+        return framework.Sized(self.size_)

@@ -95,7 +95,7 @@ class RecordedEvents:
         instance: str,
         window_s: float = 60.0,
         queue_size: int = 5000,
-        writers: int = 4,
+        writers: int = 2,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,

@@ -1,22 +1,33 @@
 """A pod as the ledger counts it, and whom its resources are held by."""
 
+from collections.abc import Callable
+
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling import translate
 from boathouse_policies import framework, model
 
+QueueOf = Callable[[wire.PodView], model.QueueName]
+"""The queue that a pod is charged to."""
 
-def of(pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME) -> framework.Account:
+
+def default_queue(pod: wire.PodView) -> model.QueueName:
+    """Return the queue that a pod's label names, else `default`."""
+    return model.QueueName(pod.metadata.labels.get(names.LABEL_QUEUE, "default"))
+
+
+def of(
+    pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: QueueOf = default_queue
+) -> framework.Account:
     """Return the account of a pod that is not terminal; only pods of ours are charged to a job and a queue."""
     job = job_of(pod) if pod.spec.scheduler_name == scheduler_name or is_task(pod) else None
-    queue = pod.metadata.labels.get(names.LABEL_QUEUE) if job is not None else None
     return framework.Account(
         id=task_id(pod),
         node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
         resources=translate.pod_resources(pod),
         uid=model.PodUid(pod.metadata.uid),
         job=job,
-        queue=model.QueueName(queue) if queue else None,
+        queue=queue_of(pod) if job is not None else None,
         host_ports=translate.host_ports(pod),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from boathouse.cluster import catalogue, client, informer, recorder, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import comparer, figures, jobs, scheduler, writer
+from boathouse.scheduling import accounts, comparer, figures, scheduler, writer
 from boathouse.telemetry import gauges, health, metrics
 from boathouse_policies import framework, model
 
@@ -77,7 +77,7 @@ def assemble(
     queues: Sequence[model.Queue],
     on_fatal: Callable[[str], None],
     options: scheduler.Options = scheduler.Options(),  # noqa: B008 - frozen
-    queue_of: jobs.QueueOf = jobs.default_queue,
+    queue_of: accounts.QueueOf = accounts.default_queue,
 ) -> Scheduling:
     """Return a scheduler with its watches and gauges, ready to run.
 

@@ -184,7 +184,7 @@ class Carrier:
             return False
         if isinstance(work, model.Bind):
             pod = parts.seen.waiting.get(task)
-            if pod is None or pod.metadata.uid != work.task.pod_uid or not writer.may_be_bound(pod):
+            if pod is None or pod.metadata.uid != work.task.pod_uid or not jobs.may_be_bound(pod):
                 return False
         return self._still_fits(work)
 

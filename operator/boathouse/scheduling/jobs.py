@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Protocol
 
 from boathouse.cluster import wire
-from boathouse.resources import names
 from boathouse.scheduling import accounts, translate
 from boathouse_policies import framework, model
 
@@ -21,10 +20,6 @@ class PodFactory(Protocol):
     def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
         """Return a pod's manifest, without the epoch; with `node` as `spec.nodeName`, or none to be bound later."""
         ...
-
-
-QueueOf = Callable[[wire.PodView], model.QueueName]
-"""The queue of somebody else's pod."""
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -66,7 +61,7 @@ class Jobs:
         placed: Container[model.TaskId],
         pods: dict[model.TaskId, wire.PodView],
         clock: Callable[[], float],
-        queue_of: QueueOf,
+        queue_of: accounts.QueueOf,
     ) -> None:
         self._room = room
         self._placed = placed
@@ -176,7 +171,7 @@ class Jobs:
             if entry.factory is None and not entry.tasks:
                 self.withdraw(job_id)
                 continue
-            tasks = [self._as_it_is(task) for task in entry.tasks.values()]
+            tasks = [self._as_it_is(task) for task in entry.tasks.values() if self._may_be_placed(task)]
             self._room.submit(entry.job, self._classes_in_use(entry), tasks, placed=self._placed)
         self._dirty.clear()
 
@@ -184,6 +179,10 @@ class Jobs:
     def is_dirty(self) -> bool:
         """Whether `flush` has something to do."""
         return bool(self._dirty)
+
+    def _may_be_placed(self, task: model.Task) -> bool:
+        pod = self._pods.get(task.id)
+        return pod is None or may_be_bound(pod)
 
     def _as_it_is(self, task: model.Task) -> model.Task:
         pod = self._pods.get(task.id)
@@ -231,6 +230,12 @@ class Jobs:
         return min((entry.job.priority for entry in self._entries.values()), default=0)
 
 
+def may_be_bound(pod: wire.PodView) -> bool:
+    """Say whether the API server would take a binding of a pod."""
+    blocked = pod.is_terminal or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates
+    return not blocked
+
+
 def foreign_class(pod: wire.PodView) -> model.TaskClass:
     """Return the class of somebody else's pod: pods of one owner with equal demands are one class."""
     job = accounts.job_of(pod)
@@ -245,8 +250,3 @@ def foreign_class(pod: wire.PodView) -> model.TaskClass:
 
 def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=6).hexdigest()
-
-
-def default_queue(pod: wire.PodView) -> model.QueueName:
-    """Return the queue that a pod's label names, else `default`."""
-    return model.QueueName(pod.metadata.labels.get(names.LABEL_QUEUE, "default"))

@@ -46,7 +46,12 @@ class Observed:
     """
 
     def __init__(
-        self, book: framework.Ledger, listener: Listener, *, scheduler_name: str = names.SCHEDULER_NAME
+        self,
+        book: framework.Ledger,
+        listener: Listener,
+        *,
+        scheduler_name: str = names.SCHEDULER_NAME,
+        queue_of: accounts.QueueOf = accounts.default_queue,
     ) -> None:
         self.ledger = book
         self.holders = holders.Holders()
@@ -54,6 +59,7 @@ class Observed:
         self.nodes: dict[model.NodeName, model.Node] = {}
         self._listener = listener
         self._scheduler_name = scheduler_name
+        self._queue_of = queue_of
         self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
 
@@ -93,7 +99,7 @@ class Observed:
         if pod.is_terminal:
             self.gone(pod)
             return
-        account = accounts.of(pod, scheduler_name=self._scheduler_name)
+        account = self._account(pod)
         known = account.id in self.ledger
         self._freed(self.ledger.observe(account))
         self._nominate(pod, account)
@@ -118,6 +124,9 @@ class Observed:
             self.holders.remove(task)
         if self.is_ours(pod):
             self._listener.pod_gone(pod)
+
+    def _account(self, pod: wire.PodView) -> framework.Account:
+        return accounts.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
 
     def is_ours(self, pod: wire.PodView) -> bool:
         """Say whether we placed a pod, or are to place it."""
@@ -167,7 +176,7 @@ class Observed:
     def expected(self, pods: list[wire.PodView]) -> list[framework.Account]:
         """Return the accounts for these pods, and the nominations counted now."""
         counted = [account for priority, account in self._nominated.values() if priority >= self._floor_priority]
-        return [accounts.of(pod, scheduler_name=self._scheduler_name) for pod in pods if pod.spec.node_name] + counted
+        return [self._account(pod) for pod in pods if pod.spec.node_name] + counted
 
 
 def _takes_the_same(old: wire.PodView, new: wire.PodView) -> bool:

@@ -96,7 +96,7 @@ class Scheduler:
         queues: Sequence[model.Queue],
         on_fatal: Callable[[str], None],
         options: Options = Options(),
-        queue_of: jobs.QueueOf = jobs.default_queue,
+        queue_of: accounts.QueueOf = accounts.default_queue,
         clock: Callable[[], float] | None = None,
     ) -> None:
         clock = steady_clock() if clock is None else clock
@@ -109,7 +109,7 @@ class Scheduler:
         self._axis = model.Axis()
         self.ledger = framework.Ledger(self._axis)
         self.room = framework.WaitingRoom(self._axis, queues)
-        self.seen = observed.Observed(self.ledger, self, scheduler_name=options.scheduler_name)
+        self.seen = observed.Observed(self.ledger, self, scheduler_name=options.scheduler_name, queue_of=queue_of)
         self.jobs = jobs.Jobs(self.room, placed=self.ledger, pods=self.seen.waiting, clock=clock, queue_of=queue_of)
         self.notices = notices.Notices(api, leader, events, self.counters, clock)
         self.explanations = explaining.Explanations(self.jobs, self.seen.holders, clock)
@@ -257,11 +257,10 @@ class Scheduler:
         task = accounts.task_id(pod)
         if self.options.namespaces and pod.metadata.namespace not in self.options.namespaces:
             return
-        if not writer.may_be_bound(pod):
-            if not accounts.is_task(pod):
-                self.jobs.over(task, waited=True)
-        elif accounts.is_task(pod):
+        if accounts.is_task(pod):
             self.jobs.touch(task)
+        elif not jobs.may_be_bound(pod):
+            self.jobs.over(task, waited=True)
         elif (field := translate.unsupported(pod)) is not None:
             self.notices.waits(pod, reasons.unsupported(field))
         else:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries, wire
 from boathouse.resources import names
-from boathouse.scheduling import outcomes
+from boathouse.scheduling import jobs, outcomes
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -204,15 +204,9 @@ def judge(target: Target, owner: str | None, pod: wire.PodView | None, otherwise
         return outcomes.Vanished()
     if not pod.is_terminal and pod.spec.node_name == (target.node or ""):
         return outcomes.Done(pod=pod)
-    if target.uid is not None and may_be_bound(pod):
+    if target.uid is not None and jobs.may_be_bound(pod):
         return otherwise
     return outcomes.Elsewhere(pod=pod)
-
-
-def may_be_bound(pod: wire.PodView) -> bool:
-    """Say whether the API server would take a binding of a pod."""
-    blocked = pod.is_terminal or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates
-    return not blocked
 
 
 def _controller_uid(metadata: dict[str, Any]) -> str | None:

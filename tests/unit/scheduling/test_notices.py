@@ -1,0 +1,109 @@
+"""Conditions are written when they change, events at most once a minute."""
+
+import asyncio
+
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.scheduling import notices
+from boathouse.telemetry import metrics
+from tests.unit.scheduling.builders import pod
+
+WANT = notices.Reason(reason="Unschedulable", message="0/1 nodes are available.")
+OTHER = notices.Reason(reason="QueueLimit", message="the queue is full")
+
+
+class Desk:
+    """Notices, what they wrote, and a clock."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.patched: list[dict[str, object]] = []
+        self.events: list[tuple[str, str]] = []
+        self.epoch: int | None = 1
+        self.notices = notices.Notices(self, self, self, metrics.Metrics().scheduler, lambda: self.now_s)
+
+    def valid(self) -> bool:
+        return True
+
+    async def patch_status(self, _resource, _name, status, _namespace, **_options) -> None:
+        self.patched += status["conditions"]
+
+    def record(self, about, *, type_, reason, action, note) -> None:
+        del about, type_, action
+        self.events.append((reason, note))
+
+    async def written(self) -> list[str]:
+        """Return the messages written so far, once all that is due is written."""
+        task = asyncio.create_task(self.notices.run())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return [str(one["message"]) for one in self.patched]
+
+
+async def test_a_reason_is_written_once():
+    desk = Desk()
+    for _ in range(3):
+        desk.notices.waits(pod(), WANT)
+    assert await desk.written() == [WANT.message]
+    assert desk.events == [("FailedScheduling", WANT.message)]
+
+
+async def test_another_reason_is_written_at_once():
+    desk = Desk()
+    desk.notices.waits(pod(), WANT)
+    await desk.written()
+    desk.notices.waits(pod(), OTHER)
+    assert await desk.written() == [WANT.message, OTHER.message]
+    assert len(desk.events) == 2
+
+
+async def test_a_message_that_keeps_changing_is_written_every_ten_seconds_at_most():
+    desk = Desk()
+    for second in range(25):
+        desk.now_s = second
+        desk.notices.waits(pod(), notices.Reason(reason="Unschedulable", message=f"at {second}"))
+        await desk.written()
+    assert await desk.written() == ["at 0", "at 10", "at 20"]
+    assert len(desk.events) == 1
+
+
+async def test_an_event_may_be_repeated_after_a_minute():
+    desk = Desk()
+    for desk.now_s in (0.0, 59.0, 60.0):
+        desk.notices.waits(pod(), WANT)
+    assert len(desk.events) == 2
+
+
+async def test_what_an_earlier_leader_wrote_is_not_written_again():
+    desk = Desk()
+    stated = wire.Condition(type="PodScheduled", status="False", reason=WANT.reason, message=WANT.message)
+    desk.notices.waits(pod(conditions=(stated,)), WANT)
+    assert await desk.written() == []
+
+
+async def test_a_condition_tells_the_generation_it_speaks_of_and_keeps_the_time_of_its_transition():
+    desk = Desk()
+    stated = wire.Condition(type="PodScheduled", status="False", reason="QueueLimit", message="x")
+    desk.notices.waits(pod(conditions=(stated,), meta={"generation": 3}), WANT)
+    await desk.written()
+    assert desk.patched == [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": WANT.message,
+            "observedGeneration": 3,
+        }
+    ]
+
+
+async def test_a_pod_that_is_placed_before_its_condition_was_written_gets_none():
+    desk = Desk()
+    desk.notices.waits(pod(), WANT)
+    desk.notices.placed("demo/p", "uid-p", "n1")
+    assert await desk.written() == []
+    assert desk.events[-1] == ("Scheduled", "Successfully assigned demo/p to n1")

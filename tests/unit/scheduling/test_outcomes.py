@@ -1,0 +1,78 @@
+"""What a refusal, and what a pod found in place of an answer, mean."""
+
+import dataclasses
+
+import pytest
+
+from boathouse.cluster import errors, wire
+from boathouse.scheduling import outcomes, writer
+from boathouse_policies import model
+from tests.unit.scheduling.builders import pod
+
+TASK = model.TaskId("demo/p")
+CREATE = writer.Target(task=TASK, node=model.NodeName("n1"))
+BIND = writer.Target(task=TASK, node=model.NodeName("n1"), uid=model.PodUid("uid-p"))
+AHEAD = writer.Target(task=TASK, node=None)
+AGAIN = outcomes.NotDone(reason="Conflict", message="")
+OWNER = {"owner_references": (wire.OwnerReference(uid="job", controller=True),)}
+
+
+def judged(target, found, owner=None):
+    return type(writer.judge(target, owner, found, AGAIN))
+
+
+def test_a_target_names_the_pod():
+    assert (CREATE.namespace, CREATE.name) == ("demo", "p")
+
+
+@pytest.mark.parametrize(
+    ("target", "found", "outcome"),
+    [
+        (CREATE, None, outcomes.NotDone),
+        (CREATE, pod(meta=OWNER, node_name="n1"), outcomes.Done),
+        (CREATE, pod(meta=OWNER, node_name="n2"), outcomes.Elsewhere),
+        (CREATE, pod(meta=OWNER), outcomes.Elsewhere),
+        (CREATE, pod(meta=OWNER, node_name="n1", phase="Succeeded"), outcomes.Elsewhere),
+        (CREATE, pod(node_name="n1"), outcomes.NameTaken),
+        (AHEAD, pod(meta=OWNER), outcomes.Done),
+        (AHEAD, pod(meta=OWNER, node_name="n2"), outcomes.Elsewhere),
+    ],
+)
+def test_what_a_pod_means_for_a_create(target, found, outcome):
+    assert judged(target, found, "job") is outcome
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (None, outcomes.Vanished),
+        (pod(meta={"uid": "another"}), outcomes.Vanished),
+        (pod(node_name="n1"), outcomes.Done),
+        (pod(node_name="n2"), outcomes.Elsewhere),
+        (pod(), outcomes.NotDone),
+        (pod(scheduling_gates=(wire.SchedulingGate(name="g"),)), outcomes.Elsewhere),
+        (pod(phase="Failed"), outcomes.Elsewhere),
+    ],
+)
+def test_what_a_pod_means_for_a_bind(found, outcome):
+    assert judged(BIND, found) is outcome
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "at_least_s"),
+    [
+        (errors.from_status(429, "TooManyRequests", "slow down", 7.0), "TooManyRequests", 7.0),
+        (errors.from_status(403, "Forbidden", "exceeded quota: q"), "QuotaExceeded", 30.0),
+        (errors.from_status(403, "Forbidden", "violates PodSecurity"), "PodRefused", 10.0),
+        (errors.from_status(422, "Invalid", "spec.containers: Required value"), "PodRefused", 10.0),
+    ],
+)
+def test_a_refusal_says_how_long_to_wait_and_why(error, reason, at_least_s):
+    refused = outcomes.refusal(error, fence=writer.FENCE)
+    assert dataclasses.astuple(refused) == (reason, error.message, at_least_s)
+
+
+@pytest.mark.parametrize("status", [403, 422])
+def test_the_fences_refusal_means_that_we_lead_no_more(status):
+    error = errors.from_status(status, "", "ValidatingAdmissionPolicy 'boathouse-fence' denied request: old epoch")
+    assert isinstance(outcomes.refusal(error, fence=writer.FENCE), outcomes.Fenced)

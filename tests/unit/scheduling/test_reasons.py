@@ -1,0 +1,82 @@
+"""What people read when something waits."""
+
+import pytest
+
+from boathouse.scheduling import holders, reasons
+from boathouse_policies import model
+
+JOB = model.Job(id=model.JobId("u"), queue=model.QueueName("default"), submitted_s=0, name="demo/wc")
+
+
+def found(code=model.Code.UNSCHEDULABLE, *, count=1, scarce=None, name="map", message="0/2 nodes are available."):
+    class_id = model.ClassId(name)
+    return model.Diagnosis(task_class=class_id, job=JOB.id, count=count, code=code, message=message, scarce=scarce)
+
+
+def held(**pods: tuple[str, str]) -> holders.Holders:
+    who = holders.Holders()
+    for pod, (owner, cpu) in pods.items():
+        who.set(model.TaskId(pod), owner, model.Resources(cpu_milli=int(cpu), memory_bytes=3 << 29))
+    return who
+
+
+def test_a_line_counts_the_tasks_and_names_the_scarce_resource_and_its_largest_holders():
+    who = held(a=("mrjob/demo/big", "2500"), b=("mrjob/demo/big", "500"), c=("kube-system/dns", "100"))
+    found_ = reasons.diagnose(JOB, [found(count=12, scarce="cpu")], who)
+    assert found_.message == (
+        "12 tasks wait: 0/2 nodes are available. Scarce is cpu: mrjob/demo/big holds 3, kube-system/dns holds 0.1."
+    )
+    assert (found_.reason, found_.waiting, found_.holders[0]) == ("Unschedulable", 12, ("mrjob/demo/big", 3000))
+
+
+def test_memory_is_given_as_people_write_it():
+    assert reasons.diagnose(JOB, [found(scarce="memory")], held(a=("x/y", "1"))).message.endswith("x/y holds 1.5Gi.")
+
+
+def test_a_scarce_resource_that_nobody_holds_is_said_so():
+    assert "cpu, which nobody holds" in reasons.diagnose(JOB, [found(scarce="cpu")], held()).message
+
+
+def test_the_class_that_is_worst_off_gives_the_reason_and_all_are_counted():
+    several = [found(count=9), found(model.Code.NEVER_FITS, name="reduce", message="too large")]
+    found_ = reasons.diagnose(JOB, several, held())
+    assert (found_.reason, found_.message, found_.waiting) == ("NeverFits", "10 tasks wait: too large", 10)
+
+
+def test_every_code_has_its_place_in_the_order_of_reasons():
+    assert {reasons.diagnose(JOB, [found(code)], held()).reason for code in model.Code} == set(model.Code)
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [
+        ("cpu", 1500, "1.5"),
+        ("cpu", 2000, "2"),
+        ("cpu", 1, "0.001"),
+        ("memory", 512 << 20, "512Mi"),
+        ("memory", 100, "100"),
+        ("ephemeral-storage", 5 << 40, "5Ti"),
+        ("example.com/gpu", 3, "3"),
+    ],
+)
+def test_amounts_are_short(resource, value, text):
+    assert reasons.amount(resource, value) == text
+
+
+def test_holders_are_forgotten_with_their_last_pod():
+    who = held(a=("x", "100"), b=("x", "200"))
+    who.remove(model.TaskId("a"))
+    assert who.top("cpu") == [("x", 200)]
+    who.remove(model.TaskId("b"))
+    who.remove(model.TaskId("b"))
+    assert who.top("cpu") == []
+
+
+def test_a_pod_that_is_resized_is_counted_once():
+    who = held(a=("x", "100"))
+    who.set(model.TaskId("a"), "x", model.Resources(cpu_milli=50))
+    assert who.top("cpu") == [("x", 50)]
+
+
+def test_equal_holders_are_named_in_alphabetical_order():
+    assert [owner for owner, _ in held(a=("b", "1"), b=("a", "1"), c=("c", "2")).top("cpu")] == ["c", "a", "b"]

@@ -1,0 +1,68 @@
+"""Pods that a kubelet refused, and the nodes left alone for it."""
+
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.scheduling import rejections
+from boathouse_policies import framework, model, profiles
+from tests.unit.scheduling.builders import pod, status_of
+
+RAN = wire.ContainerStatus(name="main", state=wire.ContainerState(terminated=wire.StateTerminated(exit_code=1)))
+
+
+def failed(reason: str, *statuses: wire.ContainerStatus) -> wire.PodView:
+    return wire.PodView(status=wire.PodStatus(phase="Failed", reason=reason, container_statuses=statuses))
+
+
+@pytest.mark.parametrize("reason", ["OutOfcpu", "OutOfmemory", "OutOfpods", "NodeAffinity", "NodePorts"])
+def test_a_kubelets_reasons_are_recognized(reason):
+    assert rejections.rejection(failed(reason)) == reason
+
+
+def test_a_container_that_failed_by_itself_is_no_rejection():
+    assert rejections.rejection(failed("", RAN)) is None
+    assert rejections.rejection(failed("Terminated", RAN)) is None
+    assert rejections.rejection(pod(statuses=(status_of("main", actuated=None),))) is None
+
+
+class World:
+    """One node, one class that waits, and a clock."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.exclusions = rejections.Exclusions(lambda: self.now_s)
+        axis = model.Axis()
+        self.ledger = framework.Ledger(axis)
+        self.ledger.set_node(model.Node(name=model.NodeName("n1"), allocatable=model.Resources(cpu_milli=4000)))
+        self.room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("q"))])
+        job = model.Job(id=model.JobId("j"), queue=model.QueueName("q"), submitted_s=0)
+        one = model.TaskClass(id=model.ClassId("c"), job=job.id, resources=model.Resources(cpu_milli=1000))
+        self.room.submit(job, [one], [model.Task(id=model.TaskId("t"), task_class=one.id)])
+
+    def plan(self) -> framework.Plan:
+        base = profiles.build("fair")
+        profile = framework.Profile(name="x", order=base.order, filters=(*base.filters, self.exclusions))
+        return framework.run_cycle(self.room, profile, self.ledger.snapshot(self.now_s))
+
+
+def test_a_node_that_refused_is_not_chosen_and_the_reason_says_why():
+    world = World()
+    world.exclusions.exclude(model.ClassId("c"), model.NodeName("n1"))
+    plan = world.plan()
+    assert not plan.decisions
+    assert "1 node(s) refused a pod of this kind less than 30 s ago" in plan.diagnosis(model.ClassId("c")).message
+
+
+def test_other_kinds_of_pods_may_still_go_there():
+    world = World()
+    world.exclusions.exclude(model.ClassId("another"), model.NodeName("n1"))
+    assert len(world.plan().decisions) == 1
+
+
+def test_after_half_a_minute_the_node_is_tried_again():
+    world = World()
+    assert world.exclusions.exclude(model.ClassId("c"), model.NodeName("n1")) == 130
+    world.now_s = 130
+    assert world.exclusions.expire()
+    assert not world.exclusions.expire()
+    assert len(world.plan().decisions) == 1
