@@ -171,6 +171,18 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
         assert w.scheduler.ledger.free("n1")[0] == 1000
 
 
+async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_was_sent(api, eventually):
+    api.add(fake_api.node("n1", cpu="2"))
+    api.fail_next("create pods", delay_s=0.3)
+    async with world(api, workers=1, pending_ahead=0) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: api.called("create pods"))
+        api.add(fake_api.pod("theirs", cpu="1", node="n1", scheduler="default-scheduler", phase="Running"))
+        await eventually(lambda: "demo/wc-00000" in w.placed() and w.at_rest())
+    assert len(api.called("create pods")) == 1
+    assert not over_committed(api)
+
+
 async def test_a_task_whose_node_vanished_is_placed_elsewhere(api, eventually):
     api.add(fake_api.node("n1"))
     api.latency_s = 0.05
