@@ -41,17 +41,25 @@ class LockedNodes:
         mask[[node for node, owner in scratch.kept.items() if owner != own]] = False
         return mask[where]
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
-        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
+    def keep(self, want: Want, scratch: Scratch, *, lock: bool = True) -> Sequence[model.Hold]:
+        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size.
+
+        Args:
+            want: The class that found no node.
+            scratch: The state of the cycle.
+            lock: Whether its nodes leave the cycle: it does not fit there now, and nobody else may.
+        """
         layout, own = scratch.view.layout, want.task_class.id
+        if not lock and scratch.all_kept:
+            return ()
         held = []
         for node in scratch.offered.nonzero()[0].tolist():
             owner = scratch.kept.get(node)
             if owner is None and may_be_kept(want, scratch, node):
                 held.append(_hold(want, layout.names[node]))
                 owner = own
-            if owner == own:
-                scratch.withdraw(node)  # it does not fit there now, and nobody else may
+            if lock and owner == own:
+                scratch.withdraw(node)
         return held
 
 

@@ -21,7 +21,8 @@ def explain(left: Left, profile: Profile, scratch: Scratch) -> model.Diagnosis:
     """Diagnose from the state that the cycle ended with, over all nodes, offered or not."""
     want, verdict = left.want, left.verdict
     refusals = _refusals(want, profile, scratch)
-    scarce = _scarce(want, scratch) if verdict.code in _ABOUT_NODES else None
+    scarce = _scarce(want, scratch, verdict.code) if verdict.code in _ABOUT_NODES else None
+    allocatable = scratch.view.layout.allocatable
     return model.Diagnosis(
         task_class=want.task_class.id,
         job=want.job.id,
@@ -30,6 +31,8 @@ def explain(left: Left, profile: Profile, scratch: Scratch) -> model.Diagnosis:
         message=_message(verdict, refusals, scratch),
         refusals=refusals,
         scarce=None if scarce is None else scratch.view.axis.names[scarce],
+        asked=0 if scarce is None else int(want.need[want.rows == scarce][0]),
+        largest=0 if scarce is None or scarce >= len(allocatable) else int(allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, scratch),
     )
 
@@ -62,16 +65,22 @@ def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], scratc
             return verdict.message
 
 
-def _scarce(want: Want, scratch: Scratch) -> int | None:
-    """The resource that most of the allowed nodes lack; ties by the cluster's use of it, then by row."""
-    among = want.eligibility.mask
-    if not among.any():
-        return None
-    lacking = (scratch.free[:, among][want.rows] < want.need).sum(axis=1)
-    if not lacking.any():
-        return None
+def _scarce(want: Want, scratch: Scratch, code: model.Code) -> int | None:
+    """The resource that most nodes lack; ties by the cluster's use of it, then by row.
+
+    Of the allowed nodes what is free counts; for what never fits, what each node has when it is empty.
+    """
     layout = scratch.view.layout
     rows = want.rows[want.rows < len(layout.totals)]
+    had = scratch.free[:, want.eligibility.mask]
+    if code is model.Code.NEVER_FITS:
+        had = np.zeros_like(scratch.free)
+        had[rows] = layout.allocatable[rows]
+    if not had.shape[1]:
+        return None
+    lacking = (had[want.rows] < want.need).sum(axis=1)
+    if not lacking.any():
+        return None
     use = np.ones(len(scratch.free))
     use[rows] = 1.0 - scratch.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
     return int(min(zip(-lacking, -use[want.rows], want.rows, strict=True))[2])

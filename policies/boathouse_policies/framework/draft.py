@@ -83,6 +83,12 @@ class Draft:
         if left is None or left.verdict.code not in _ROOM_IS_MISSING:
             return
         self._keep(attempt.want)
+        if self._scratch.confined is not None:
+            for want in line.rest():
+                if want.task_class.id not in self._scratch.confined:
+                    line.close(want)
+                    self._leave(want, _NOT_OFFERED)
+            self._scratch.confined = None
         for want in line.hopeless(attempt.want):
             line.close(want)
             self._leave(want, attempts.refusal(want, self._profile, self._scratch))

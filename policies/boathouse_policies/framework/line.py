@@ -72,7 +72,8 @@ class Line:
 
     Queues go by dominant share over weight, the least first (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011,
     with weights as in 4.3), ties by name. Within a queue: the higher priority, then the profile's key, then submission.
-    Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it.
+    Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; and as
+    long as every node on offer is kept for somebody, those whom they are kept for.
 
     Attributes:
         orphans: Classes of jobs whose queue does not exist.
@@ -84,6 +85,7 @@ class Line:
         self._turns: dict[model.JobId, _Turn] = {}
         self._wants: list[Want] = []
         self._first: list[Want] = []
+        self._owners: list[Want] = []
         self._sizes: tuple[model.IntMatrix, list[Want]] | None = None
         self._closed: set[model.ClassId] = set()
         self.orphans: list[Want] = []
@@ -115,6 +117,9 @@ class Line:
             self._queues[name] = line
         for line in self._queues.values():
             self._share(line)
+        if self._scratch.all_kept:
+            owners = self._scratch.owners()
+            self._owners = [want for want in self._wants if want.task_class.id in owners]
 
     def _begun(self, want: Want, room: WaitingRoom) -> bool:
         classes = (waiting.task_class for waiting in room.classes_of(want.job.id))
@@ -138,6 +143,10 @@ class Line:
             ):
                 return want
             self._first.pop(0)
+        while self._owners and self._scratch.all_kept:
+            if self._owners[0].task_class.id not in self._closed:
+                return self._owners[0]
+            self._owners.pop(0)
         best: tuple[float, _Turn] | None = None
         for line in self._queues.values():  # in the order of names, so the first of equals wins
             if best is None or line.share < best[0]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
@@ -29,6 +29,7 @@ class Scratch:
         offered: Nodes that may still take tasks in this cycle, shape [N].
         changes: How often a node changed so far.
         kept: Which class a node is kept for, by place.
+        confined: The only classes that can still be placed, where a policy knows; until the line has heard it.
     """
 
     def __init__(self, view: ClusterView, kept: Mapping[model.NodeName, model.ClassId] = _NOBODY) -> None:
@@ -43,6 +44,7 @@ class Scratch:
         index = layout.index
         self.kept: dict[int, model.ClassId] = {index[name]: one for name, one in kept.items() if name in index}
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
+        self.confined: Collection[model.ClassId] | None = None
         self._nothing = np.zeros(len(self.free), np.int64)
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
@@ -95,6 +97,21 @@ class Scratch:
         """Whether this cycle offered nodes and none of them takes anything more."""
         return self._offers == 0 < self._offers_first
 
+    @property
+    def all_kept(self) -> bool:
+        """Whether every node on offer is kept for somebody."""
+        if self._offers > len(self.kept) or not self._offers:
+            return False
+        return self._offers == len(self.offered) or all(node in self.kept for node in self._offered_places())
+
+    def owners(self) -> set[model.ClassId]:
+        """The classes that nodes on offer are kept for."""
+        return {self.kept[node] for node in self._offered_places() if node in self.kept}
+
+    def _offered_places(self) -> list[int]:
+        places: list[int] = self.offered.nonzero()[0].tolist()
+        return places
+
     # Writing
 
     def place(self, spot: Spot) -> None:
@@ -135,6 +152,10 @@ class Scratch:
             self.offered[node] = False
             self._offers -= 1
             self.touch(node)
+
+    def confine(self, classes: Collection[model.ClassId]) -> None:
+        """Say that only these classes can still be placed in this cycle: the others are not tried."""
+        self.confined = classes
 
     def touch(self, node: int) -> None:
         """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""

@@ -333,8 +333,11 @@ class WaitingRoom:
         """
         if freed is None:
             return
-        for class_id in self._parking.woken_by_room(free, freed.queue):
+        woken = self._parking.woken_by_room(free, freed.queue)
+        for class_id in woken:
             self._activate(self._classes[class_id])
+        if self._kept and self._kept.get(freed.node) in (None, *woken):
+            self._wake(Wake.NODES)  # the node will be kept for nobody: whoever is ahead may want it, fitting or not
 
     def nodes_changed(self) -> None:
         """A node was added or changed."""

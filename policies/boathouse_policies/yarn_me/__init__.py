@@ -42,7 +42,7 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         config: The constants.
     """
     elastic = Elasticity(config, scorer(placement))
-    reserve: Reserve = Passing(elastic.book) if config.passing else LockedNodes()
+    reserve: Reserve = Passing(elastic) if config.passing else LockedNodes()
     return Profile(
         name="yarn-me",
         order=MemoryHeld(),

@@ -66,6 +66,7 @@ class Book:
         jobs: By id.
         classes: The classes of those jobs.
         nodes: Running tasks by node.
+        touched: Nodes where anything changed, until somebody clears it.
         changes: How often anything changed: what is derived from the book is good as long as this stays.
     """
 
@@ -73,6 +74,7 @@ class Book:
         self.jobs: dict[model.JobId, JobBook] = {}
         self.classes: dict[model.ClassId, model.TaskClass] = {}
         self.nodes: dict[model.NodeName, dict[model.TaskId, Running]] = {}
+        self.touched: set[model.NodeName] = set()
         self.changes = 0
 
     def observe(self, event: model.Event) -> None:
@@ -86,7 +88,7 @@ class Book:
             case model.Started():
                 self._started(event)
             case model.Finished():
-                self._gone(event.job, event.task, event.node)
+                self._gone(event.task, event.node)
             case model.Failed():
                 self._failed(event)
             case model.Ended():
@@ -124,17 +126,20 @@ class Book:
         book.held_bytes += event.resources.memory_bytes
         book.running[event.task] = task
         self.nodes.setdefault(event.node, {})[event.task] = task
+        self.touched.add(event.node)
 
     def _started(self, event: model.Started) -> None:
         task = self.nodes.get(event.node, {}).get(event.task)
         if task is not None:
             task.end_s = event.now_s + task.seconds
+            self.touched.add(event.node)
 
-    def _gone(self, job: model.JobId, task: model.TaskId, node: model.NodeName) -> Running | None:
+    def _gone(self, task: model.TaskId, node: model.NodeName) -> Running | None:
         here = self.nodes.get(node, {})
         gone = here.pop(task, None)
         if gone is None:
             return None
+        self.touched.add(node)
         if not here:
             del self.nodes[node]
         gone.job.held_bytes -= gone.resources.memory_bytes
@@ -142,9 +147,18 @@ class Book:
         return gone
 
     def _failed(self, event: model.Failed) -> None:
-        gone = self._gone(event.job, event.task, event.node)
+        gone = self._gone(event.task, event.node)
         if gone is not None and gone.task_class is not None:
             gone.job.left[gone.task_class.id] += 1  # it will be tried again
+
+    def shorter_than(self, seconds: float) -> set[model.ClassId]:
+        """The classes with tasks left to place whose regular run time is at most this."""
+        return {
+            one.id
+            for job in self.jobs.values()
+            for one in job.classes
+            if job.left.get(one.id, 0) > 0 and duration_s(one, one.resources) <= seconds
+        }
 
     def dump(self) -> Mapping[str, Any]:
         """Nothing: the shell submits jobs and shows what runs again after a restart."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.extension import Sized
-from boathouse_policies.yarn_me.book import Book, duration_s
+from boathouse_policies.yarn_me.book import Book
 from boathouse_policies.yarn_me.penalty import Elastic
 from boathouse_policies.yarn_me.timeline import Timeline
 
@@ -37,7 +37,7 @@ DISK = "node(s) whose disk has no bandwidth left for tasks that spill"
 
 
 class _Cycle:
-    """What was found out in one cycle: ends that are in time or too late, by class; disk bandwidth given out, by node."""
+    """What was found out in one cycle: ends in time or too late, by class; disk bandwidth given out, by node."""
 
     __slots__ = ("allowed_s", "disk", "refused_s", "scratch")
 
@@ -96,34 +96,35 @@ class Elasticity:
         one = want.task_class.estimates
         if not isinstance(one, Elastic):
             return None
-        seconds = self._seconds(one, want, scratch, where)
-        in_time: model.BoolVector = seconds <= self._allowance_s(one, want, seconds, scratch)
-        return in_time & self._within_budget(one, want, scratch, where) if self._config.disk_bytes_per_s else in_time
+        seconds = self._seconds(one, scratch, where)
+        in_time: model.BoolVector = seconds <= self._allowance_s(one, want, seconds[scratch.offered[where]], scratch)
+        return in_time & self._within_budget(one, scratch, where) if self._config.disk_bytes_per_s else in_time
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that have memory and would be too slow, and those whose disk is busy."""
         one = want.task_class.estimates
         if not isinstance(one, Elastic):
             return []
-        seconds = self._seconds(one, want, scratch, slice(None))
-        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, want, seconds, scratch)) & among
+        seconds = self._seconds(one, scratch, slice(None))
+        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, want, seconds[among], scratch)) & among
         found = [model.Refusal(reason=TOO_LATE, nodes=int(late.sum()))]
         if self._config.disk_bytes_per_s:
-            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, want, scratch, slice(None))
+            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, scratch, slice(None))
             found.append(model.Refusal(reason=DISK, nodes=int(busy.sum())))
         return [refusal for refusal in found if refusal.nodes]
 
     @staticmethod
     def _steps(one: Elastic, scratch: Scratch, where: Where) -> model.IntVector:
-        steps: model.IntVector = np.clip(scratch.free[model.MEMORY, where], 0, one.ideal_bytes) // one.step_bytes
+        steps: model.IntVector = np.minimum(np.maximum(scratch.free[model.MEMORY, where], 0), one.ideal_bytes)
+        steps //= one.step_bytes
         return steps
 
-    def _seconds(self, one: Elastic, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def _seconds(self, one: Elastic, scratch: Scratch, where: Where) -> model.FloatVector:
         """The lowest run time on each node: the ideal's where there is room for it, infinite where there is none."""
         _, table = one.table()
         seconds: model.FloatVector = table[self._steps(one, scratch, where)]
         fits = scratch.free[model.MEMORY, where] >= one.ideal_bytes
-        return np.where(fits, duration_s(want.task_class, want.task_class.resources), seconds)
+        return np.where(fits, one.seconds(one.ideal_bytes), seconds)
 
     def _allowance_s(self, one: Elastic, want: Want, seconds: model.FloatVector, scratch: Scratch) -> float:
         """The longest of these run times with which a task of the class is no straggler."""
@@ -131,7 +132,7 @@ class Elasticity:
         asked = sorted({s for s in seconds.tolist() if regular_s < s < math.inf}, reverse=True)
         for longest_s in asked:
             if self._in_time(want, longest_s, scratch):
-                return longest_s
+                return float(longest_s)
         return regular_s
 
     def _in_time(self, want: Want, seconds: float, scratch: Scratch) -> bool:
@@ -164,7 +165,7 @@ class Elasticity:
 
     # Disk
 
-    def _within_budget(self, one: Elastic, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
+    def _within_budget(self, one: Elastic, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where the node's disk has bandwidth left for the elastic task that would go there."""
         rate = self._config.disk_bytes_per_s
         if rate is None:
@@ -179,9 +180,7 @@ class Elasticity:
         return np.array(
             [
                 bool(regular[i])
-                or one.disk_bytes_per_s(int(memory[steps[i]]))
-                + self._disk_of(names[i])
-                + taken.get(int(i), 0.0)
+                or one.disk_bytes_per_s(int(memory[steps[i]])) + self._disk_of(names[i]) + taken.get(int(i), 0.0)
                 <= budget
                 for i in places
             ],
@@ -200,7 +199,7 @@ class Elasticity:
         if not isinstance(one, Elastic):
             return regular
         fits = scratch.free[model.MEMORY, where] >= one.ideal_bytes
-        seconds = self._seconds(one, want, scratch, where)
+        seconds = self._seconds(one, scratch, where)
         return np.where(fits, regular + _ABOVE, -np.where(np.isfinite(seconds), seconds, 0.0))
 
     # Sizer
@@ -238,6 +237,11 @@ class Elasticity:
                 self._sizes.clear()
             known = self._sizes[ideal, memory_bytes] = Sized(size)
         return known
+
+    def seconds(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector | None:
+        """The run time that a task would have on each node, infinite where it fits not at all; None if not known."""
+        one = want.task_class.estimates
+        return self._seconds(one, scratch, where) if isinstance(one, Elastic) else None
 
     @property
     def book(self) -> Book:

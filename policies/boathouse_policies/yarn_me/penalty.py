@@ -51,11 +51,11 @@ class RunTime(Protocol):
 
 def spilled(input_bytes: float, buffer_bytes: Bytes) -> Bytes:
     """(⌈I/B⌉ - 1)·B, 0 where the input fits the buffer."""
-    rounds: Bytes = np.ceil(np.round(input_bytes / buffer_bytes, _DIGITS)) - 1.0
+    rounds: Bytes = np.ceil(input_bytes / buffer_bytes * _SLACK) - 1.0
     return np.maximum(rounds, 0.0) * buffer_bytes
 
 
-_DIGITS = 9  # of a ratio: I/(I/3) must be 3 and not the next number above it
+_SLACK = 1.0 - 1e-12  # of a ratio before it is rounded up: I/(I/3) must be 3 and not the next number above it
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class Reducer:
 
         With ⌈I/B⌉ fixed, spills grow with B: so each tooth is least at its left edge, B = I/n.
         """
-        first = np.maximum(np.ceil(np.round(self.ideal_bytes / memory_bytes, _DIGITS)), 1.0)
+        first = np.maximum(np.ceil(self.ideal_bytes / memory_bytes * _SLACK), 1.0)
         return [self.ideal_bytes / (first + more) for more in range(_TEETH)]
 
 
@@ -147,7 +147,7 @@ class Elastic:
         least_share: Smallest part of the ideal that a task is given (the paper: 10 %).
     """
 
-    __slots__ = ("_best", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
+    __slots__ = ("_best", "_seconds", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
 
     def __init__(
         self, run_time: RunTime, *, ideal_bytes: int, step_bytes: int = 100 << 20, least_share: float = 0.1
@@ -155,8 +155,9 @@ class Elastic:
         self.run_time = run_time
         self.ideal_bytes = ideal_bytes
         self.step_bytes = step_bytes
-        least = math.ceil(round(ideal_bytes * least_share / step_bytes, _DIGITS)) * step_bytes
+        least = math.ceil(ideal_bytes * least_share / step_bytes * _SLACK) * step_bytes
         self.least_bytes = min(max(step_bytes, least), ideal_bytes)
+        self._seconds: dict[int, float] = {}
         self._best: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = None
 
     def duration_s(self, resources: model.Resources) -> float | None:
@@ -165,7 +166,11 @@ class Elastic:
 
     def seconds(self, memory_bytes: int) -> float:
         """Run time with this memory; more than the ideal helps no further."""
-        return float(self.run_time.run_time_s(np.array(min(memory_bytes, self.ideal_bytes))))
+        known = self._seconds.get(memory_bytes)
+        if known is None:
+            known = float(self.run_time.run_time_s(np.array(float(min(memory_bytes, self.ideal_bytes)))))
+            self._seconds[memory_bytes] = known
+        return known
 
     def input_bytes(self) -> int | None:
         """What goes through the shuffle buffer, where the model knows it."""
@@ -204,7 +209,7 @@ class Elastic:
         return best, best_s
 
     def _on_grid(self, memory_bytes: Bytes) -> Bytes:
-        steps: Bytes = np.ceil(np.round((memory_bytes - self.least_bytes) / self.step_bytes, _DIGITS))
+        steps: Bytes = np.ceil((memory_bytes - self.least_bytes) / self.step_bytes * _SLACK)
         return self.least_bytes + steps * self.step_bytes
 
     def table(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

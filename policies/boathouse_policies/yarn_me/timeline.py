@@ -1,7 +1,7 @@
 """The timeline generator (3.2): when will a job have ended, if from now on all tasks are placed regularly?
 
-The paper adds up task durations on each node and merges the nodes. Here the same is done by playing the future on a heap
-of ends: tasks that run end, and their nodes take what the profile's order gives them next, regularly and with node
+The paper adds up task durations on each node and merges the nodes. Here the same is done by playing the future on a
+heap of ends: tasks that run end, and their nodes take what the order gives them next, regularly and with node
 reservations. Nothing is copied but numbers, and no further than somebody asks: whether an elastic task would be its
 job's last is settled as soon as one of the job's tasks is known to end as late, which is mostly soon. What was played
 stays, and is played on from there for the next question of the same moment.
@@ -84,9 +84,8 @@ class Timeline:
             ahead = self._jobs.get(task.job.job.id)
             if ahead is None or task.end_s == math.inf:
                 continue
-            end_s = task.end_s if task.end_s > self._time_s else self._time_s  # overdue: any moment now
-            if end_s > ahead.last_end_s:
-                ahead.last_end_s = end_s
+            end_s = max(self._time_s, task.end_s)  # overdue: any moment now
+            ahead.last_end_s = max(ahead.last_end_s, end_s)
             size = task.resources
             self._ends.append((end_s, len(self._ends), node, size.memory_bytes, size.cpu_milli, ahead))
 
@@ -139,8 +138,7 @@ class Timeline:
         end_s = self._time_s + want.seconds
         self._made += 1
         heapq.heappush(self._ends, (end_s, self._made, node, want.memory, want.cpu, one))
-        if end_s > one.last_end_s:
-            one.last_end_s = end_s
+        one.last_end_s = max(one.last_end_s, end_s)
         want.left -= 1
         if not want.left:
             one.wants.pop()
