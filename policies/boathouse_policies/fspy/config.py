@@ -35,7 +35,7 @@ class Config:
     forgetting: float = 1.0
     kinds_kept: int = 256
     use_estimates: bool = True
-    jobs_dumped: int = 1000
+    jobs_dumped: int = 500
 
     def __post_init__(self) -> None:
         """Refuse values that have no meaning.

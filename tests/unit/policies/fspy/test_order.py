@@ -3,7 +3,9 @@
 import dataclasses
 import json
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from boathouse_policies import framework, fspy, model
 from boathouse_policies.framework import parking
@@ -301,6 +303,27 @@ def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():
     ends = shell.run()
     assert ends["owed"] < 90
     assert len(ends) == 201
+
+
+mixes = st.lists(
+    st.tuples(
+        st.integers(0, 40), st.integers(1, 9), st.sampled_from([0.5, 3.0, 20.0]), st.integers(1, 4), st.booleans()
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@hypothesis.settings(max_examples=25, deadline=None)
+@hypothesis.given(mixes)
+def test_every_job_ends(mix):
+    shell = slots(4, fspy.Config(ageing_s=30.0))
+    for i, (at_s, tasks, task_s, gib, stated) in enumerate(mix):
+        size = make.amount(1000, gib)
+        shell.submit(f"j{i:02}", float(at_s), shells.maps(tasks, task_s, size=size, stated=stated))
+    assert len(shell.run()) == len(mix)
+    shell.order.world.advance(1e9)
+    assert not shell.order.world.queue()  # nor does anything stay behind in the fair world
 
 
 def test_equal_courses_give_equal_decisions():

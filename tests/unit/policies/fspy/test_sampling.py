@@ -24,7 +24,9 @@ def test_many_reducers_make_the_sample_smaller():
 
 
 def test_a_job_of_few_splits_is_sampled_from_all():
-    assert sorted(split for split, _ in sample([300] * 3).parts) == [0, 1, 2]
+    found = sample([300] * 3)
+    assert sorted(found.parts) == [(0, 100), (1, 100), (2, 100)]
+    assert found.fraction == 1 / 3
 
 
 def test_no_split_is_read_twice_and_seeds_choose():

@@ -112,8 +112,8 @@ def test_a_masters_container_works_nothing_off():
 
 def test_an_uber_jobs_master_works():
     one = world()
-    job = add(one, "a", shape(task_s=10, master=(0.0, 1.0), uber=True))
-    assert (job.share[1], job.rate) == (1, 1)
+    job = add(one, "a", shape(task_s=10, memory=2.0, master=(0.0, 1.0), uber=True))
+    assert (job.share[1], job.rate) == (2, 2)
 
 
 def test_a_job_whose_share_is_small_beside_its_master_still_gets_on():
