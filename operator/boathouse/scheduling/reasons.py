@@ -54,7 +54,7 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
     top = tuple(who.top(worst.scarce)) if worst.scarce else ()
     waiting = sum(one.count for one in found)
-    message = f"{_count(waiting)}: {worst.message}{_held(worst.scarce, top)}"
+    message = f"{_count(waiting)}: {worst.message}{_scarce(worst, top)}"
     return JobDiagnosis(
         job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=top
     )
@@ -63,7 +63,7 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
 def for_pod(found: model.Diagnosis, who: holders.Holders) -> notices.Reason:
     """Return what a pod of a class that waits is told."""
     top = who.top(found.scarce) if found.scarce else ()
-    return notices.Reason(reason=str(found.code), message=found.message + _held(found.scarce, top))
+    return notices.Reason(reason=str(found.code), message=found.message + _scarce(found, top))
 
 
 def unsupported(field: str) -> notices.Reason:
@@ -89,10 +89,13 @@ def _count(tasks: int) -> str:
     return "1 task waits" if tasks == 1 else f"{tasks} tasks wait"
 
 
-def _held(scarce: str | None, top: Sequence[tuple[str, int]]) -> str:
-    if scarce is None:
+def _scarce(found: model.Diagnosis, top: Sequence[tuple[str, int]]) -> str:
+    if found.scarce is None:
         return ""
+    asked = f" Each asks for {amount(found.scarce, found.asked)} {found.scarce}"
+    if found.code is model.Code.NEVER_FITS:
+        return f"{asked}, and the largest node has {amount(found.scarce, found.largest)}."
     if not top:
-        return f" Scarce is {scarce}, which nobody holds."
-    named = ", ".join(f"{owner} holds {amount(scarce, held)}" for owner, held in top)
-    return f" Scarce is {scarce}: {named}."
+        return f"{asked}, which nobody holds."
+    named = ", ".join(f"{owner} holds {amount(found.scarce, held)}" for owner, held in top)
+    return f"{asked}, of which {named}."

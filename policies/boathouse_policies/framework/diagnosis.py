@@ -31,7 +31,7 @@ def explain(left: Left, profile: Profile, scratch: Scratch) -> model.Diagnosis:
         message=_message(verdict, refusals, scratch),
         refusals=refusals,
         scarce=None if scarce is None else scratch.view.axis.names[scarce],
-        asked=0 if scarce is None else int(want.need[want.rows == scarce][0]),
+        asked=0 if scarce is None else int(want.need[want.rows == scarce].item()),
         largest=0 if scarce is None or scarce >= len(allocatable) else int(allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, scratch),
     )

@@ -67,6 +67,8 @@ class Diagnosis:
         message: One line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
         refusals: Nodes by reason, most first; a node counts for each resource that it lacks.
         scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
+        asked: How much of `scarce` one task asks for, in base units.
+        largest: The most of `scarce` that a node has when it is empty.
         holders: The largest holders of `scarce`, largest first, at most three.
     """
 
@@ -77,4 +79,6 @@ class Diagnosis:
     message: str
     refusals: tuple[Refusal, ...] = ()
     scarce: str | None = None
+    asked: int = 0
+    largest: int = 0
     holders: tuple[Holder, ...] = ()

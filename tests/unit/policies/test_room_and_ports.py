@@ -114,6 +114,7 @@ def test_the_diagnosis_names_what_is_scarce_and_who_holds_it():
     world.submit("late", 2, size=make.amount(100, 1), submitted_s=1.0)
     (diagnosis,) = world.plan().diagnoses()
     assert (diagnosis.scarce, diagnosis.count) == ("memory", 2)
+    assert (diagnosis.asked, diagnosis.largest) == (make.GIB, 8 * make.GIB)
     assert [(one.job, one.amount / make.GIB) for one in diagnosis.holders] == [("greedy", 6), (None, 1.5)]
 
 

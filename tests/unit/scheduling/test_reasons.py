@@ -7,10 +7,22 @@ from boathouse_policies import model
 
 JOB = model.Job(id=model.JobId("u"), queue=model.QueueName("default"), submitted_s=0, name="demo/wc")
 
+ASKED = {"cpu": 8000, "memory": 2 << 30}
+
 
 def found(code=model.Code.UNSCHEDULABLE, *, count=1, scarce=None, name="map", message="0/2 nodes are available."):
     class_id = model.ClassId(name)
-    return model.Diagnosis(task_class=class_id, job=JOB.id, count=count, code=code, message=message, scarce=scarce)
+    asked, largest = ASKED.get(scarce, 0), ASKED.get(scarce, 0) // 4
+    return model.Diagnosis(
+        task_class=class_id,
+        job=JOB.id,
+        count=count,
+        code=code,
+        message=message,
+        scarce=scarce,
+        asked=asked,
+        largest=largest,
+    )
 
 
 def held(**pods: tuple[str, str]) -> holders.Holders:
@@ -24,7 +36,8 @@ def test_a_line_counts_the_tasks_and_names_the_scarce_resource_and_its_largest_h
     who = held(a=("mrjob/demo/big", "2500"), b=("mrjob/demo/big", "500"), c=("kube-system/dns", "100"))
     found_ = reasons.diagnose(JOB, [found(count=12, scarce="cpu")], who)
     assert found_.message == (
-        "12 tasks wait: 0/2 nodes are available. Scarce is cpu: mrjob/demo/big holds 3, kube-system/dns holds 0.1."
+        "12 tasks wait: 0/2 nodes are available. Each asks for 8 cpu, of which mrjob/demo/big holds 3, kube-system/dns "
+        "holds 0.1."
     )
     assert (found_.reason, found_.waiting, found_.holders[0]) == ("Unschedulable", 12, ("mrjob/demo/big", 3000))
 
@@ -35,6 +48,11 @@ def test_memory_is_given_as_people_write_it():
 
 def test_a_scarce_resource_that_nobody_holds_is_said_so():
     assert "cpu, which nobody holds" in reasons.diagnose(JOB, [found(scarce="cpu")], held()).message
+
+
+def test_what_never_fits_is_compared_with_the_largest_node():
+    message = reasons.diagnose(JOB, [found(model.Code.NEVER_FITS, scarce="memory")], held()).message
+    assert message.endswith("Each asks for 2Gi memory, and the largest node has 512Mi.")
 
 
 def test_the_class_that_is_worst_off_gives_the_reason_and_all_are_counted():
