@@ -9,7 +9,7 @@ from rich import console
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
-from boathouse_cli import model, options, picture, queues, tables, timeline, watching
+from boathouse_cli import model, options, picture, queues, simulate, tables, timeline, watching
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
 
@@ -168,6 +168,9 @@ def list_queues(
         options.print_data(found, output)
     else:
         _screen().print(tables.queues(found))
+
+
+app.command("simulate")(simulate.simulate)
 
 
 def _gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:

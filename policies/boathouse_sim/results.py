@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boathouse_sim.fluid import FloatVector
     from boathouse_sim.workload import Cluster
 
 PERCENTILE = 95
@@ -37,7 +38,8 @@ class Outcome:
         median_job_time_s: Their median.
         p95_job_time_s: Their 95th percentile, a value that occurred.
         makespan_s: From the first submission to the last end.
-        memory_utilisation: Sum of a task's memory times its run time, over makespan times the cluster's memory.
+        memory_utilisation: Sum of a task's memory times its run time, over makespan times the cluster's memory; None
+            where there is no memory (one fluid resource).
         cpu_utilisation: The same of cores.
         elastic_tasks: Tasks that got less than their ideal memory.
         events: Events handled, cycles included.
@@ -51,7 +53,7 @@ class Outcome:
     median_job_time_s: float
     p95_job_time_s: float
     makespan_s: float
-    memory_utilisation: float
+    memory_utilisation: float | None
     cpu_utilisation: float
     elastic_tasks: int
     events: int
@@ -80,4 +82,31 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
         cpu_utilisation=tally.core_ms / (whole * cluster.node_cores),
         elastic_tasks=tally.elastic,
         events=events,
+    )
+
+
+def of_fluid(arrival_s: FloatVector, size_s: FloatVector, end_s: FloatVector, *, cpu_s: float) -> Outcome:
+    """The outcome of one fluid resource: each job is one task, and the resource counts as CPU.
+
+    Args:
+        arrival_s: Shape [J].
+        size_s: Work of each job, shape [J].
+        end_s: Shape [J].
+        cpu_s: CPU time of working it out.
+    """
+    times = end_s - arrival_s
+    makespan_s = float(end_s.max() - arrival_s.min())
+    return Outcome(
+        jobs=len(times),
+        tasks=len(times),
+        job_times_s=tuple(times.tolist()),
+        mean_job_time_s=float(times.mean()),
+        median_job_time_s=float(np.median(times)),
+        p95_job_time_s=float(np.percentile(times, PERCENTILE, method="higher")),
+        makespan_s=makespan_s,
+        memory_utilisation=None,
+        cpu_utilisation=float(size_s.sum()) / makespan_s,
+        elastic_tasks=0,
+        events=2 * len(times),
+        cpu_s=cpu_s,
     )

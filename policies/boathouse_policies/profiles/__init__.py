@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies import fspy
+from boathouse_policies import fspy, yarn_me
 from boathouse_policies.baselines import fair, fifo, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
@@ -19,6 +19,7 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "fspy": lambda placement: fspy.build(score=scorer(placement)),
     "srjf": srjf.build,
     "yarn": yarn.build,
+    "yarn-me": yarn_me.build,
     "yarn-no-reservations": yarn.build_without_reservations,
 }
 

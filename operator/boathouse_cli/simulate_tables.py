@@ -1,0 +1,44 @@
+"""Tables of simulations, for people. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_sim.results import Outcome
+
+
+def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
+    """One line for each profile."""
+    one = next(iter(found.values()))
+    drawn = table.Table(
+        title=f"{title}: {one.jobs:,} jobs, {one.tasks:,} tasks; times in seconds",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    drawn.add_column("PROFILE", no_wrap=True)
+    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "EVENTS/S"):
+        drawn.add_column(column, justify="right", no_wrap=True)
+    for name, one in found.items():
+        drawn.add_row(
+            name,
+            f"{one.mean_job_time_s:,.1f}",
+            f"{one.median_job_time_s:,.1f}",
+            f"{one.p95_job_time_s:,.1f}",
+            f"{one.makespan_s:,.0f}",
+            "" if one.memory_utilisation is None else f"{one.memory_utilisation:.1%}",
+            f"{one.cpu_utilisation:.1%}",
+            f"{one.elastic_tasks:,}",
+            f"{one.events / one.cpu_s:,.0f}" if one.cpu_s > 0 else "",
+        )
+    return drawn
+
+
+def assumptions(values: Mapping[str, float | str]) -> str:
+    """What was assumed, in a line."""
+    return "assumed: " + ", ".join(f"{name} {value}" for name, value in values.items())

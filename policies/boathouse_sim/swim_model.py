@@ -1,0 +1,112 @@
+"""A SWIM trace as a workload: the trace has bytes and times of submission alone, a named model adds the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Workload, WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_sim.swim import SwimJob
+
+_BYTES_PER_MB = 1_000_000
+DEFAULT = Path(__file__).resolve().parent / "swim-model.json"
+"""Beside this module, so that an installed package has it; `data/swim-model.json` is a link to it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SwimModel:
+    """What a trace does not say.
+
+    A job has one map for each `split_mb` of input and, if it shuffles, one reduce for each `reduce_input_mb` of that; a
+    map reads at `map_mb_per_s`, a reduce reads and writes at `reduce_mb_per_s`, both after `task_overhead_s`.
+    """
+
+    nodes: int
+    racks: int
+    node_mem_mb: int
+    node_cores: int
+    split_mb: int
+    map_mb_per_s: float
+    map_mem_mb: int
+    map_penalty_factor: float
+    reduce_input_mb: int
+    reduce_mb_per_s: float
+    reduce_mem_mb: int
+    reduce_penalty_factor: float
+    task_overhead_s: float
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> SwimModel:
+        """Read `swim-model.json`, or another file of the same fields.
+
+        Raises:
+            WorkloadError: A field is missing, unknown, or not a positive number.
+            OSError: There is no such file.
+        """
+        path = path or DEFAULT
+        try:
+            values = json.loads(path.read_text())
+        except json.JSONDecodeError as error:
+            raise WorkloadError(f"{path.name}: not JSON: {error}") from None
+        values.pop("about", None)
+        wanted = {field.name for field in dataclasses.fields(cls)}
+        if values.keys() != wanted:
+            wrong = ", ".join(sorted(values.keys() ^ wanted))
+            raise WorkloadError(f"{path.name}: missing or not known: {wrong}")
+        for name, value in values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+                raise WorkloadError(f"{path.name}: {name} must be a number above 0, not {value!r}")
+        return cls(**values)
+
+
+def workload(name: str, jobs: Sequence[SwimJob], model: SwimModel) -> Workload:
+    """The trace's jobs by the model."""
+    return Workload(
+        name=name,
+        cluster=Cluster(
+            nodes=model.nodes, racks=model.racks, node_mem_mb=model.node_mem_mb, node_cores=model.node_cores
+        ),
+        jobs=tuple(
+            JobSpec(id=str(i), submit_ms=round(job.submit_s * 1000), phases=_phases(job, model))
+            for i, job in enumerate(jobs)
+        ),
+        assumptions=dataclasses.asdict(model),
+    )
+
+
+def _phases(job: SwimJob, model: SwimModel) -> tuple[Phase, ...]:
+    input_mb = job.map_input_bytes / _BYTES_PER_MB
+    maps = max(1, math.ceil(input_mb / model.split_mb))
+    phases = [
+        Phase(
+            kind="map",
+            tasks=maps,
+            duration_ms=_run_ms(input_mb / maps, model.map_mb_per_s, model),
+            mem_ideal_mb=model.map_mem_mb,
+            penalty=Penalty(model=PenaltyModel.STEP, factor=model.map_penalty_factor),
+        )
+    ]
+    if job.shuffle_bytes:
+        shuffle_mb, output_mb = job.shuffle_bytes / _BYTES_PER_MB, job.reduce_output_bytes / _BYTES_PER_MB
+        reduces = max(1, math.ceil(shuffle_mb / model.reduce_input_mb))
+        phases.append(
+            Phase(
+                kind="reduce",
+                tasks=reduces,
+                duration_ms=_run_ms((shuffle_mb + output_mb) / reduces, model.reduce_mb_per_s, model),
+                mem_ideal_mb=model.reduce_mem_mb,
+                penalty=Penalty(model=PenaltyModel.SAWTOOTH, factor=model.reduce_penalty_factor),
+            )
+        )
+    return tuple(phases)
+
+
+def _run_ms(megabytes: float, mb_per_s: float, model: SwimModel) -> int:
+    return round((model.task_overhead_s + megabytes / mb_per_s) * 1000)
