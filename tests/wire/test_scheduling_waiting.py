@@ -93,7 +93,8 @@ async def test_a_jobs_diagnosis_counts_its_tasks_and_names_the_jobs_ahead_of_it(
     found = w.scheduler.diagnosis("second")
     assert (found.reason, found.waiting, found.scarce) == ("Unschedulable", 3, "cpu")
     assert found.message == (
-        "3 tasks wait: 0/1 nodes are available: 1 Insufficient cpu. Each asks for 1 cpu, of which mrjob/demo/first holds 4."
+        "3 tasks wait: 0/1 nodes are available: 1 Insufficient cpu. "
+        "Each asks for 1 cpu, of which mrjob/demo/first holds 4."
     )
 
 
