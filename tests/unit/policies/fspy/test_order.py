@@ -291,7 +291,24 @@ def test_a_job_of_known_size_is_not_aged_before_it_finishes_virtually():
     for i in range(30):
         shell.submit(f"s{i:02}", float(i), shells.maps(1))
     shell.run(until_s=29.0)
-    assert group_of(shell, "large") is Group.SIZED
+    assert "large" not in [name for _, name in shell.placed]
+
+
+def test_a_job_that_runs_is_not_aged():
+    shell = slots(2, fspy.Config(ageing_s=5.0))
+    shell.submit("long", 0.0, shells.maps(9, 100.0, stated=False))
+    shell.run(until_s=0.0)
+    shell.world.now_s = 50.0
+    assert group_of(shell, "long") is not Group.AGED
+
+
+def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
+    shell = shells.Shell(make.nodes(3, make.amount(4000, 4)), fspy.Config(ageing_s=5.0))
+    for on, cores in (("n0", 3), ("n1", 1), ("n2", 2)):
+        shell.world.ledger.observe(make.pod(f"other-{on}", on=on, size=make.amount(1000 * cores, cores)))
+    shell.submit("wide", 0.0, shells.maps(1, 1.0, size=make.amount(4000, 4), stated=False))
+    shell.run(until_s=70.0)
+    assert shell.world.room.kept == {"n1": "wide/0-map"}
 
 
 def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():
