@@ -89,12 +89,14 @@ class Heartbeats:
         timing = workload.timing
         self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
         self._most = timing.allocs_per_node_heartbeat
+        self._coming = 0  # masters that were placed and are not up: their tasks will wait soon
         self._masters: dict[model.JobId, _Master] = {}
         self._by_name: dict[model.NodeName, _Node] = {}
         nodes = self.world.nodes
         for i, node in enumerate(nodes):
             phase_ms = round(i * self._node_ms / len(nodes)) % self._node_ms
-            self._by_name[node.name] = _Node(node.name, phase_ms)
+            self._by_name[node.name] = one = _Node(node.name, phase_ms, awake=True)
+            self.world.clock.at(phase_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, one))
 
     def advance(self) -> bool:
         """One event; False at the end."""
@@ -120,13 +122,13 @@ class Heartbeats:
             master.released += 1
             self._wake_master(master)
         node.ended.clear()
-        if self._offer(node) and len(self.world.room):
+        if self._offer(node) and (self.world.waiting or self._coming):
             self._wake(node)
 
     def _offer(self, node: _Node) -> bool:
         """Let the cycle place on this node; whether another heartbeat soon could change anything."""
-        if not len(self.world.room):
-            return False
+        if not self.world.waiting:
+            return node.launching > 0
         was_kept = node.name in self.world.room.kept
         self.world.cycles += 1
         now_s = self.world.clock.now_s
@@ -146,6 +148,7 @@ class Heartbeats:
         master = self._masters[decision.job.id]
         if master.container is None:
             master.container = task
+            self._coming += 1
             return
         master.out += 1
         master.allocated.append(task)
@@ -165,7 +168,7 @@ class Heartbeats:
         one = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/master"), job=run.job.id, resources=size, stage=model.Stage.DRIVER
         )
-        self.world.room.submit(run.job, [one], [model.Task(id=model.TaskId(f"{one.id}-0"), task_class=one.id)])
+        self.world.submit(run, one, [model.Task(id=model.TaskId(f"{one.id}-0"), task_class=one.id)])
         master = _Master(run, self.world.clock.now_ms % self._master_ms)
         self._masters[run.job.id] = master
         self._wake_master(master)
@@ -203,6 +206,7 @@ class Heartbeats:
         if master.container is None:
             return False
         master.up = True
+        self._coming -= 1
         self._by_name[master.container.node].launching -= 1
         self.world.submit_next_phase(master.run)
         self._wake_all()

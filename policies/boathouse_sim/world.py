@@ -100,6 +100,7 @@ class World:
         self.room = framework.WaitingRoom(self.axis, [model.Queue.of(QUEUE)])
         self.tally = results.Tally()
         self.cycles = 0
+        self.waiting = 0  # tasks in the room
         self.ended_jobs = 0
         self.runs: dict[model.JobId, JobRun] = {}
         self.nodes = _nodes(workload.cluster)
@@ -173,11 +174,17 @@ class World:
         one, phase = run.classes[run.phase], run.spec.phases[run.phase]
         run.unplaced = phase.tasks
         tasks = [model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i) for i in range(phase.tasks)]
+        self.submit(run, one, tasks)
+
+    def submit(self, run: JobRun, one: model.TaskClass, tasks: Sequence[model.Task]) -> None:
+        """Tasks of a job wait from now on."""
+        self.waiting += len(tasks)
         self.room.submit(run.job, [one], tasks)
 
     def place(self, decision: model.Placement) -> Running:
         """Carry a decision out: deduct it, and submit the next phase when this one is placed whole."""
         self.ledger.assume(decision)
+        self.waiting -= 1
         run = self.runs[decision.job.id]
         task = Running(decision.task.id, run, run.phase, decision.node, decision.resources.memory_bytes // MB)
         if self.profile.observers:

@@ -1,0 +1,105 @@
+"""The simulator by hand: small cases that can be worked out on paper."""
+
+import dataclasses
+
+import pytest
+
+from boathouse_sim import simulation
+from boathouse_sim.errors import Errors
+from tests.unit.sim import make
+
+
+def job_times_s(workload, name="fifo", **options):
+    return simulation.simulate(workload, name, **options).job_times_s
+
+
+def test_tasks_that_fit_together_run_together():
+    # 3 of 4,000 MB on 10,000: two at once, then the third.
+    assert job_times_s(make.workload(make.job("0", make.phase(3, 10, 4000)))) == (20.0,)
+
+
+def test_the_next_phase_starts_when_the_last_task_of_the_one_before_was_placed_not_ended():
+    phases = make.phase(1, 10, 6000), make.phase(1, 10, 4000, kind="reduce")
+    assert job_times_s(make.workload(make.job("0", *phases))) == (10.0,)
+    assert job_times_s(make.workload(make.job("0", *phases), node_mb=9000)) == (20.0,)
+
+
+def test_a_job_after_another_is_submitted_at_its_end():
+    jobs = make.job("0", make.phase(seconds=7)), make.job("1", make.phase(seconds=5), after="0")
+    found = simulation.simulate(make.workload(*jobs), "fifo")
+    assert (found.job_times_s, found.makespan_s) == ((7.0, 5.0), 12.0)
+
+
+def test_the_first_come_is_served_first_and_the_shortest_first_under_srjf():
+    jobs = make.job("0", make.phase(2, 10, 9000)), make.job("1", make.phase(1, 1, 9000))
+    assert job_times_s(make.workload(*jobs), "fifo") == (20.0, 21.0)
+    assert job_times_s(make.workload(*jobs), "srjf") == (21.0, 1.0)
+
+
+def test_under_fair_sharing_the_job_that_holds_less_is_next():
+    jobs = make.job("0", make.phase(4, 10, 5000)), make.job("1", make.phase(2, 10, 5000))
+    assert job_times_s(make.workload(*jobs), "fair") == (30.0, 20.0)
+
+
+def test_a_reserved_node_is_not_filled_by_the_small_behind():
+    jobs = (
+        make.job("0", make.phase(1, 10, 6000)),
+        make.job("1", make.phase(1, 10, 10_000), at_s=1),
+        make.job("2", make.phase(1, 30, 1000), at_s=2),
+    )
+    assert job_times_s(make.workload(*jobs), "yarn") == (10.0, 19.0, 48.0)
+    assert job_times_s(make.workload(*jobs), "yarn-no-reservations") == (10.0, 41.0, 30.0)
+
+
+def test_one_node_as_large_as_all_takes_what_no_single_one_can():
+    jobs = [make.job(str(i), make.phase(1, 10, 6000)) for i in range(3)]
+    assert job_times_s(make.workload(*jobs, nodes=2), "fifo") == (10.0, 10.0, 20.0)
+    assert job_times_s(make.workload(*jobs, nodes=2), "meganode") == (10.0, 10.0, 10.0)
+
+
+def test_utilisation_is_memory_time_over_makespan_and_cluster():
+    found = simulation.simulate(make.workload(make.job("0", make.phase(1, 10, 4000, cores=2))), "fifo")
+    assert (found.memory_utilisation, found.cpu_utilisation) == (0.4, 2 / 16)
+
+
+def test_a_task_waits_rather_than_run_with_so_little_memory_that_it_would_end_its_job_later():
+    jobs = (
+        make.job("0", make.phase(1, 10, 6000)),
+        make.job("1", make.phase(1, 100, 8000, factor=1.5), at_s=1),
+    )
+    found = simulation.simulate(make.workload(*jobs), "yarn-me")
+    assert (found.elastic_tasks, found.job_times_s) == (0, (10.0, 109.0))
+
+
+def test_tasks_run_with_less_memory_where_their_job_ends_no_later_for_it():
+    # One after the other: 30 s. The second in half its ideal: 1.25 times as long; the third in a sixth, what is left.
+    elastic = make.job("0", make.phase(3, 10, 6000, model="sawtooth", factor=1.5))
+    found = simulation.simulate(make.workload(elastic), "yarn-me")
+    assert (found.elastic_tasks, found.job_times_s) == (2, (14.8,))
+
+
+def test_a_task_that_runs_longer_than_estimated_delays_its_job():
+    late = Errors(duration=(0.5, 0.5))
+    assert job_times_s(make.workload(), errors=late) == (15.0,)
+
+
+def test_an_underestimated_memory_spills_in_regular_tasks_too():
+    workload = make.workload(make.job("0", make.phase(1, 10, 1000, model="step", factor=2.0)))
+    assert job_times_s(workload, errors=Errors(memory=(0.5, 0.5))) == (20.0,)
+    assert job_times_s(workload, errors=Errors(memory=(0.5, 0.5), penalty=(0.5, 0.5))) == (30.0,)
+
+
+def test_equal_seeds_give_equal_results_and_others_do_not():
+    workload = make.workload(*(make.job(str(i), make.phase(5, 10 + i, 3000), at_s=i) for i in range(4)))
+    errors = Errors(duration=(-0.5, 0.5))
+
+    def run(seed):
+        return dataclasses.replace(simulation.simulate(workload, "fair", errors=errors, seed=seed), cpu_s=0.0)
+
+    assert run(1) == run(1)
+    assert run(1).job_times_s != run(2).job_times_s
+
+
+def test_an_unknown_profile_is_refused_with_the_choices():
+    with pytest.raises(ValueError, match="choose from: fair, fifo"):
+        simulation.shell(make.workload(), "best")

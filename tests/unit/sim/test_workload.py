@@ -1,0 +1,104 @@
+"""Reading workloads: what is wrong is named, with its place."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from boathouse_sim import neutral, swim, swim_model
+from boathouse_sim.workload import WorkloadError
+from tests.unit.sim import make
+
+DATA = Path(__file__).resolve().parents[3] / "data"
+PHASE = {"kind": "map", "tasks": 2, "duration_ms": 1000, "mem_ideal_mb": 500}
+GOOD = {
+    "format": "neutral-cluster-workload/1",
+    "cluster": {"nodes": 2, "node_mem_mb": 1000, "node_cores": 4},
+    "jobs": [{"id": 0, "submit_ms": 5, "phases": [PHASE]}],
+}
+
+
+def read(tmp_path, **changed):
+    file = tmp_path / "work.json"
+    file.write_text(json.dumps(GOOD | changed))
+    return neutral.read_neutral(file)
+
+
+def test_a_workload_has_the_values_of_its_file(tmp_path):
+    read_back = read(tmp_path)
+    assert (read_back.name, read_back.cluster.nodes, read_back.tasks) == ("work", 2, 2)
+    assert read_back.jobs == (make.job("0", make.phase(2, 1.0, 500), at_s=0.005),)
+
+
+def test_the_shared_workloads_can_be_read():
+    files = sorted((DATA / "workloads").glob("table2-*.json"))
+    assert [neutral.read_neutral(file).tasks for file in files] == [3269, 3191]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        pytest.param({"format": "other/1"}, r'"format" must be "neutral', id="another format"),
+        pytest.param({"jobs": []}, "holds no jobs", id="no jobs"),
+        pytest.param({"jobs": {}}, "jobs: must be a list", id="jobs are no list"),
+        pytest.param(
+            {"cluster": {"nodes": 1, "node_mem_mb": 9}}, r'cluster: "node_cores" is missing', id="a field missing"
+        ),
+        pytest.param({"jobs": [{"id": 0, "phases": [PHASE]}]}, r"jobs\[0\]: needs \"submit_ms\"", id="no submission"),
+        pytest.param(
+            {"jobs": [{"id": 0, "submit_ms": 0, "phases": [PHASE | {"tasks": 0}]}]},
+            r"phases\[0\]: tasks: must be a whole number of at least 1, not 0",
+            id="no tasks",
+        ),
+        pytest.param(
+            {"jobs": [{"id": 0, "submit_ms": 0, "phases": [PHASE | {"penalty": {"model": "cliff"}}]}]},
+            "'cliff' is not known; choose one of: step, sawtooth",
+            id="an unknown penalty",
+        ),
+        pytest.param(
+            {"jobs": [{"id": 0, "submit_ms": 0, "phases": [PHASE | {"mem_ideal_mb": 1001}]}]},
+            "asks for 1001 MB .* it never fits",
+            id="a task larger than a node",
+        ),
+        pytest.param(
+            {"jobs": [{"id": 0, "after": 0, "phases": [PHASE]}]},
+            "would never start: 0 after 0",
+            id="a job after itself",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, changed, message):
+    with pytest.raises(WorkloadError, match=message):
+        read(tmp_path, **changed)
+
+
+def test_what_is_no_json_is_named(tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(WorkloadError, match=r"bad.json: not JSON"):
+        neutral.read_neutral(tmp_path / "bad.json")
+
+
+def test_a_step_costs_the_same_however_little_memory_there_is():
+    penalty = make.phase(model="step", factor=1.5).penalty
+    assert [penalty.run_time_ms(1000, given, 1000) for given in (100, 999, 1000, 2000)] == [1500, 1500, 1000, 1000]
+
+
+def test_a_sawtooth_costs_what_is_spilled():
+    penalty = make.phase(model="sawtooth", factor=2.0).penalty
+    # Half of the ideal: one spill of half the input. 99 %: one spill of 99 %. A third: two of 33 %.
+    assert [penalty.run_time_ms(1000, given, 1000) for given in (500, 990, 330, 1000)] == [1500, 1990, 1990, 1000]
+
+
+def test_a_swim_trace_becomes_maps_by_splits_and_reduces_by_shuffle():
+    trace = swim.SwimJob(
+        name="j", submit_s=2, map_input_bytes=600_000_000, shuffle_bytes=1, reduce_output_bytes=40_000_000
+    )
+    model = swim_model.SwimModel.load()
+    (found,) = swim_model.workload("t", [trace], model).jobs
+    assert [(one.kind, one.tasks, one.duration_ms) for one in found.phases] == [("map", 3, 9667), ("reduce", 1, 5000)]
+
+
+def test_a_model_with_a_field_too_few_is_named(tmp_path):
+    (tmp_path / "model.json").write_text('{"nodes": 3}')
+    with pytest.raises(WorkloadError, match=r"model.json: missing or not known: map_mb_per_s, .*split_mb"):
+        swim_model.SwimModel.load(tmp_path / "model.json")
