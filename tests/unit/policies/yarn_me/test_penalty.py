@@ -1,0 +1,133 @@
+"""Run time from memory: the paper's examples, and the closed form against a scan."""
+
+import math
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from boathouse_policies.yarn_me import fitting, penalty
+
+MB, GB = 1_000_000, 1_000_000_000
+STEP = 100 * MB
+
+
+def spilled(input_gb, buffer_gb):
+    return float(penalty.spilled(input_gb * GB, np.array(buffer_gb * GB))) / GB
+
+
+@pytest.mark.parametrize(("buffer_gb", "on_disk_gb"), [(0.5, 2.0), (2.0, 2.0), (1.5, 1.5), (2.01, 0.0), (3.0, 0.0)])
+def test_an_input_of_2_01_gb_spills_what_the_paper_says(buffer_gb, on_disk_gb):
+    assert spilled(2.01, buffer_gb) == pytest.approx(on_disk_gb)
+
+
+@pytest.mark.parametrize("parts", range(1, 40))
+def test_a_buffer_of_an_exact_part_spills_all_but_one_of_them(parts):
+    assert spilled(2.0, 2.0 / parts) == pytest.approx(2.0 * (parts - 1) / parts)
+
+
+def reducer(factor=1.5, ideal_mb=2000, seconds=100.0, **fields):
+    shuffled = ideal_mb * MB * penalty.BUFFER_SHARE
+    rate = shuffled / (seconds * (factor - 1)) if factor > 1 else math.inf
+    return penalty.Reducer(ideal_s=seconds, input_bytes=shuffled, disk_bytes_per_s=rate, **fields)
+
+
+def elastic(model=None, ideal_mb=2000):
+    return penalty.Elastic(model or reducer(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP)
+
+
+def test_run_time_grows_by_what_is_spilled():
+    assert elastic().seconds(1000 * MB) == pytest.approx(
+        125.0
+    )  # half is spilled, and all would cost half as much again
+    assert (elastic().seconds(2000 * MB), elastic().seconds(9000 * MB)) == (100.0, 100.0)
+
+
+def test_less_memory_may_be_faster():
+    assert elastic().seconds(1000 * MB) < elastic().seconds(1900 * MB)
+
+
+def test_the_disk_bandwidth_is_what_is_written_and_read_over_the_run_time():
+    one = elastic()
+    assert one.disk_bytes_per_s(1000 * MB) == pytest.approx(2 * 700 * MB / 125.0)
+    assert one.disk_bytes_per_s(2000 * MB) == 0.0
+
+
+def scan(one, free):
+    """As one would write it: every size on the grid below what is free, and that."""
+    sizes = [*range(one.least_bytes, min(free, one.ideal_bytes), STEP), min(free, one.ideal_bytes)]
+    seconds = {size: one.seconds(size) for size in sizes}
+    return min(sizes, key=lambda size: (round(seconds[size], 9), size))
+
+
+@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.given(
+    ideal_mb=st.integers(1, 120).map(lambda steps: steps * 100),
+    share=st.floats(0, 1),
+    factor=st.sampled_from([1.0, 1.2, 1.5, 3.0]),
+    is_map=st.booleans(),
+)
+def test_the_closed_form_finds_what_a_scan_of_all_sizes_finds(ideal_mb, share, factor, is_map):
+    model = reducer(factor, ideal_mb)
+    if is_map:
+        model = penalty.Mapper(ideal_s=100.0, ideal_bytes=ideal_mb * MB, undersized_s=100.0 * factor)
+    one = elastic(model, ideal_mb)
+    free = one.least_bytes + round((one.ideal_bytes - one.least_bytes) * share)
+    memory, seconds = one.best(np.array([free]))
+    expected = scan(one, free)
+    assert seconds[0] == pytest.approx(one.seconds(expected))
+    assert memory[0] == pytest.approx(expected)
+
+
+def test_the_table_holds_the_closed_form_for_each_step():
+    memory, seconds = elastic().table()
+    assert math.isinf(seconds[1])  # 100 MB are less than a tenth of 2,000
+    assert (memory[13], seconds[13]) == (1000 * MB, pytest.approx(125.0))
+    assert (memory[20], seconds[20]) == (2000 * MB, pytest.approx(100.0))
+
+
+def run(memory_mb, seconds, input_mb, **fields):
+    return fitting.Run(memory_bytes=memory_mb * MB, duration_s=seconds, input_bytes=input_mb * MB, **fields)
+
+
+@pytest.mark.parametrize("profiled_at", [0.1, 0.35, 0.52, 0.9])
+def test_two_runs_tell_the_run_time_with_any_other_memory(profiled_at):
+    truth = reducer(factor=2.3)
+    memory = round(2000 * profiled_at)
+    undersized = run(memory, float(truth.run_time_s(np.array(float(memory * MB)))), 1400)
+    fitted = fitting.fit_reducer(run(2000, 100.0, 1400), undersized)
+    others = np.linspace(200, 2000, 50) * MB
+    assert fitted.run_time_s(others) == pytest.approx(truth.run_time_s(others))
+
+
+def test_reported_spills_are_taken_before_those_worked_out():
+    undersized = run(1000, 150.0, 1400, spilled_bytes=350 * MB)
+    assert fitting.fit_reducer(run(2000, 100.0, 1400), undersized).disk_bytes_per_s == pytest.approx(7 * MB)
+
+
+def test_spark_fills_its_buffer_faster_by_what_its_report_shows():
+    undersized = run(1000, 150.0, 700, spilled_bytes=350 * MB, spilled_memory_bytes=700 * MB)
+    fitted = fitting.fit_reducer(run(2000, 100.0, 700), undersized)
+    assert (fitted.expansion, fitted.ideal_bytes) == (2.0, pytest.approx(2000 * MB))
+
+
+def test_tez_leaves_local_output_out_of_the_buffer():
+    fitted = fitting.fit_reducer(run(2000, 100.0, 2000), run(1000, 150.0, 2000, local_bytes=600 * MB))
+    assert fitted.ideal_bytes == pytest.approx(2000 * MB)
+
+
+def test_spills_that_cost_nothing_make_elasticity_free():
+    fitted = fitting.fit_reducer(run(2000, 100.0, 1400), run(1000, 99.0, 1400))
+    assert float(fitted.run_time_s(np.array(500.0 * MB))) == 100.0
+
+
+def test_a_run_that_spilled_nothing_teaches_no_rate():
+    with pytest.raises(ValueError, match="spilled nothing: profile one with less memory"):
+        fitting.fit_reducer(run(2000, 100.0, 1400), run(2000, 120.0, 1400))
+
+
+def test_a_mapper_is_a_step_between_its_two_runs():
+    fitted = fitting.fit_mapper(run(1000, 10.0, 500), run(300, 13.5, 500, spilled_bytes=500 * MB))
+    assert fitted.run_time_s(np.array([100.0, 999.0, 1000.0]) * MB).tolist() == [13.5, 13.5, 10.0]
+    assert fitted.spilled_bytes(np.array([100.0, 1000.0]) * MB).tolist() == [500 * MB, 0.0]
