@@ -1,0 +1,67 @@
+"""An exact look-ahead, written as plainly as can be: every end, every node, to the end of all jobs. Slow."""
+
+import dataclasses
+import math
+
+
+@dataclasses.dataclass
+class Job:
+    name: str
+    submitted_s: float
+    wants: list  # [left, memory, cpu, seconds] in order
+    held: int = 0
+    last_end_s: float = -math.inf
+
+    @property
+    def want(self):
+        return next((want for want in self.wants if want[0]), None)
+
+
+def finish_times(now_s, free, running, jobs, kept):
+    """When each job ends if all is placed regularly from now on.
+
+    Args:
+        now_s: The time.
+        free: [memory, cpu] of each node.
+        running: (end_s, node, memory, cpu, job) of each task.
+        jobs: Jobs by name.
+        kept: The job that a node is kept for.
+    """
+    running = [(max(end_s, now_s), *rest) for end_s, *rest in running]
+    for end_s, _, _, _, name in running:
+        jobs[name].last_end_s = max(jobs[name].last_end_s, end_s)
+    made = 0
+
+    def fill(node, time_s):
+        nonlocal made
+        while True:
+            if node in kept and jobs[kept[node]].want is None:
+                del kept[node]
+            waiting = [job for job in jobs.values() if job.want]
+            if not waiting:
+                return
+            owned = node in kept
+            job = jobs[kept[node]] if owned else min(waiting, key=lambda job: (job.held, job.submitted_s, job.name))
+            _, memory, cpu, seconds = job.want
+            if free[node][0] < memory or free[node][1] < cpu:
+                kept[node] = job.name
+                return
+            kept.pop(node, None)
+            job.want[0] -= 1
+            job.held += memory
+            free[node][0] -= memory
+            free[node][1] -= cpu
+            made += 1
+            running.append((time_s + seconds, node, memory, cpu, job.name))
+            job.last_end_s = max(job.last_end_s, time_s + seconds)
+
+    for node in range(len(free)):
+        fill(node, now_s)
+    while running:
+        first = min(range(len(running)), key=lambda i: (running[i][0], i))
+        end_s, node, memory, cpu, name = running.pop(first)
+        free[node][0] += memory
+        free[node][1] += cpu
+        jobs[name].held -= memory
+        fill(node, end_s)
+    return {job.name: math.inf if job.want else job.last_end_s for job in jobs.values()}

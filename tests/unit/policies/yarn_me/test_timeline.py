@@ -1,0 +1,165 @@
+"""The timeline against an exact look-ahead that knows no short cut."""
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from boathouse_policies import framework, model
+from boathouse_policies.yarn_me import penalty
+from boathouse_policies.yarn_me.book import Book
+from boathouse_policies.yarn_me.timeline import Timeline
+from tests.unit.policies import builders as make
+from tests.unit.policies.yarn_me import reference
+
+GIB = make.GIB
+NODE = make.amount(8000, 10)
+
+
+def estimates(gib, seconds):
+    run_time = penalty.Mapper(ideal_s=seconds, ideal_bytes=gib * GIB, undersized_s=2 * seconds)
+    return penalty.Elastic(run_time, ideal_bytes=gib * GIB, step_bytes=GIB)
+
+
+class Future:
+    """A moment to look ahead from, told by events alone."""
+
+    def __init__(self, nodes=1):
+        self.nodes = make.nodes(nodes, NODE, max_pods=1000)
+        self.ledger = framework.Ledger(model.Axis())
+        for node in self.nodes:
+            self.ledger.set_node(node)
+        self.book = Book()
+        self.kept = {}
+        self.classes = {}
+
+    def job(self, name, *classes, submitted_s=0.0):
+        """Classes are (tasks, gib, seconds)."""
+        job = make.job(name, submitted_s=submitted_s)
+        made = [
+            make.task_class(job, make.amount(1000, gib), f"c{i}", estimates=estimates(gib, seconds))
+            for i, (_, gib, seconds) in enumerate(classes)
+        ]
+        tasks = {one.id: count for one, (count, _, _) in zip(made, classes, strict=True)}
+        self.classes[name] = made
+        self.book.observe(model.Submitted(now_s=submitted_s, job=job, classes=tuple(made), tasks=tasks))
+
+    def runs(self, name, node, now_s=0.0):
+        """One more task of the job's first class was placed."""
+        one = self.classes[name][0]
+        task = make.task(one, len(self.ledger))
+        where = self.nodes[node].name
+        owner = self.book.jobs[one.job].job
+        self.ledger.assume(model.Create(task=task, task_class=one, job=owner, node=where, resources=one.resources))
+        self.book.observe(
+            model.Placed(
+                now_s=now_s,
+                task=task.id,
+                task_class=one.id,
+                job=one.job,
+                node=where,
+                resources=one.resources,
+                distance=model.Distance.ANYWHERE,
+            )
+        )
+
+    def keep(self, node, name):
+        self.kept[self.nodes[node].name] = self.classes[name][0].id
+
+    def timeline(self, now_s=0.0):
+        return Timeline(self.book, self.ledger.snapshot(now_s), self.kept)
+
+    def finish_times(self, now_s=0.0):
+        """The same moment for the reference."""
+        jobs = {
+            job.job.id: reference.Job(
+                job.job.id,
+                job.job.submitted_s,
+                [
+                    [job.left[one.id], one.resources.memory_bytes, 1000, one.estimates.duration_s(one.resources)]
+                    for one in job.classes
+                ],
+                job.held_bytes,
+            )
+            for job in self.book.jobs.values()
+        }
+        view = self.ledger.snapshot(now_s)
+        free = view.free()[[model.MEMORY, model.CPU]].T.tolist()
+        running = [
+            (task.end_s, view.layout.index[node], task.resources.memory_bytes, 1000, task.job.job.id)
+            for node, tasks in self.book.nodes.items()
+            for task in tasks.values()
+        ]
+        kept = {view.layout.index[node]: self.book.classes[one].job for node, one in self.kept.items()}
+        return reference.finish_times(now_s, free, running, jobs, kept)
+
+
+def test_a_job_ends_when_the_last_of_its_waves_does():
+    future = Future()
+    future.job("job", (5, 4, 10.0))  # two at once on 10 GiB
+    timeline = future.timeline()
+    assert [timeline.reaches(model.JobId("job"), time_s) for time_s in (10.0, 30.0, 30.1)] == [True, True, False]
+
+
+def test_a_question_about_an_earlier_time_is_answered_after_one_about_a_later():
+    future = Future()
+    future.job("job", (5, 4, 10.0))
+    timeline = future.timeline()
+    assert [timeline.reaches(model.JobId("job"), time_s) for time_s in (30.1, 30.0)] == [False, True]
+
+
+def test_what_runs_longer_than_estimated_may_end_at_any_moment():
+    future = Future()
+    future.job("job", (1, 8, 10.0))
+    future.runs("job", 0)
+    assert future.timeline(15.0).reaches(model.JobId("job"), 15.0)
+    assert not future.timeline(15.0).reaches(model.JobId("job"), 15.1)
+
+
+def test_a_kept_node_delays_the_others():
+    future = Future()
+    future.job("running", (1, 8, 10.0))
+    future.job("small", (1, 1, 10.0), submitted_s=1.0)
+    future.job("large", (1, 10, 10.0), submitted_s=2.0)
+    future.runs("running", 0)
+    assert not future.timeline().reaches(model.JobId("small"), 10.1)
+    future.keep(0, "large")
+    assert future.timeline().reaches(model.JobId("small"), 30.0)
+
+
+def test_nothing_is_known_of_a_job_that_was_never_submitted():
+    assert not Future().timeline().reaches(model.JobId("ghost"), 1.0)
+
+
+@st.composite
+def futures(draw):
+    future = Future(draw(st.integers(1, 3)))
+    names = [f"job-{i}" for i in range(draw(st.integers(1, 4)))]
+    for i, name in enumerate(names):
+        classes = st.tuples(st.integers(1, 6), st.integers(1, 9), st.integers(1, 60).map(float))
+        future.job(name, *draw(st.lists(classes, min_size=1, max_size=2)), submitted_s=float(draw(st.integers(0, i))))
+    for node in range(len(future.nodes)):
+        for name in draw(st.lists(st.sampled_from(names), max_size=3)):
+            one = future.classes[name][0]
+            free = future.ledger.free(future.nodes[node].name)
+            if future.book.jobs[one.job].left[one.id] and free[model.MEMORY] >= one.resources.memory_bytes:
+                future.runs(name, node, now_s=float(draw(st.integers(0, 9))))
+        if draw(st.booleans()):
+            future.keep(node, draw(st.sampled_from(names)))
+    return future
+
+
+@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.given(future=futures(), asked=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), min_size=1))
+def test_every_answer_is_that_of_the_exact_look_ahead(future, asked):
+    # What is kept goes by class here and by job there: the same as long as the class kept for is the one that is next.
+    hypothesis.assume(all(future.book.jobs[future.book.classes[one].job].left[one] for one in future.kept.values()))
+    exact, timeline = future.finish_times(10.0), future.timeline(10.0)
+    for job, time_s in asked:
+        name = f"job-{job}"
+        if name in exact:
+            assert timeline.reaches(model.JobId(name), float(time_s)) == (exact[name] >= time_s)
+
+
+def test_the_reference_itself_plays_waves():
+    jobs = {"a": reference.Job("a", 0.0, [[3, 4, 1, 10.0]])}
+    assert reference.finish_times(0.0, [[8, 8]], [], jobs, {}) == pytest.approx({"a": 20.0})
