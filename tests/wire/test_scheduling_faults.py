@@ -247,6 +247,31 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
     assert w.metric("boathouse_cache_comparisons_total", result="drift") == 1
 
 
+async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
+    async with world(api) as w:
+        monkeypatch.setattr(w.parts.comparer, "_sleep", lambda _: asyncio.sleep(0))
+        monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
+        api.watches.silence("pods")
+        api.add(fake_api.pod("unheard", node="n1", phase="Running"))
+        assert await w.parts.comparer.compare()
+    assert not w.fatal
+    assert w.metric("boathouse_cache_comparisons_total", result="skipped") == 1
+
+
+async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(api, monkeypatch):
+    async def hear(_):
+        api.watches.bookmark("pods")
+        await asyncio.sleep(0.01)
+
+    api.add(fake_api.pod("p", node="n1", phase="Running"))
+    async with world(api) as w:
+        monkeypatch.setattr(w.parts.comparer, "_sleep", hear)
+        monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
+        del w.parts.pods._reflectors[0].store.objects["default/p"]
+        assert not await w.parts.comparer.compare()
+    assert "pods default/p" in w.fatal[0]
+
+
 def fence_as_the_chart_does(api) -> None:
     """Refuse pods and bindings of another epoch in the words of the chart's policy."""
 

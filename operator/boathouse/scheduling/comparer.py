@@ -1,6 +1,7 @@
 """Distrust of our own memory: the cache against a LIST, and placements that no watch has confirmed against a GET."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from boathouse.cluster import errors, informer, store, wire
@@ -13,6 +14,9 @@ log = logs.get(__name__)
 COMPARE_EVERY_S = 60.0
 SETTLE_S = 2.0
 CONFIRM_AFTER_S = 30.0
+HEARD_WITHIN_S = 120.0  # bookmarks come about once a minute
+
+Watch = informer.Informer[wire.PodView] | informer.Informer[wire.NodeView]
 
 
 class Comparer:
@@ -62,7 +66,8 @@ class Comparer:
         """
         counters = self._subject.counters
         try:
-            watches = (await self._pods.compare(), await self._nodes.compare())
+            found = [f"pods {key}" for key in await self._watch_drift(self._pods)]
+            found += [f"nodes {key}" for key in await self._watch_drift(self._nodes)]
         except errors.ClusterError as error:
             log.warning("the cache could not be compared", error=str(error))
             counters.comparison("skipped")
@@ -71,9 +76,6 @@ class Comparer:
         if stuck:
             await self._sleep(SETTLE_S)
             stuck &= self._ledger_drift()
-        found = [
-            f"{name} {key}" for name, drift in zip(("pods", "nodes"), watches, strict=True) for key in _keys(drift)
-        ]
         found += sorted(f"ledger {key}" for key in stuck)
         counters.comparison("drift" if found else "equal")
         if found:
@@ -82,6 +84,23 @@ class Comparer:
             log.error(message)
             self._on_fatal(message)
         return not found
+
+    async def _watch_drift(self, watch: Watch) -> list[str]:
+        """Compare a watch with a LIST, and again once it has been heard of since: a stream that is behind is no drift.
+
+        Raises:
+            errors.ClusterError: The LIST failed, or the watch was not heard of: nothing can be said.
+        """
+        first = _keys(await watch.compare())
+        if not first:
+            return []
+        listed_at, waited_s = time.monotonic(), 0.0
+        while watch.freshness_s() >= time.monotonic() - listed_at:
+            if waited_s > HEARD_WITHIN_S:
+                raise errors.ConnectionLost("the watch is behind, and has not been heard of for long")
+            await self._sleep(SETTLE_S)
+            waited_s += SETTLE_S
+        return sorted(first & _keys(await watch.compare()))
 
     def _ledger_drift(self) -> set[str]:
         """Compare the ledger with what the watches hold, without awaiting; assumed pods and those just placed aside."""
@@ -114,5 +133,5 @@ class Comparer:
             self._subject.carrier.forget(task)
 
 
-def _keys(drift: store.Drift) -> list[str]:
-    return [*drift.missing, *drift.ghosts, *drift.outdated]
+def _keys(drift: store.Drift) -> set[str]:
+    return {*drift.missing, *drift.ghosts, *drift.outdated}
