@@ -9,6 +9,8 @@ from boathouse_sim.clock import Priority
 from boathouse_sim.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from boathouse_sim.errors import Errors
     from boathouse_sim.workload import Workload
     from boathouse_sim.world import JobRun, Running
@@ -28,6 +30,8 @@ class Instant:
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
         self.world = World(workload, profile, self._arrived, errors=errors, seed=seed)
+        self._changed: set[model.NodeName] = set()
+        self._all = False  # whether a class is new, so that every node is worth a look
 
     def advance(self) -> bool:
         """One event; after the last of a millisecond, the cycles. False at the end."""
@@ -35,37 +39,53 @@ class Instant:
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
-            now_s = clock.now_s
-            while self.world.room.tick(now_s):
-                self._cycle(now_s)
+            self._settle_down(clock.now_s)
         return True
 
-    def _cycle(self, now_s: float) -> None:
+    def _settle_down(self, now_s: float) -> None:
+        """Cycles until nothing more can be placed."""
+        world = self.world
+        if not world.profile.node_driven:
+            while world.room.tick(now_s):
+                self._cycle(now_s, offered=None, park=True)
+            return
+        world.room.tick(now_s)
+        while (self._changed or self._all) and world.waiting:
+            offered, self._all = None if self._all else self._changed, False
+            self._cycle(now_s, offered=offered, park=False)
+            if not self._all:
+                break
+        self._changed.clear()
+        self._all = False
+
+    def _cycle(self, now_s: float, *, offered: Iterable[model.NodeName] | None, park: bool) -> None:
         world = self.world
         world.cycles += 1
-        plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s))
-        world.room.settle(plan, now_s)
+        plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
+        world.room.settle(plan, now_s, park=park)
         for decision in plan.decisions:
             match decision:
                 case model.Create() | model.Bind():
                     task = world.place(decision)
                     world.start(task, self._ended)
-                    world.placed_whole(task.run)
+                    self._all |= world.placed_whole(task.run)
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
-                    world.clock.at(round(until_s * 1000), Priority.ARRIVAL, _look_again)
+                    world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
                 case _:
                     pass
 
     def _arrived(self, run: JobRun) -> None:
+        self._all = True
         self.world.submit_next_phase(run)
 
     def _ended(self, task: Running) -> None:
+        self._changed.add(task.node)
         self.world.give_back(task)
         run = task.run
         run.left -= 1
         if not run.left:
             self.world.end_job(run)
 
-
-def _look_again() -> None:
-    """Time itself is the event."""
+    def _look_again(self) -> None:
+        """Time itself is the event."""
+        self._all = True

@@ -201,11 +201,13 @@ class World:
             )
         return task
 
-    def placed_whole(self, run: JobRun) -> None:
-        """A task of the job's phase was placed: when it was the last, the next phase may start."""
+    def placed_whole(self, run: JobRun) -> bool:
+        """A task of the job's phase was placed: when it was the last, the next phase starts; whether it did."""
         run.unplaced -= 1
-        if not run.unplaced and run.phase + 1 < len(run.classes):
-            self.submit_next_phase(run)
+        if run.unplaced or run.phase + 1 == len(run.classes):
+            return False
+        self.submit_next_phase(run)
+        return True
 
     def start(self, task: Running, ended: Callable[[Running], None]) -> None:
         """The task runs from now on; `ended` is called at its end."""

@@ -36,31 +36,35 @@ class LockedNodes:
         """True where the node is kept for nobody, or for this class."""
         if not scratch.kept:
             return None
-        mask = np.ones(scratch.free.shape[1], np.bool_)
         own = want.task_class.id
+        if isinstance(where, slice) and where.start is not None:  # one node that changed
+            owners = (scratch.kept.get(node, own) for node in range(where.start, where.stop))
+            return np.array([owner == own for owner in owners])
+        mask = np.ones(scratch.free.shape[1], np.bool_)
         mask[[node for node, owner in scratch.kept.items() if owner != own]] = False
         return mask[where]
 
-    def keep(self, want: Want, scratch: Scratch, *, lock: bool = True) -> Sequence[model.Hold]:
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size.
 
-        Args:
-            want: The class that found no node.
-            scratch: The state of the cycle.
-            lock: Whether its nodes leave the cycle: it does not fit there now, and nobody else may.
+        Once all are kept, nobody but their owners can be placed in this cycle.
         """
-        layout, own = scratch.view.layout, want.task_class.id
-        if not lock and scratch.all_kept:
-            return ()
-        held = []
-        for node in scratch.offered.nonzero()[0].tolist():
-            owner = scratch.kept.get(node)
-            if owner is None and may_be_kept(want, scratch, node):
-                held.append(_hold(want, layout.names[node]))
-                owner = own
-            if lock and owner == own:
-                scratch.withdraw(node)
+        held = keep_unkept(want, scratch)
+        if scratch.all_kept:
+            scratch.confine(scratch.owners())
         return held
+
+
+def keep_unkept(want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    """Keep all nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size."""
+    if scratch.all_kept:
+        return ()
+    held = []
+    for node in scratch.offered.nonzero()[0].tolist():
+        if node not in scratch.kept and may_be_kept(want, scratch, node):
+            scratch.keep(node, want.task_class.id)
+            held.append(_hold(want, scratch.view.layout.names[node]))
+    return held
 
 
 def may_be_kept(want: Want, scratch: Scratch, node: int) -> bool:
@@ -78,7 +82,7 @@ def _hold(want: Want, node: model.NodeName) -> model.Hold:
 
 def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:
     """The profile `yarn`."""
-    return Profile(name="yarn", order=MemoryHeld(), score=scorer(placement), reserve=LockedNodes())
+    return Profile(name="yarn", order=MemoryHeld(), score=scorer(placement), reserve=LockedNodes(), node_driven=True)
 
 
 def build_without_reservations(placement: Placement = Placement.LEAST_LOADED) -> Profile:

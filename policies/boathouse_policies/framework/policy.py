@@ -32,6 +32,8 @@ class Profile:
         gang: What must be placed together.
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.
+        node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new:
+            what failed on the others fails there still. A shell may offer all nodes all the same.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Profile:
     gang: extension.Gang = neutral.MINIMUM_TOGETHER
     controllers: tuple[extension.Controller, ...] = ()
     observers: tuple[extension.Observer, ...] = ()
+    node_driven: bool = False
 
     def score_of(self, stage: model.Stage) -> extension.Score:
         """The score for a kind of stage."""

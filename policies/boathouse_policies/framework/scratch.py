@@ -98,6 +98,11 @@ class Scratch:
         return self._offers == 0 < self._offers_first
 
     @property
+    def withdrawn(self) -> bool:
+        """Whether nodes that were on offer are not any more."""
+        return self._offers < self._offers_first
+
+    @property
     def all_kept(self) -> bool:
         """Whether every node on offer is kept for somebody."""
         if self._offers > len(self.kept) or not self._offers:

@@ -96,6 +96,7 @@ class WaitingRoom:
         self._active: set[model.ClassId] = set()
         self._standing: set[model.ClassId] = set()
         self._kept: dict[model.NodeName, model.ClassId] = {}
+        self._in_line: tuple[tuple[set[model.ClassId], set[model.ClassId]], list[Waiting]] | None = None
         self._parking = Parking(axis)
         self._failures: dict[model.TaskId, int] = {}
         self._backing_off: dict[model.TaskId, tuple[float, model.ClassId]] = {}
@@ -157,13 +158,16 @@ class WaitingRoom:
             fresh.hold = known.hold
             if known.pool.same(pool):
                 known.rank = fresh.rank
+                self._in_line = None
                 return known  # nothing new: what is parked stays so
         self._classes[task_class.id] = fresh
+        self._in_line = None
         self._standing.discard(task_class.id)
         return fresh
 
     def _remove(self, class_id: model.ClassId) -> None:
         waiting = self._classes.pop(class_id)
+        self._in_line = None
         self._active.discard(class_id)
         self._standing.discard(class_id)
         self._parking.remove(class_id)
@@ -197,6 +201,12 @@ class WaitingRoom:
         With a class of a gang come the others of the gang, also those of which nothing waits: the gang's minimum is
         judged from all of them.
         """
+        key = (self._active, self._standing)
+        if self._in_line is None or self._in_line[0] != key:
+            self._in_line = ((self._active.copy(), self._standing.copy()), self._line_up())
+        return self._in_line[1]
+
+    def _line_up(self) -> list[Waiting]:
         chosen = self._active | self._standing
         for class_id in tuple(chosen):
             waiting = self._classes[class_id]

@@ -49,6 +49,7 @@ class Want:
         "_eligibility",
         "_least",
         "_need",
+        "_nowhere",
         "_picker",
         "_profile",
         "_refused",
@@ -75,6 +76,7 @@ class Want:
         self._need: model.IntMatrix | None = None
         self._scores: model.FloatVector | None = None
         self._seen = 0
+        self._nowhere = -1
         self._refused: set[int] | None = None
 
     @property
@@ -136,11 +138,16 @@ class Want:
     def feasible(self, where: Where = ALL) -> model.BoolVector:
         """Where a task of the least size may go now."""
         mask = self._passing(self.scratch.offered[where], where)
+        if where is ALL and not mask.any():
+            self._nowhere = self.scratch.changes
+            return mask
         passed = self._profile.reserve.mask(self, self.scratch, where)
         return mask if passed is None else mask & passed
 
     def passes(self) -> model.BoolVector:
         """Where all filters pass, whether the node is offered, or kept for somebody, or not."""
+        if self._nowhere == self.scratch.changes and self.scratch.view.offered is None and not self.scratch.withdrawn:
+            return np.zeros(len(self.scratch.offered), np.bool_)
         return self._passing(np.ones(len(self.scratch.offered), np.bool_), ALL)
 
     def _passing(self, mask: model.BoolVector, where: Where) -> model.BoolVector:

@@ -52,4 +52,5 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         reserve=reserve,
         controllers=(elastic,),
         observers=(elastic,),
+        node_driven=True,
     )

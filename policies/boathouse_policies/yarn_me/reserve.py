@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.yarn import LockedNodes
+from boathouse_policies.baselines.yarn import keep_unkept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,6 @@ class Passing:
     def __init__(self, elasticity: Elasticity) -> None:
         self._elasticity = elasticity
         self._book = elasticity.book
-        self._locked = LockedNodes()
         self._codes: dict[model.ClassId, int] = {}
         self._known: _Known | None = None
         self._cycle: _Gaps | None = None
@@ -81,14 +80,13 @@ class Passing:
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """All nodes on offer that are kept for nobody; who can pass none of them leaves the cycle."""
-        if not scratch.all_kept:
-            return self._locked.keep(want, scratch, lock=False)
+        held = keep_unkept(want, scratch)
         gaps = self._gaps(scratch)
-        if not gaps.confined:
+        if scratch.all_kept and not gaps.confined:
             gaps.confined = True
             gap_s = float(gaps.gap_s[scratch.offered].max(initial=-math.inf))
             scratch.confine(self._book.shorter_than(gap_s) | scratch.owners())
-        return ()
+        return held
 
 
 class _Known:
