@@ -116,7 +116,9 @@ def test_a_pod_finds_a_service_by_name_from_any_node(cluster, node):
 
 def test_a_pod_reaches_itself_through_its_service(cluster):
     serve(cluster, "mirror", "node-1")
-    fetch = cluster.kubectl_command("exec", "mirror", "--", "python3", "-c", FETCH, "http://mirror.default.svc/hostname")
+    fetch = cluster.kubectl_command(
+        "exec", "mirror", "--", "python3", "-c", FETCH, "http://mirror.default.svc/hostname"
+    )
     until(lambda: succeeds(*fetch), "the service knows its pod")
     assert run(*fetch).strip() == "mirror"
 
