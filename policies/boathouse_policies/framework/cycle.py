@@ -58,5 +58,4 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
         # 9. Diagnose: remember why; the words are worked out when somebody asks.
         else:
             draft.diagnose(attempt, line)
-    draft.leave_rest(line)
-    return draft.plan()
+    return draft.plan(line)

@@ -9,7 +9,7 @@ from boathouse_policies.framework import attempt as attempts
 from boathouse_policies.framework.plan import Left, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.policy import Profile
@@ -27,19 +27,20 @@ class Draft:
         self._decisions: list[model.Decision] = []
         self._left: dict[model.ClassId, Left] = {}
 
-    def plan(self) -> Plan:
+    def plan(self, line: Line) -> Plan:
         """The plan."""
-        return Plan(tuple(self._decisions), self._left, self._profile, self._scratch)
+        return Plan(tuple(self._decisions), lambda: self._all_left(line), self._profile, self._scratch)
+
+    def _all_left(self, line: Line) -> Mapping[model.ClassId, Left]:
+        """With those that had no turn: no node takes anything more in this cycle, or none that they may use."""
+        for want in line.rest():
+            self._leave(want, _NOT_OFFERED)
+        return self._left
 
     def advise(self, queue: WaitingRoom) -> None:
         """Controllers look at the whole first."""
         for controller in self._profile.controllers:
             self._decisions.extend(controller.advise(queue, self._scratch.view))
-
-    def leave_rest(self, line: Line) -> None:
-        """No node takes anything more in this cycle: whoever is left waits for another."""
-        for want in line.rest():
-            self._leave(want, _NOT_OFFERED)
 
     def leave_orphans(self, line: Line, queue: WaitingRoom) -> None:
         """Jobs that name a queue that does not exist."""
@@ -84,10 +85,7 @@ class Draft:
             return
         self._keep(attempt.want)
         if self._scratch.confined is not None:
-            for want in line.rest():
-                if want.task_class.id not in self._scratch.confined:
-                    line.close(want)
-                    self._leave(want, _NOT_OFFERED)
+            line.confine(self._scratch.confined)
             self._scratch.confined = None
         for want in line.hopeless(attempt.want):
             line.close(want)

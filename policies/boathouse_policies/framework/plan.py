@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import diagnosis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.policy import Profile
@@ -36,19 +37,29 @@ class Left:
         return self.want.least
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """Decisions, in the order in which they were made, and what is left waiting.
 
     Attributes:
         decisions: For the shell to assume and carry out.
-        left: By class.
     """
 
-    decisions: Sequence[model.Decision]
-    left: Mapping[model.ClassId, Left]
-    _profile: Profile
-    _scratch: Scratch
+    def __init__(
+        self,
+        decisions: Sequence[model.Decision],
+        left: Callable[[], Mapping[model.ClassId, Left]],
+        profile: Profile,
+        scratch: Scratch,
+    ) -> None:
+        self.decisions = decisions
+        self._work_out = left
+        self._profile = profile
+        self._scratch = scratch
+
+    @functools.cached_property
+    def left(self) -> Mapping[model.ClassId, Left]:
+        """By class; worked out when first asked for, which must be before the waiting room takes placed tasks out."""
+        return self._work_out()
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.framework.extension import Sized
+from boathouse_policies.framework.lineup import Lineup
 from boathouse_policies.framework.parking import Parking, Wake
 from boathouse_policies.framework.pool import TaskPool
 
@@ -96,7 +97,7 @@ class WaitingRoom:
         self._active: set[model.ClassId] = set()
         self._standing: set[model.ClassId] = set()
         self._kept: dict[model.NodeName, model.ClassId] = {}
-        self._in_line: tuple[tuple[set[model.ClassId], set[model.ClassId]], list[Waiting]] | None = None
+        self._in_line: tuple[tuple[set[model.ClassId], set[model.ClassId]], Lineup] | None = None
         self._parking = Parking(axis)
         self._failures: dict[model.TaskId, int] = {}
         self._backing_off: dict[model.TaskId, tuple[float, model.ClassId]] = {}
@@ -195,18 +196,24 @@ class WaitingRoom:
         """Which class a node is kept for: the profile's reservations, over cycles."""
         return self._kept
 
-    def active(self) -> list[Waiting]:
-        """The classes that the next cycle looks at, in order of submission.
+    def lineup(self) -> Lineup:
+        """The classes that the next cycle looks at, grouped.
 
         With a class of a gang come the others of the gang, also those of which nothing waits: the gang's minimum is
         judged from all of them.
         """
         key = (self._active, self._standing)
         if self._in_line is None or self._in_line[0] != key:
-            self._in_line = ((self._active.copy(), self._standing.copy()), self._line_up())
+            lineup = Lineup(self._in_order(), self._queues)
+            self._in_line = ((self._active.copy(), self._standing.copy()), lineup)
         return self._in_line[1]
 
-    def _line_up(self) -> list[Waiting]:
+    def active(self) -> list[Waiting]:
+        """The same, in order of submission."""
+        lineup = self.lineup()
+        return sorted([*lineup.waiting, *lineup.orphans], key=_rank)
+
+    def _in_order(self) -> list[Waiting]:
         chosen = self._active | self._standing
         for class_id in tuple(chosen):
             waiting = self._classes[class_id]
@@ -244,6 +251,7 @@ class WaitingRoom:
             now_s: The shell's time.
             park: Whether to park. A shell that offers nodes one by one parks nobody: the next node may take them.
         """
+        left = plan.left if park else {}  # worked out before anything is taken out
         released = self._carried_out(plan)
         holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
         if not park:
@@ -252,14 +260,14 @@ class WaitingRoom:
             if hold.task is not None and class_id in self._classes:
                 self._active.discard(class_id)
                 self._standing.add(class_id)
-        for class_id, left in plan.left.items():
+        for class_id, one in left.items():
             waiting = self._classes.get(class_id)
             if waiting is None:
                 continue
             waiting.hold = holds.get(class_id)
             self._active.discard(class_id)
             until_s = waiting.hold.until_s if waiting.hold is not None else None
-            self._parking.enter(waiting, left.least, left.verdict, now_s, until_s)
+            self._parking.enter(waiting, one.least, one.verdict, now_s, until_s)
         if released:
             self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
 
@@ -356,6 +364,7 @@ class WaitingRoom:
     def set_queues(self, queues: Iterable[model.Queue]) -> None:
         """Replace the queues."""
         self._queues = {queue.name: queue for queue in queues}
+        self._in_line = None
         for queue in self._queues.values():
             for name, _ in queue.limits:
                 self._axis.row(name)
