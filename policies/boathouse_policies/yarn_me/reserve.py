@@ -134,18 +134,21 @@ class _Gaps:
         scratch, known = self.scratch, self._known
         if self._seen == scratch.changes:
             return
-        if self._seen >= 0:
-            known.owner[scratch.changed_since(self._seen)] = _NOBODY
+        if self._seen < 0:
+            if scratch.kept:
+                self.owner[list(scratch.kept)] = [code(one) for one in scratch.kept.values()]
+            changed = scratch.offered.nonzero()[0]
+        else:
+            changed = scratch.changed_since(self._seen)
+            known.owner[changed] = _NOBODY
         self._seen = scratch.changes
-        self.owner[:] = _NOBODY
-        if scratch.kept:
-            self.owner[list(scratch.kept)] = [code(one) for one in scratch.kept.values()]
-        stale = (self.owner != _NOBODY) & (self.owner != known.owner) & scratch.offered
-        for node in stale.nonzero()[0].tolist():
-            known.free_from_s[node] = free_from_s(node, scratch)
-            known.owner[node] = self.owner[node]
-        current = (self.owner != _NOBODY) & (self.owner == known.owner)
-        self.gap_s = np.where(current, known.free_from_s - scratch.view.now_s, -np.inf)
+        for node in changed.tolist():
+            owner = scratch.kept.get(node)
+            self.owner[node] = own = _NOBODY if owner is None else code(owner)
+            if own != _NOBODY and own != known.owner[node]:
+                known.free_from_s[node] = free_from_s(node, scratch)
+                known.owner[node] = own
+            self.gap_s[node] = known.free_from_s[node] - scratch.view.now_s if own != _NOBODY else -math.inf
 
 
 def _end_s(task: Running) -> float:
