@@ -24,7 +24,11 @@ NODE_PACKAGES = {
     "util-linux": "nsenter",
     "mount": "mount",
 }
-IMAGE_PACKAGES = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
+IMAGE_PACKAGES = {
+    "buildah": "buildah",
+    "mmdebstrap": "mmdebstrap",
+    "netavark": "/usr/lib/podman/netavark",  # buildah only recommends it, and refuses a store that was made with it
+}
 
 
 def absent(packages: Mapping[str, str]) -> list[str]:

@@ -153,7 +153,7 @@ def _build_with_docker(targets: Mapping[str, Path], folder: Path) -> None:
 def _build_with_buildah(targets: Mapping[str, Path], folder: Path) -> None:
     """Build with a store of our own that keeps the layers, so that a changed source file costs seconds."""
     base = base_archive()
-    debian.ensure({"buildah": "buildah"})
+    debian.ensure(debian.IMAGE_PACKAGES)
     store = cache_folder() / "buildah"
     driver = storage_driver(store)
     if _size_bytes(store) > _STORE_LIMIT_BYTES:
@@ -196,7 +196,7 @@ def base_archive() -> Path:
     target = images_folder() / f"boathouse-base-{key}.tar"
     if target.exists():
         return target
-    debian.ensure({"mmdebstrap": "mmdebstrap"})
+    debian.ensure(debian.IMAGE_PACKAGES)
     print(f"Making the images' base, Debian {BASE_SUITE} with Python, once", flush=True)
     started = time.monotonic()
     images_folder().mkdir(parents=True, exist_ok=True)
