@@ -12,12 +12,10 @@ import json
 import os
 import subprocess
 import tempfile
-from collections import defaultdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from boathouse.resources import quantity
-from boathouse_e2e import errors, install
+from boathouse_e2e import errors, install, invariants
 
 if TYPE_CHECKING:
     import signal
@@ -95,17 +93,6 @@ def _process(pod_uid: str) -> int:
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class OverCommit:
-    """A moment at which a node's pods asked for more than it has."""
-
-    node: str
-    resource: str
-    asked: int
-    allocatable: int
-    pods: tuple[str, ...]
-
-
 class Recording:
     """All changes of all pods, in the order in which the API server told them."""
 
@@ -126,35 +113,9 @@ class Recording:
             found.append(change)
         return found
 
-    def over_commits(self) -> list[OverCommit]:
-        """Every moment at which a node was asked for more than it has; the sums are made after each change."""
-        pods: dict[str, dict[str, Any]] = {}
-        found: list[OverCommit] = []
-        for change in self.changes():
-            pod = change["object"]
-            pods[pod["metadata"]["uid"]] = pod
-            if change["type"] == "DELETED":
-                del pods[pod["metadata"]["uid"]]
-            found += self._over_commits(pods)
-        return found
-
-    def _over_commits(self, pods: dict[str, dict[str, Any]]) -> Iterator[OverCommit]:
-        asked: dict[tuple[str, str], int] = defaultdict(int)
-        holders: dict[str, list[str]] = defaultdict(list)
-        for pod in pods.values():
-            node = pod["spec"].get("nodeName")
-            if node in self._nodes and pod["status"].get("phase") not in ("Succeeded", "Failed"):
-                holders[node].append(pod["metadata"]["name"])
-                asked[node, "pods"] += 1000
-                for container in pod["spec"]["containers"]:
-                    for resource, amount in container.get("resources", {}).get("requests", {}).items():
-                        asked[node, resource] += quantity.milli(amount)
-        for (node, resource), amount in asked.items():
-            has = quantity.milli(self._nodes[node].get(resource, "0"))
-            if amount > has:
-                yield OverCommit(
-                    node=node, resource=resource, asked=amount, allocatable=has, pods=tuple(sorted(holders[node]))
-                )
+    def over_commits(self) -> list[invariants.Violation]:
+        """Every moment at which a node was asked for more than it has."""
+        return invariants.over_commits(self.changes(), self._nodes)
 
 
 def _skip_space(text: str, at: int) -> int:

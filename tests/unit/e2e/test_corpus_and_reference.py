@@ -1,11 +1,10 @@
 import gzip
-import json
 import re
 from collections import Counter
 
 import pytest
 
-from boathouse_e2e import corpus, demo, faults, reference
+from boathouse_e2e import corpus, demo, reference
 
 
 def test_html_becomes_text_without_markup_and_scripts(tmp_path):
@@ -68,40 +67,3 @@ def test_the_two_pipelines_meet_in_the_same_form(tmp_path):
     reference.job_output(parts, tmp_path / "counted")
     assert (tmp_path / "expected").read_text() == (tmp_path / "counted").read_text()
     assert demo.most_frequent((tmp_path / "counted").read_text().splitlines())[0] == (3, "the")
-
-
-NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "2"}}}
-
-
-def change(name, cpu="1500m", phase="Running", kind="MODIFIED"):
-    container = {"resources": {"requests": {"cpu": cpu}}}
-    pod = {
-        "metadata": {"name": name, "uid": name},
-        "spec": {"nodeName": "n", "containers": [container]},
-        "status": {"phase": phase},
-    }
-    return {"type": kind, "object": pod}
-
-
-@pytest.fixture
-def over_commits(tmp_path):
-    def of(*changes):
-        (log := tmp_path / "log").write_text("\n".join(json.dumps(each, indent=1) for each in changes) + '\n{"type"')
-        with log.open() as lines:
-            return faults.Recording(lines, [NODE]).over_commits()
-
-    return of
-
-
-def test_two_pods_that_ask_for_more_than_the_node_has_are_found(over_commits):
-    (found,) = over_commits(change("a"), change("b"))
-    assert (found.resource, found.asked, found.allocatable, found.pods) == ("cpu", 3000, 2000, ("a", "b"))
-
-
-@pytest.mark.parametrize("end", [change("a", phase="Succeeded"), change("a", kind="DELETED")], ids=["ended", "deleted"])
-def test_a_pod_that_is_gone_asks_for_nothing(over_commits, end):
-    assert over_commits(change("a"), end, change("b")) == []
-
-
-def test_too_many_pods_are_found(over_commits):
-    assert [each.resource for each in over_commits(*(change(name, cpu="0") for name in "abc"))] == ["pods"]

@@ -1,0 +1,220 @@
+"""What must hold whatever breaks, checked over what the API server recorded: its audit log and the changes of pods.
+
+Pure functions over lists of JSON objects; each returns its violations, none is an empty list. The numbers are those of
+the list that people ask by:
+
+====  =====================================================================================
+I1    At no moment do the pods of a node ask for more than it has.
+I2    A pod is bound once, a task's pod made once, and never by a leader whose epoch was over.
+I6    A job's status never goes back: tasks done, generation observed, a final phase.
+I11   A secret's value stands in no log, event or status.
+====  =====================================================================================
+
+(I3, I5 and I7, each output once, an end for every job and bounded attempts, are judged where the job's own model is
+known: by the tests that run it.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from boathouse.resources import names, quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+_ENDED = ("Succeeded", "Failed")
+_WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_FIRST_ERROR = 300
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """An invariant that did not hold.
+
+    Attributes:
+        invariant: Its number, as `I1`.
+        what: Who did what, for people.
+    """
+
+    invariant: str
+    what: str
+
+
+def audit_events(log: Path) -> list[Json]:
+    """The whole lines of an audit log, in the order in which the API server had answered."""
+    lines = log.read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+# I1
+
+
+def over_commits(changes: Iterable[Json], nodes: Mapping[str, Json]) -> list[Violation]:
+    """Every moment at which a node was asked for more than it has; the sums are made after each change.
+
+    Args:
+        changes: Watch events of all pods, in order.
+        nodes: Allocatable quantities by node.
+    """
+    pods: dict[str, Json] = {}
+    found: list[Violation] = []
+    for change in changes:
+        pod = change["object"]
+        pods[pod["metadata"]["uid"]] = pod
+        if change["type"] == "DELETED":
+            del pods[pod["metadata"]["uid"]]
+        found += _over_committed(pods.values(), nodes)
+    return found
+
+
+def _over_committed(pods: Iterable[Json], nodes: Mapping[str, Json]) -> Iterator[Violation]:
+    asked: dict[tuple[str, str], int] = defaultdict(int)
+    holders: dict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        if node in nodes and pod.get("status", {}).get("phase") not in _ENDED:
+            holders[node].append(pod["metadata"]["name"])
+            asked[node, "pods"] += 1000
+            for resource, amount in requests(pod).items():
+                asked[node, resource] += amount
+    for (node, resource), amount in asked.items():
+        has = quantity.milli(nodes[node].get(resource, "0"))
+        if amount > has:
+            text = f"{node} has {has / 1000:g} {resource}, asked for {amount / 1000:g} by {sorted(holders[node])}"
+            yield Violation(invariant="I1", what=text)
+
+
+def requests(pod: Json) -> dict[str, int]:
+    """What a pod asks for, in thousandths: containers and sidecars together, or its largest start-up step."""
+    spec = pod["spec"]
+    if "resources" in spec:
+        return _milli(spec["resources"].get("requests", {}))
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in spec.get("initContainers", ()):
+        own = _milli(container.get("resources", {}).get("requests", {}))
+        if container.get("restartPolicy") == "Always":
+            sidecars = _sum([sidecars, own])
+            own = {}
+        peak = _largest([peak, _sum([sidecars, own])])
+    running = [_milli(each.get("resources", {}).get("requests", {})) for each in spec["containers"]]
+    needed = _largest([peak, _sum([sidecars, *running])])
+    return _sum([needed, _milli(spec.get("overhead", {}))])
+
+
+def _milli(amounts: Mapping[str, str]) -> dict[str, int]:
+    return {resource: quantity.milli(amount) for resource, amount in amounts.items()}
+
+
+def _sum(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(part.get(name, 0) for part in parts) for name in sorted({*itertools.chain(*parts)})}
+
+
+def _largest(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: max(part.get(name, 0) for part in parts) for name in sorted({*itertools.chain(*parts)})}
+
+
+# I2
+
+
+def bound_twice(audit: Iterable[Json]) -> list[Violation]:
+    """Pods that were bound again, and names under which a pod was made again while the first was not deleted."""
+    made: set[str] = set()
+    bound: set[str] = set()
+    found = []
+    for event in _done(audit, "pods"):
+        reference, verb = event["objectRef"], event["verb"]
+        pod = f"{reference.get('namespace')}/{reference.get('name') or _body_name(event)}"
+        binding = reference.get("subresource") == "binding"
+        if verb == "create" and (pod in bound if binding else pod in made):
+            found.append(Violation(invariant="I2", what=f"{pod} was {'bound' if binding else 'created'} twice"))
+        if verb == "create":
+            (bound if binding else made).add(pod)
+        elif verb == "delete" and not reference.get("subresource"):
+            made.discard(pod)
+            bound.discard(pod)
+    return found
+
+
+def stale_epochs(audit: Iterable[Json]) -> list[Violation]:
+    """Writes of a former leader that were taken after a write of its successor."""
+    newest, found = 0, []
+    for event in _done(audit, "pods"):
+        annotations = (event.get("requestObject") or {}).get("metadata", {}).get("annotations") or {}
+        epoch = int(annotations.get(names.ANNOTATION_EPOCH, 0))
+        if event["verb"] != "create" or not epoch:
+            continue
+        if epoch < newest:
+            text = f"{_body_name(event)}: a write of epoch {epoch} was taken after one of epoch {newest}"
+            found.append(Violation(invariant="I2", what=text))
+        newest = max(newest, epoch)
+    return found
+
+
+# I6
+
+
+def status_went_back(audit: Iterable[Json]) -> list[Violation]:
+    """Jobs whose status lost what it had: tasks that had succeeded, the generation observed, a final phase."""
+    last: dict[str, Json] = {}
+    found = []
+    for event in _done(audit, "mrjobs"):
+        if event["objectRef"].get("subresource") != "status":
+            continue
+        job = f"{event['objectRef']['namespace']}/{event['objectRef']['name']}/{event['objectRef'].get('uid', '')}"
+        status = (event.get("requestObject") or {}).get("status") or {}
+        before = last.get(job, {})
+        found += [Violation(invariant="I6", what=f"{job}: {what}") for what in _lost(before, status)]
+        last[job] = {**before, **status}
+    return found
+
+
+def _lost(before: Json, after: Json) -> Iterator[str]:
+    for name in ("observedGeneration", "succeededMaps", "succeededReduces"):
+        was, now = before.get(name) or 0, after.get(name, before.get(name)) or 0
+        if isinstance(was, int) and isinstance(now, int) and now < was:
+            yield f"{name} fell from {was} to {now}"
+    if before.get("phase") in _ENDED and after.get("phase", before["phase"]) != before["phase"]:
+        yield f"phase {before['phase']} became {after['phase']}"
+
+
+# I10 and I11
+
+
+def writes_of(user: str, audit: Iterable[Json]) -> int:
+    """How many writes of an account the API server took, Leases and events aside."""
+    return sum(
+        event["user"]["username"] == user
+        and event["verb"] in _WRITES
+        and event["objectRef"]["resource"] not in ("leases", "events")
+        for event in _taken(audit)
+    )
+
+
+def leaks(canary: str, texts: Mapping[str, str]) -> list[Violation]:
+    """The texts, by their names, in which a secret's value stands."""
+    return [Violation(invariant="I11", what=f"the secret stands in {name}") for name in texts if canary in texts[name]]
+
+
+def _done(audit: Iterable[Json], resource: str) -> Iterator[Json]:
+    return (event for event in _taken(audit) if event["objectRef"]["resource"] == resource)
+
+
+def _taken(audit: Iterable[Json]) -> Iterator[Json]:
+    for event in audit:
+        code = (event.get("responseStatus") or {}).get("code", 0)
+        dry = "dryRun" in event.get("requestURI", "")
+        if event["stage"] == "ResponseComplete" and event.get("objectRef") and code < _FIRST_ERROR and not dry:
+            yield event
+
+
+def _body_name(event: Json) -> str:
+    return str((event.get("requestObject") or {}).get("metadata", {}).get("name", ""))
