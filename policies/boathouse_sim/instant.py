@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
 from boathouse_sim.clock import Priority
-from boathouse_sim.world import World
+from boathouse_sim.world import Call, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +67,9 @@ class Instant:
             match decision:
                 case model.Create() | model.Bind():
                     task = world.place(decision)
+                    if task.phase < 0:
+                        self._master_placed(task)
+                        continue
                     world.start(task, self._ended)
                     self._all |= world.placed_whole(task.run)
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
@@ -76,15 +79,40 @@ class Instant:
 
     def _arrived(self, run: JobRun) -> None:
         self._all = True
+        if run.master is None:
+            self.world.submit_next_phase(run)
+        else:
+            self.world.submit_master(run)
+
+    def _master_placed(self, task: Running) -> None:
+        run, clock = task.run, self.world.clock
+        assert run.spec.master is not None
+        run.container, task.started_ms = task, clock.now_ms
+        clock.at(clock.now_ms + run.spec.master.duration_ms, Priority.ARRIVAL, Call(self._master_up, run))
+
+    def _master_up(self, run: JobRun) -> None:
+        self._all = True
         self.world.submit_next_phase(run)
+
+    def _master_gone(self, task: Running) -> None:
+        world, cores = self.world, task.run.spec.master.cores if task.run.spec.master is not None else 0
+        held_ms = world.clock.now_ms - task.started_ms
+        world.tally.mb_ms += task.given_mb * held_ms
+        world.tally.core_ms += cores * held_ms
+        self._changed.add(task.node)
+        world.give_back(task)
 
     def _ended(self, task: Running) -> None:
         self._changed.add(task.node)
         self.world.give_back(task)
         run = task.run
         run.left -= 1
-        if not run.left:
-            self.world.end_job(run)
+        if run.left:
+            return
+        if run.container is not None:
+            self._master_gone(run.container)
+        self.world.end_job(run)
+        self.world.drop_probe(run)
 
     def _look_again(self) -> None:
         """Time itself is the event."""

@@ -24,6 +24,8 @@ class Tally:
     elastic: int = 0
     mb_ms: int = 0
     core_ms: int = 0
+    probes: int = 0
+    probe_mb_ms: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Outcome:
         cpu_utilisation: The same of cores.
         elastic_tasks: Tasks that got less than their ideal memory.
         events: Events handled, cycles included.
+        probes: Probing jobs that ran; they count as neither jobs nor tasks, and as memory and CPU that was used.
+        probing_share: Their part of the memory-seconds that were used.
         cpu_s: CPU time of the simulation, measured by whoever ran it; not part of equal bytes.
     """
 
@@ -57,6 +61,8 @@ class Outcome:
     cpu_utilisation: float
     elastic_tasks: int
     events: int
+    probes: int = 0
+    probing_share: float = 0.0
     cpu_s: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -82,6 +88,8 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
         cpu_utilisation=tally.core_ms / (whole * cluster.node_cores),
         elastic_tasks=tally.elastic,
         events=events,
+        probes=tally.probes,
+        probing_share=tally.probe_mb_ms / max(1, tally.mb_ms),
     )
 
 

@@ -57,7 +57,18 @@ class Penalty:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Equal tasks of a job. A phase may start once every task of the one before has been placed."""
+    """Equal tasks of a job. A phase may start once every task of the one before has been placed.
+
+    Attributes:
+        kind: A stage of the model: `map`, `reduce`, `executor`, `uber`, `probe`, or a name of the workload's own.
+        tasks: How many.
+        duration_ms: Of one task with its ideal memory.
+        mem_ideal_mb: Memory that one task wants.
+        cores: Cores of one task.
+        penalty: What less memory costs.
+        input_bytes: What one task reads; None where the workload does not say.
+        counters: What each task reports at its end.
+    """
 
     kind: str
     tasks: int
@@ -65,16 +76,39 @@ class Phase:
     mem_ideal_mb: int
     cores: int = 1
     penalty: Penalty = Penalty()
+    input_bytes: int | None = None
+    counters: tuple[tuple[str, float], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """A job: it is submitted at a time, or when another job has ended (then `submit_ms` is None)."""
+    """A job: it is submitted at a time, or when another job has ended (then `submit_ms` is None).
+
+    Attributes:
+        id: Unique in the workload.
+        phases: In the order in which they run.
+        submit_ms: When it comes.
+        after: The job whose end it waits for.
+        program: What runs: jobs of one program treat their input alike. Empty for nothing in common with others.
+        master: A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until
+            the job ends; None for none. The heartbeat protocol has masters of its own (`Timing`).
+        probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
+        stated: Whether a policy that predicts run times itself is told them all the same.
+    """
 
     id: str
     phases: tuple[Phase, ...]
     submit_ms: int | None = 0
     after: str | None = None
+    program: str = ""
+    master: Phase | None = None
+    probe: Phase | None = None
+    stated: bool = True
+
+    @property
+    def containers(self) -> tuple[Phase, ...]:
+        """All that it may ask for."""
+        return (*self.phases, *(one for one in (self.master, self.probe) if one is not None))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +177,7 @@ class Workload:
         if len(set(ids)) < len(ids):
             raise WorkloadError(f"{self.name}: job ids are not unique")
         for job in self.jobs:
-            for phase in job.phases:
+            for phase in job.containers:
                 self._check_size(job, phase)
         self._check_chain(self.jobs)
 

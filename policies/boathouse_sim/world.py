@@ -13,7 +13,7 @@ import numpy as np
 
 from boathouse_policies import framework, model
 from boathouse_policies.yarn_me import penalty
-from boathouse_sim import results
+from boathouse_sim import probing, results
 from boathouse_sim.clock import Clock, Priority
 from boathouse_sim.errors import Errors, Truth
 from boathouse_sim.workload import PenaltyModel
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 QUEUE = model.QueueName("default")
 NO_LIMIT = 1 << 40  # YARN does not count containers
 MB = 1 << 20
-_STAGES = {"map": model.Stage.MAP, "reduce": model.Stage.REDUCE, "executor": model.Stage.EXECUTOR}
+_STAGES = {
+    "map": model.Stage.MAP,
+    "reduce": model.Stage.REDUCE,
+    "executor": model.Stage.EXECUTOR,
+    "uber": model.Stage.UBER,
+    "probe": model.Stage.PROBE,
+    "driver": model.Stage.DRIVER,
+}
 
 
 class StuckError(RuntimeError):
@@ -45,6 +52,9 @@ class JobRun:
         phase: The last phase that was submitted; -1 before the first.
         unplaced: Tasks of that phase that wait.
         left: Tasks of all phases that did not end.
+        master: The class of its master's container, if it has one of its own.
+        container: That container, once placed.
+        probe: Its probing job, if the policy asked for one.
     """
 
     spec: JobSpec
@@ -56,17 +66,21 @@ class JobRun:
     phase: int = -1
     unplaced: int = 0
     ended_ms: int = -1
+    master: model.TaskClass | None = None
+    container: Running | None = None
+    probe: JobRun | None = None
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Running:
-    """A task that was placed."""
+    """A task that was placed; its phase is -1 for a master's container."""
 
     id: model.TaskId
     run: JobRun
     phase: int
     node: model.NodeName
     given_mb: int
+    task_class: model.ClassId
     started_ms: int = -1
 
 
@@ -109,6 +123,7 @@ class World:
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
         self._followers: dict[str, list[JobSpec]] = {}
         self._digits = max(len(job.id) for job in workload.jobs)
+        self._needs_probe = probing.asked_by(profile)
         for spec in workload.jobs:
             if spec.after is not None:
                 self._followers.setdefault(spec.after, []).append(spec)
@@ -127,7 +142,7 @@ class World:
         return self._outcome()
 
     def _outcome(self) -> results.Outcome:
-        runs = sorted(self.runs.values(), key=lambda run: run.job.id)
+        runs = sorted((run for run in self.runs.values() if run.job.probe_of is None), key=lambda run: run.job.id)
         first = min(run.submitted_ms for run in runs)
         return results.summarise(
             [run.ended_ms - run.submitted_ms for run in runs],
@@ -140,24 +155,33 @@ class World:
     # Jobs
 
     def _arrive(self, spec: JobSpec) -> None:
-        job = model.Job(
-            id=model.JobId(spec.id.zfill(self._digits)), queue=QUEUE, submitted_s=self.clock.now_s, name=spec.id
-        )
+        run = self._admit(spec, model.JobId(spec.id.zfill(self._digits)))
+        if spec.probe is not None and self._needs_probe is not None and self._needs_probe(run.job.id):
+            run.probe = self._admit(probing.job(spec), model.JobId(f"{run.job.id}-probe"), probe_of=run.job.id)
+
+    def _admit(self, spec: JobSpec, job_id: model.JobId, probe_of: model.JobId | None = None) -> JobRun:
+        now_s = self.clock.now_s
+        job = model.Job(id=job_id, queue=QUEUE, submitted_s=now_s, name=spec.id, kind=spec.program, probe_of=probe_of)
+        told = spec.stated or self._needs_probe is None
         run = JobRun(
             spec=spec,
             truth=self._truth.of_job(spec.phases, self.workload.cluster.node_mem_mb),
             job=job,
-            classes=tuple(self._class(job, i, phase) for i, phase in enumerate(spec.phases)),
+            classes=tuple(self._class(job, i, phase, told=told) for i, phase in enumerate(spec.phases)),
             left=sum(phase.tasks for phase in spec.phases),
             submitted_ms=self.clock.now_ms,
+            master=None if spec.master is None else self._class(job, len(spec.phases), spec.master, told=False),
         )
         self.runs[job.id] = run
         if self.profile.observers:
             counts = {one.id: phase.tasks for one, phase in zip(run.classes, spec.phases, strict=True)}
-            self.tell(model.Submitted(now_s=self.clock.now_s, job=job, classes=run.classes, tasks=counts))
+            masters = () if run.master is None else (run.master,)
+            counts |= {one.id: 1 for one in masters}
+            self.tell(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
         self._arrived(run)
+        return run
 
-    def _class(self, job: model.Job, step: int, phase: Phase) -> model.TaskClass:
+    def _class(self, job: model.Job, step: int, phase: Phase, *, told: bool) -> model.TaskClass:
         resources = model.Resources(cpu_milli=phase.cores * 1000, memory_bytes=phase.mem_ideal_mb * MB)
         return model.TaskClass(
             id=model.ClassId(f"{job.id}/{step}/{phase.kind}"),
@@ -165,8 +189,23 @@ class World:
             resources=resources,
             stage=_STAGES.get(phase.kind, model.Stage.OTHER),
             step=step,
-            estimates=estimates(phase, self.workload.cluster),
+            estimates=estimates(phase, self.workload.cluster) if told else probing.InputOnly(phase.input_bytes),
         )
+
+    def submit_master(self, run: JobRun) -> None:
+        """The job's master waits from now on."""
+        assert run.master is not None
+        self.submit(run, run.master, [model.Task(id=model.TaskId(f"{run.master.id}-0"), task_class=run.master.id)])
+
+    def drop_probe(self, run: JobRun) -> None:
+        """A job is over: nobody asks any more what its probing job would find, if that has not begun."""
+        probe = run.probe
+        if probe is None or not probe.unplaced:
+            return
+        self.waiting -= probe.unplaced
+        probe.unplaced = 0
+        self.room.withdraw(probe.job.id)
+        self.tell(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
 
     def submit_next_phase(self, run: JobRun) -> None:
         """The tasks of the next phase wait from now on."""
@@ -186,7 +225,9 @@ class World:
         self.ledger.assume(decision)
         self.waiting -= 1
         run = self.runs[decision.job.id]
-        task = Running(decision.task.id, run, run.phase, decision.node, decision.resources.memory_bytes // MB)
+        phase = -1 if decision.task_class is run.master else run.phase
+        given_mb = decision.resources.memory_bytes // MB
+        task = Running(decision.task.id, run, phase, decision.node, given_mb, decision.task_class.id)
         if self.profile.observers:
             self.tell(
                 model.Placed(
@@ -215,15 +256,19 @@ class World:
         phase = task.run.truth[task.phase]
         run_ms = self._truth.run_time_ms(phase, task.given_mb)
         tally = self.tally
-        tally.tasks += 1
+        if task.run.job.probe_of is None:
+            tally.tasks += 1
+        else:
+            tally.probes += 1
+            tally.probe_mb_ms += task.given_mb * run_ms
         tally.elastic += task.given_mb < task.run.spec.phases[task.phase].mem_ideal_mb
         tally.mb_ms += task.given_mb * run_ms
         tally.core_ms += phase.cores * run_ms
         self.clock.at(now_ms + run_ms, Priority.END, Call(ended, task))
         if self.profile.observers:
-            one = task.run.classes[task.phase].id
+            job = task.run.job.id
             self.tell(
-                model.Started(now_s=self.clock.now_s, task=task.id, task_class=one, job=task.run.job.id, node=task.node)
+                model.Started(now_s=self.clock.now_s, task=task.id, task_class=task.task_class, job=job, node=task.node)
             )
 
     def give_back(self, task: Running) -> None:
@@ -236,18 +281,18 @@ class World:
                 model.Finished(
                     now_s=self.clock.now_s,
                     task=task.id,
-                    task_class=task.run.classes[task.phase].id,
+                    task_class=task.task_class,
                     job=task.run.job.id,
                     node=task.node,
                     duration_s=(self.clock.now_ms - task.started_ms) / 1000,
-                    counters={},
+                    counters=dict(task.run.spec.phases[task.phase].counters) if task.phase >= 0 else {},
                 )
             )
 
     def end_job(self, run: JobRun) -> None:
         """All of the job has ended: those that waited for it are submitted."""
         run.ended_ms = self.clock.now_ms
-        self.ended_jobs += 1
+        self.ended_jobs += run.job.probe_of is None
         self.room.withdraw(run.job.id)
         if self.profile.observers:
             self.tell(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
