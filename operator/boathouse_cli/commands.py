@@ -9,7 +9,7 @@ from rich import console
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
-from boathouse_cli import model, options, picture, queues, simulate, tables, timeline, watching
+from boathouse_cli import model, options, picture, queues, reproduce, simulate, tables, timeline, watching
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
 
@@ -171,6 +171,7 @@ def list_queues(
 
 
 app.command("simulate")(simulate.simulate)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def _gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:

@@ -1,0 +1,141 @@
+"""`boathouse reproduce`: what the papers claim, and what we find."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import console, progress
+
+from boathouse_cli import options, reproduce_text
+from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_sim.reproduce import studies, study
+
+_WIDTH = 180  # of what is not a terminal
+_LOG_EVERY_S = 10.0  # where there is no terminal
+
+
+def reproduce(
+    paper: Annotated[
+        str, typer.Argument(metavar="PAPER", help=f"Which paper: {', '.join([*studies.names(), studies.ALL])}.")
+    ] = studies.ALL,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and 3 seeds: minutes, not an hour.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write one page with every claim and picture.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Independent runs of what is drawn. Default: 10, with --quick 3.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; the results do not depend on it. Default: one a core.")
+    ] = None,
+) -> None:
+    """Run the papers' experiments: for each claim the paper's value, ours, the baseline's, and whether it holds.
+
+    A claim that does not hold is a result, not an error: the exit code is 0. Progress goes to stderr.
+    """
+    try:
+        chosen = studies.chosen(paper)
+    except ValueError as error:
+        raise CommandError(str(error), ExitCode.USAGE) from None
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
+    write = _writer(report)
+    scale = study.Scale.of(study.Form.QUICK if quick else study.Form.FULL, seeds)
+    with _told() as told, study.Runner(workers=workers, progress=told) as runner:
+        found = [(one, one.run(scale, runner)) for one in chosen]
+    claims = [claim for _, findings in found for claim in findings.claims]
+    if write is not None:
+        write(found, scale)
+    if as_json:
+        options.print_data([claim.as_json() for claim in claims], options.Format.JSON)
+        return
+    screen = console.Console(width=None if sys.stdout.isatty() else _WIDTH)
+    for one, findings in found:
+        screen.print(f"\n[bold]{one.title}[/bold]", highlight=False)
+        screen.print(reproduce_text.claims(findings.claims), highlight=False)
+    screen.print(f"\n{sum(claim.holds for claim in claims)} of {len(claims)} claims hold", highlight=False)
+    if report is not None:
+        print(f"wrote {report}", file=sys.stderr)
+
+
+Found = list[tuple[study.Study, study.Findings]]
+
+
+def _writer(report: Path | None) -> Callable[[Found, study.Scale], None] | None:
+    """What writes the page; whatever would keep it from doing so is said before the simulations, not after."""
+    if report is None:
+        return None
+    try:
+        from boathouse_cli import reproduce_report
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
+    try:
+        report.touch()
+    except OSError as error:
+        raise CommandError(f"{report} cannot be written: {error.strerror}", ExitCode.USAGE) from None
+
+    def write(found: Found, scale: study.Scale) -> None:
+        parts = [reproduce_report.Part(paper=one.paper, title=one.title, findings=all_) for one, all_ in found]
+        report.write_text(reproduce_report.to_html(parts, scale))
+
+    return write
+
+
+def _missing(error: ModuleNotFoundError) -> CommandError:
+    return CommandError(
+        f"{error.name} is missing: install boathouse with its extra, boathouse[simulator]", ExitCode.USAGE
+    )
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[study.Progress]:
+    """A bar on a terminal; elsewhere a line every ten seconds."""
+    errors = console.Console(stderr=True)
+    if not errors.is_terminal:
+        yield _Lines(time.monotonic)
+        return
+    columns = (
+        *progress.Progress.get_default_columns()[:-1],
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )
+    with progress.Progress(*columns, console=errors, transient=True) as bar:
+        yield _Bar(bar)
+
+
+class _Bar:
+    def __init__(self, bar: progress.Progress) -> None:
+        self._bar = bar
+        self._shown: progress.TaskID | None = None
+
+    def begin(self, what: str, total: int) -> None:
+        self._shown = self._bar.add_task(what, total=total)
+
+    def advance(self) -> None:
+        if self._shown is not None:
+            self._bar.advance(self._shown)
+
+
+class _Lines:
+    def __init__(self, clock_s: Callable[[], float]) -> None:
+        self._clock_s = clock_s
+        self._what, self._total, self._done = "", 0, 0
+        self._last_s = clock_s()
+
+    def begin(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._say()
+
+    def advance(self) -> None:
+        self._done += 1
+        if self._done == self._total or self._clock_s() - self._last_s >= _LOG_EVERY_S:
+            self._say()
+
+    def _say(self) -> None:
+        self._last_s = self._clock_s()
+        print(f"{self._what}: {self._done} of {self._total} simulations", file=sys.stderr, flush=True)

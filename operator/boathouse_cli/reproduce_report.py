@@ -1,0 +1,43 @@
+"""One self-contained HTML page of studies: every claim, every picture."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import jinja2
+import markupsafe
+
+from boathouse_cli import reproduce_drawing, reproduce_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_sim.reproduce.study import Findings, Scale
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One paper in the page."""
+
+    paper: str
+    title: str
+    findings: Findings
+
+
+def to_html(parts: Sequence[Part], scale: Scale) -> str:
+    """The page; nothing in it is loaded from elsewhere."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("boathouse_cli"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.get_template("reproduce.html.j2").render(
+        parts=parts,
+        scale=scale,
+        version=metadata.version("boathouse"),
+        text=reproduce_text,
+        svg=lambda figure: markupsafe.Markup(reproduce_drawing.to_svg(figure)),  # noqa: S704  drawn here, not given
+    )

@@ -1,0 +1,33 @@
+"""The studies there are, by the names of papers; a study is imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boathouse_sim.reproduce.study import Study
+
+ALL = "all"
+
+
+_STUDIES: dict[str, Callable[[], Study]] = {}
+
+
+def names() -> tuple[str, ...]:
+    """All papers that can be reproduced, in the order in which `all` runs them."""
+    return tuple(_STUDIES)
+
+
+def chosen(name: str) -> tuple[Study, ...]:
+    """The studies of a paper's name, or of `all`.
+
+    Raises:
+        ValueError: There is no such paper; the message lists those there are.
+    """
+    if name == ALL:
+        return tuple(build() for build in _STUDIES.values())
+    if name not in _STUDIES:
+        raise ValueError(f'there is no study of "{name}": choose from {", ".join([*names(), ALL])}')
+    return (_STUDIES[name](),)
