@@ -19,6 +19,7 @@ from boathouse.resources.base import (
     rule,
     rules,
 )
+from boathouse.resources.mrjob_life import Life, with_immutability
 from boathouse.resources.quantity_rules import limits_rules, requests_rules
 
 MAX_MAPS = 40_000
@@ -198,37 +199,35 @@ class Toleration(Model):
     toleration_seconds: int | None = Field(default=None, ge=0)
 
 
-class MRJobSpec(Model):
-    """What the user wants; immutable after creation."""
+class MRJobSpec(Life):
+    """What the user wants. Most of it is immutable after creation; the API server names the field."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self == oldSelf",
-                "spec is immutable: delete the job and create it again, or give the new one another name",
-            ),
-            rule(
-                "has(self.reducer) || !has(self.numReduceTasks) || self.numReduceTasks == 0",
-                "numReduceTasks asks for reduces, but there is no reducer: add spec.reducer, or remove numReduceTasks",
-            ),
-            rule(
-                "!has(self.combiner) || (has(self.reducer) && (!has(self.numReduceTasks) || self.numReduceTasks > 0))",
-                "a combiner needs reduces to combine for: add spec.reducer and numReduceTasks, or remove the combiner",
-            ),
-            rule(
-                "(has(self.storage) && has(self.storage.s3)) || !(self.output.startsWith('s3://') || "
-                "self.input.exists(url, url.startsWith('s3://')) || "
-                "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
-                "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
-            ),
-            rule(
-                "self.output.startsWith('s3://') == self.input[0].startsWith('s3://')",
-                "input and output must have the same scheme: tasks read and write one kind of storage",
-            ),
-            rule(
-                "!self.input.exists(url, url == self.output)",
-                "output is also an input: choose an output URL that does not exist yet",
-            ),
+        json_schema_extra=with_immutability(
+            rules(
+                rule(
+                    "has(self.reducer) || !has(self.numReduceTasks) || self.numReduceTasks == 0",
+                    "numReduceTasks asks for reduces, but there is no reducer: add spec.reducer, or remove numReduceTasks",
+                ),
+                rule(
+                    "!has(self.combiner) || (has(self.reducer) && (!has(self.numReduceTasks) || self.numReduceTasks > 0))",
+                    "a combiner needs reduces to combine for: add spec.reducer and numReduceTasks, or remove the combiner",
+                ),
+                rule(
+                    "(has(self.storage) && has(self.storage.s3)) || !(self.output.startsWith('s3://') || "
+                    "self.input.exists(url, url.startsWith('s3://')) || "
+                    "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
+                    "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
+                ),
+                rule(
+                    "self.output.startsWith('s3://') == self.input[0].startsWith('s3://')",
+                    "input and output must have the same scheme: tasks read and write one kind of storage",
+                ),
+                rule(
+                    "!self.input.exists(url, url == self.output)",
+                    "output is also an input: choose an output URL that does not exist yet",
+                ),
+            )
         )
     )
     queue: DnsLabel | None = Field(

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from boathouse.resources.base import Condition, Model
 from boathouse.resources.mrjob import MRJobSpec
 
-Phase = Literal["Pending", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
+Phase = Literal["Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
 _time = {"format": "date-time"}
 
 
@@ -19,6 +19,9 @@ class TaskCounts(Model):
     running: int = 0
     succeeded: int = 0
     failed_attempts: int = 0
+    killed_attempts: int = Field(
+        default=0, description="Ended by Boathouse (the job was suspended, a reduce made way for a map): not failures."
+    )
 
 
 class FailureCounts(Model):
@@ -77,6 +80,11 @@ class AttemptArrays(Model):
     )
     infrastructure_failures: str | None = Field(
         default=None, max_length=65536, description="Attempts that failed by the infrastructure's fault; default 0."
+    )
+    killed: str | None = Field(
+        default=None,
+        max_length=65536,
+        description="Attempts that Boathouse ended for another task's or the job's sake.",
     )
     winners: str | None = Field(
         default=None, max_length=65536, description="The attempt whose commit won, where it is not 1; default 0."

@@ -49,6 +49,7 @@ class ConditionType(StrEnum):
     """The types of an MRJob's conditions."""
 
     ADMITTED = "Admitted"
+    SUSPENDED = "Suspended"
     SCHEDULED = "Scheduled"
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
@@ -68,7 +69,11 @@ class Reason(StrEnum):
     WAITING_FOR_TASKS = "WaitingForTasks"
     PENDING_EVALUATION = "PendingEvaluation"
     IN_PROGRESS = "InProgress"
+    SUSPENDED = "Suspended"
+    RESUMED = "Resumed"
+    MADE_WAY = "MadeWay"
     # The user's to mend
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
     QUEUE_NOT_FOUND = "QueueNotFound"
     SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105 - a reason, not a secret

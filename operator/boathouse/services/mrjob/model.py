@@ -61,6 +61,22 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """Whether a job may run, and how long it may take.
+
+    Attributes:
+        task_timeout_s: how long a command may do nothing; 0 for ever.
+        slow_start: the part of the maps that must be done before reduces start.
+    """
+
+    suspend: bool = False
+    deadline_s: float | None = None
+    ttl_s: float | None = None
+    task_timeout_s: int = 0
+    slow_start: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A valid MRJob."""
 
@@ -81,6 +97,7 @@ class Job:
     s3: mrjob.S3 | None = None
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[mrjob.Toleration, ...] = ()
+    life: Life = Life()  # noqa: RUF009 - frozen
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -151,6 +168,17 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         s3=spec.storage.s3 if spec.storage else None,
         node_selector=tuple(sorted((spec.node_selector or {}).items())),
         tolerations=tuple(spec.tolerations or ()),
+        life=_life(spec),
+    )
+
+
+def _life(spec: mrjob.MRJobSpec) -> Life:
+    return Life(
+        suspend=spec.suspend,
+        deadline_s=spec.active_deadline_seconds,
+        ttl_s=spec.ttl_seconds_after_finished,
+        task_timeout_s=spec.task_timeout_seconds,
+        slow_start=spec.slow_start_completed_maps_percent / 100,
     )
 
 

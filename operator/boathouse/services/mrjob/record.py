@@ -1,8 +1,8 @@
 """What a job's status remembers, as values the planner can count with; to and from the wire.
 
 A record is all that survives when pods vanish: which tasks are done and whose attempt won, how many attempts each task
-used, and who was to blame. For a task that is not done, `user_failures + infrastructure_failures` attempts are settled:
-they ended and were counted, once each, in order.
+used, and who was to blame. For a task that is not done, `user_failures + infrastructure_failures + killed` attempts are
+settled: they ended and were counted, once each, in order.
 """
 
 import base64
@@ -29,17 +29,25 @@ class StageRecord:
     Attributes:
         winner: the attempt whose commit holds; 0 while the task is not done.
         last: the highest attempt number ever seen.
+        killed: attempts that we ended ourselves: nobody's failures.
     """
 
     winner: list[int]
     last: list[int]
     user_failures: list[int]
     infrastructure_failures: list[int]
+    killed: list[int]
 
     @classmethod
     def empty(cls, total: int) -> "StageRecord":
         """A stage of which nothing has run."""
-        return cls(winner=[0] * total, last=[0] * total, user_failures=[0] * total, infrastructure_failures=[0] * total)
+        return cls(
+            winner=[0] * total,
+            last=[0] * total,
+            user_failures=[0] * total,
+            infrastructure_failures=[0] * total,
+            killed=[0] * total,
+        )
 
     @property
     def total(self) -> int:
@@ -63,6 +71,10 @@ class StageRecord:
 
     def settled(self, index: int) -> int:
         """How many attempts of the task have ended without success and are counted."""
+        return self.failures(index) + self.killed[index]
+
+    def failures(self, index: int) -> int:
+        """How many of them failed."""
         return self.user_failures[index] + self.infrastructure_failures[index]
 
     def copy(self) -> "StageRecord":
@@ -72,6 +84,7 @@ class StageRecord:
             last=self.last[:],
             user_failures=self.user_failures[:],
             infrastructure_failures=self.infrastructure_failures[:],
+            killed=self.killed[:],
         )
 
 
@@ -182,6 +195,7 @@ def _counts(record: Record, task_type: TaskType) -> mrjob_status.TaskCounts | No
         running=running,
         pending=0 if record.finished else stage.total - stage.succeeded - running,
         failed_attempts=stage.failed_attempts,
+        killed_attempts=sum(stage.killed),
     )
 
 
@@ -199,6 +213,7 @@ def _arrays(stage: StageRecord | None) -> mrjob_status.AttemptArrays | None:
         last=_pack(stage.last),
         user_failures=_pack(stage.user_failures),
         infrastructure_failures=_pack(stage.infrastructure_failures),
+        killed=_pack(stage.killed),
         winners=_pack([0 if winner == 1 else winner for winner in stage.winner]),
     )
 
@@ -212,6 +227,7 @@ def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: s
         last=_unpack(arrays.last, total),
         user_failures=_unpack(arrays.user_failures, total),
         infrastructure_failures=_unpack(arrays.infrastructure_failures, total),
+        killed=_unpack(arrays.killed, total),
     )
 
 

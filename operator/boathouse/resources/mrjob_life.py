@@ -1,0 +1,74 @@
+"""The fields of an MRJob about its life: suspension, deadlines, what may change after creation."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pydantic import Field
+
+from boathouse.resources.base import RULES, Model, rule
+
+ALWAYS_MUTABLE: Final = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished"})
+"""As of a batch/Job."""
+MUTABLE_WHILE_SUSPENDED: Final = frozenset({"queue", "nodeSelector", "tolerations", "podTemplate"})
+"""What queueing systems set when they admit a job: no pod exists that was made by the old values."""
+
+
+class Life(Model):
+    """How long a job and its tasks may take, and whether it may run at all."""
+
+    suspend: bool = Field(
+        default=False,
+        description="As of a batch/Job: while true, no task runs. Pods that run are deleted, finished tasks are kept.",
+    )
+    active_deadline_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=10 * 365 * 86400,
+        description="The job fails when it has been active for so long since status.startTime (set anew by a resume).",
+    )
+    ttl_seconds_after_finished: int | None = Field(
+        default=None,
+        ge=0,
+        le=10 * 365 * 86400,
+        description="The job is deleted so long after it has finished, with its pods and their logs; never its output. "
+        "Absent: it stays.",
+    )
+    task_timeout_seconds: int = Field(
+        default=600,
+        ge=0,
+        le=30 * 86400,
+        description="A command that neither reads, nor writes, nor reports for so long fails its attempt, as "
+        "mapreduce.task.timeout; 0: never.",
+    )
+    slow_start_completed_maps_percent: int = Field(
+        default=100,
+        ge=0,
+        le=100,
+        description="Reduces start when so many of the maps are done, as mapreduce.job.reduce.slowstart.completedmaps "
+        "(there a fraction). 100: after the last map.",
+    )
+
+
+def with_immutability(extra: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """The `json_schema_extra` of a spec: `extra`, and a rule for each field that may not change."""
+
+    def apply(schema: dict[str, Any]) -> None:
+        schema.update(extra)
+        schema[RULES] = [*_immutable(schema["properties"]), *extra.get(RULES, [])]
+
+    return apply
+
+
+def _immutable(fields: Iterable[str]) -> list[dict[str, str]]:
+    found = []
+    for field in fields:
+        if field in ALWAYS_MUTABLE:
+            continue
+        same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+        if field in MUTABLE_WHILE_SUSPENDED:
+            message = f"spec.{field} can only be changed while the job is suspended: set spec.suspend first"
+            found.append(rule(f"oldSelf.suspend || ({same})", message))
+        else:
+            message = f"spec.{field} is immutable: delete the job and create it again, or give the new one another name"
+            found.append(rule(same, message))
+    return found
