@@ -204,30 +204,28 @@ class MRJobSpec(Life):
 
     model_config = ConfigDict(
         json_schema_extra=with_immutability(
-            rules(
-                rule(
-                    "has(self.reducer) || !has(self.numReduceTasks) || self.numReduceTasks == 0",
-                    "numReduceTasks asks for reduces, but there is no reducer: add spec.reducer, or remove numReduceTasks",
-                ),
-                rule(
-                    "!has(self.combiner) || (has(self.reducer) && (!has(self.numReduceTasks) || self.numReduceTasks > 0))",
-                    "a combiner needs reduces to combine for: add spec.reducer and numReduceTasks, or remove the combiner",
-                ),
-                rule(
-                    "(has(self.storage) && has(self.storage.s3)) || !(self.output.startsWith('s3://') || "
-                    "self.input.exists(url, url.startsWith('s3://')) || "
-                    "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
-                    "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
-                ),
-                rule(
-                    "self.output.startsWith('s3://') == self.input[0].startsWith('s3://')",
-                    "input and output must have the same scheme: tasks read and write one kind of storage",
-                ),
-                rule(
-                    "!self.input.exists(url, url == self.output)",
-                    "output is also an input: choose an output URL that does not exist yet",
-                ),
-            )
+            rule(
+                "has(self.reducer) || !has(self.numReduceTasks) || self.numReduceTasks == 0",
+                "numReduceTasks asks for reduces, but there is no reducer: add spec.reducer, or remove numReduceTasks",
+            ),
+            rule(
+                "!has(self.combiner) || (has(self.reducer) && (!has(self.numReduceTasks) || self.numReduceTasks > 0))",
+                "a combiner needs reduces to combine for: add spec.reducer and numReduceTasks, or remove the combiner",
+            ),
+            rule(
+                "(has(self.storage) && has(self.storage.s3)) || !(self.output.startsWith('s3://') || "
+                "self.input.exists(url, url.startsWith('s3://')) || "
+                "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
+                "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
+            ),
+            rule(
+                "self.output.startsWith('s3://') == self.input[0].startsWith('s3://')",
+                "input and output must have the same scheme: tasks read and write one kind of storage",
+            ),
+            rule(
+                "!self.input.exists(url, url == self.output)",
+                "output is also an input: choose an output URL that does not exist yet",
+            ),
         )
     )
     queue: DnsLabel | None = Field(

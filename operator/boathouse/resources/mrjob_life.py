@@ -49,12 +49,11 @@ class Life(Model):
     )
 
 
-def with_immutability(extra: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-    """The `json_schema_extra` of a spec: `extra`, and a rule for each field that may not change."""
+def with_immutability(*rules: dict[str, str]) -> Callable[[dict[str, Any]], None]:
+    """The `json_schema_extra` of a spec with these rules, and one for each field that may not change."""
 
     def apply(schema: dict[str, Any]) -> None:
-        schema.update(extra)
-        schema[RULES] = [*_immutable(schema["properties"]), *extra.get(RULES, [])]
+        schema[RULES] = [*_immutable(schema["properties"]), *rules]
 
     return apply
 

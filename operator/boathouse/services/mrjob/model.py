@@ -97,7 +97,7 @@ class Job:
     s3: mrjob.S3 | None = None
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[mrjob.Toleration, ...] = ()
-    life: Life = Life()  # noqa: RUF009 - frozen
+    life: Life = Life()
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
