@@ -42,11 +42,12 @@ EXIT_TERMINATED = 143
 
 
 class TaskType(enum.StrEnum):
-    """The four kinds of task pods of a step."""
+    """The kinds of task pods of a step; an uber task is a small step's maps and reduces (and commit) in one pod."""
 
     SETUP = "setup"
     MAP = "map"
     REDUCE = "reduce"
+    UBER = "uber"
     COMMIT = "commit"
 
 
@@ -59,6 +60,8 @@ class Reason(enum.StrEnum):
     INVALID_SPEC = "InvalidSpec"
     COMMAND_NOT_FOUND = "CommandNotFound"
     FILE_NOT_FOUND = "FileNotFound"
+    CORRUPT_INPUT = "CorruptInput"
+    RECORD_TOO_LONG = "RecordTooLong"
     USER_COMMAND_FAILED = "UserCommandFailed"
     OUT_OF_MEMORY = "OutOfMemory"
     OUT_OF_DISK = "OutOfDisk"
@@ -83,6 +86,8 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
         length_bytes: its length; 0 only for an empty file.
         size_bytes: the whole file's size.
         locations: index into `Plan.location_sets`, -1 for none (object stores have none).
+        combined: 0, or how many small files the share is made of: then `url` is a list of `InputFile`s in JSON, and
+            the length is the sum of theirs.
     """
 
     url: str
@@ -90,6 +95,14 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     length_bytes: int
     size_bytes: int
     locations: int = -1
+    combined: int = 0
+
+
+class InputFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole file of the input."""
+
+    url: str
+    size_bytes: int
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,14 +137,21 @@ class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     Attributes:
         type: HashPartitioner or KeyFieldBasedPartitioner.
         options: mapreduce.partition.keypartitioner.options, as `-k1,2`.
-        key_field_separator: mapreduce.map.output.key.field.separator: what separates the fields that `options` names.
-        num_key_fields: stream.num.map.output.key.fields: how many TAB-separated fields of a line are its key.
+        key_field_separator: mapreduce.map.output.key.field.separator: what separates the fields that the options of
+            partitioner and comparator name.
+        num_key_fields: stream.num.map.output.key.fields: how many of a line's fields are its key.
+        field_separator: stream.map.output.field.separator: what separates the fields of the mapper's lines, and the key
+            from the value. Where it is not a TAB, the one behind the key becomes a TAB for combiner and reducer.
+        comparator_options: mapreduce.partition.keycomparator.options, as `-k2,2nr`: the order of the keys. None: by
+            their bytes.
     """
 
     type: str = "HashPartitioner"
     options: str = ""
     key_field_separator: str = "\t"
     num_key_fields: int = 1
+    field_separator: str = "\t"
+    comparator_options: str | None = None
 
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -140,10 +160,18 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         work_url: OUTPUT/_temporary/boathouse-UID, without a slash at its end.
         output_url: the job's output folder.
-        input_urls: files, folders and globs; only the setup task needs them.
+        step: from 0; the setup of a later one takes the output of the one before as its input.
+        steps: how many the job has; the last one's output is the job's.
+        input_urls: files, folders and globs; only the first setup task needs them.
+        previous_reduces: of the step before; 0 where it was map-only.
+        combine_files: whether small files share a split (as CombineTextInputFormat); between steps they always do.
         split: only for a map.
+        splits: only for an uber task: all of the step's.
         maps: the number of map tasks; 0 in a setup task.
         reduces: the number of reduce tasks; 0 is a map-only job.
+        mapper: None passes lines on as they are.
+        output_compression: "", "gzip", "bzip2" or "zstd".
+        max_record_bytes: no line of input, map or combiner output may be longer.
         files: put into the working folder of every task (setup looks commands up in it).
         progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan into the
             work folder instead (`sN/plan.json`), and reduces look for the maps' commits in the storage.
@@ -156,10 +184,14 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     work_url: str
     output_url: str
     step: int = 0
+    steps: int = 1
     index: int = 0
     attempt: int = 1
     input_urls: list[str] = []
+    previous_reduces: int = 0
+    combine_files: bool = False
     split: Split | None = None
+    splits: list[Split] = []
     maps: int = 0
     reduces: int = 0
     mapper: list[str] | None = None
@@ -167,9 +199,16 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reducer: list[str] | None = None
     partitioner: Partitioner = Partitioner()
     split_max_bytes: int = 64 * 1024 * 1024
+    output_compression: str = ""
+    max_record_bytes: int = 16 * 1024 * 1024
     files: list[FileSource] = []
     s3: S3Config | None = None
     progress_url: str | None = None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether this step's output is the job's."""
+        return self.step == self.steps - 1
 
 
 Counters = dict[str, dict[str, int]]
@@ -199,7 +238,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
         counters: Hadoop's and the user's counters, cut to what fits; then group "Boathouse" has "Counters dropped".
         timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit
-            (map-only: read, commit); reduce: wait, shuffle, reduce, commit; commit: verify, promote, clean.
+            (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: maps, reduces, commit; commit:
+            verify, promote, clean.
         stderr_tail: the last part of the command's standard error, on failure.
     """
 
@@ -277,13 +317,13 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_name(task_type: TaskType, index: int) -> str:
-    """`m-00042`, `r-00007`, `setup` or `commit`: the task's part of pod, commit and data names."""
+    """`m-00042`, `r-00007`, `setup`, `uber` or `commit`: the task's part of pod, commit and data names."""
     match task_type:
         case TaskType.MAP:
             return f"m-{index:05d}"
         case TaskType.REDUCE:
             return f"r-{index:05d}"
-        case TaskType.SETUP | TaskType.COMMIT:
+        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT:
             return task_type.value
 
 

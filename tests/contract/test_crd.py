@@ -81,7 +81,7 @@ async def test_what_the_user_leaves_out_is_filled_in(mrjobs, namespace):
     assert spec["mapper"]["resources"] == {"requests": {"cpu": "1", "memory": "512Mi"}}
     assert spec["mapper"]["maxAttempts"] == 4
     assert (spec["splitMaxSize"], spec["imagePullPolicy"]) == ("64Mi", "IfNotPresent")
-    assert spec["partitioner"] == {"type": "HashPartitioner"}
+    assert (spec["inputFormat"], spec["maxRecordBytes"]) == ("TextInputFormat", "16Mi")
     assert spec["storage"]["s3"]["region"] == "us-east-1"
 
 
@@ -137,7 +137,7 @@ WRONG = {
     "a limit below its request": (mapper(requests={"cpu": "2"}, limits={"cpu": "1"}), "limits.cpu is less than"),
     "tiny splits": ({"splitMaxSize": "1"}, '"1" is less than 1Ki: smaller splits'),
     "options of another partitioner": ({"partitioner": {"options": "-k1"}}, "options are for type KeyFieldBased"),
-    "options that are none": ({"partitioner": {"type": "KeyFieldBasedPartitioner", "options": "1"}}, "should match"),
+    "options that are none": ({"partitioner": {"type": "KeyFieldBasedPartitioner", "options": "1"}}, "write -k1,2"),
     "a file from nowhere": ({"files": [{"name": "a"}]}, "file a: set exactly one of configMapKeyRef and url"),
     "a file from two places": (
         {"files": [{"name": "a", "url": "s3://b/a", "configMapKeyRef": {"name": "c", "key": "k"}}]},

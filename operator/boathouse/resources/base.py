@@ -53,6 +53,16 @@ Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a 
 SplitSize = Annotated[
     int | str, _quantity_schema(at_least("1Ki", "smaller splits make more tasks than a cluster can hold"))
 ]
+RecordSize = Annotated[
+    int | str,
+    _quantity_schema(
+        at_least("1Ki", "ordinary lines are longer"),
+        rule(
+            "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Gi')) <= 0",
+            "'\"' + string(self) + '\" is more than 1Gi: tasks hold records in memory'",
+        ),
+    ),
+]
 
 _SCHEME = rule(
     "self.startsWith('s3://') || self.startsWith('file:///')",

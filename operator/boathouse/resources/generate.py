@@ -11,7 +11,7 @@ from typing_extensions import override
 from boathouse.resources import crd
 
 HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
-MAX_SIZE_BYTES = 60_000
+MAX_SIZE_BYTES = 120_000
 """Well below the 256 KiB of `kubectl apply`'s annotation."""
 
 
