@@ -12,7 +12,7 @@ from rich import console, progress
 
 from boathouse_cli import options, simulate_tables
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_sim import fluid, neutral, results, simulation, swim, swim_model, world
+from boathouse_sim import fluid, ground, neutral, results, simulation, swim, swim_model, world
 from boathouse_sim.workload import Workload, WorkloadError
 
 _EVERY = 512  # events between two looks at the clock
@@ -59,7 +59,7 @@ def simulate(  # noqa: PLR0917  each is an option of the command
             workload = workload if nodes is None else workload.on(nodes)
             title, assumptions = workload.name, dict(workload.assumptions)
             outcomes = {name: _run(workload, name, heartbeat_s=heartbeat, seed=seed) for name in names}
-    except (ValueError, world.StuckError) as error:
+    except (ValueError, ground.StuckError) as error:
         raise CommandError(str(error), ExitCode.USAGE) from None
     if as_json:
         printed: dict[str, object] = {

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
 from boathouse_sim.clock import Priority
-from boathouse_sim.world import MB, Call, Running, World
+from boathouse_sim.ground import MB, Call
+from boathouse_sim.world import Running, World
 
 if TYPE_CHECKING:
     from boathouse_sim.errors import Errors

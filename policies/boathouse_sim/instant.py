@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
 from boathouse_sim.clock import Priority
-from boathouse_sim.world import Call, World
+from boathouse_sim.ground import Call
+from boathouse_sim.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

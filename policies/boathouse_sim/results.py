@@ -75,7 +75,7 @@ class Outcome:
 def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cluster: Cluster, events: int) -> Outcome:
     """Turn sums into an outcome."""
     times = np.array(job_times_ms, np.float64) / 1000
-    whole = max(1, makespan_ms) * cluster.nodes
+    whole_ms = max(1, makespan_ms)
     return Outcome(
         jobs=len(times),
         tasks=tally.tasks,
@@ -84,8 +84,8 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
         median_job_time_s=float(np.median(times)),
         p95_job_time_s=float(np.percentile(times, PERCENTILE, method="higher")),
         makespan_s=makespan_ms / 1000,
-        memory_utilisation=tally.mb_ms / (whole * cluster.node_mem_mb),
-        cpu_utilisation=tally.core_ms / (whole * cluster.node_cores),
+        memory_utilisation=tally.mb_ms / (whole_ms * cluster.total_mem_mb),
+        cpu_utilisation=tally.core_ms / (whole_ms * cluster.total_cores),
         elastic_tasks=tally.elastic,
         events=events,
         probes=tally.probes,

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_sim.topology import Host, Machine
+
 
 class WorkloadError(ValueError):
     """A workload cannot be read or simulated; the message names the place and what to do."""
@@ -113,7 +115,18 @@ class JobSpec:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Equal nodes, dealt to the racks in turn."""
+    """Equal nodes, dealt to the racks in turn; or machines, each with its own shape and place (`Cluster.of`).
+
+    Attributes:
+        nodes: Their number.
+        node_mem_mb: Memory of each; of the largest where there are machines.
+        node_cores: The same of cores.
+        racks: Their number.
+        mem_granularity_mb: Steps of elastic sizes.
+        min_mem_fraction: The least part of its ideal memory that a task is given.
+        machines: The nodes one by one; empty for equal ones.
+        hosts: Physical hosts of virtual machines, by `Machine.server`. A machine that names none is its own.
+    """
 
     nodes: int
     node_mem_mb: int = 10_000
@@ -121,6 +134,36 @@ class Cluster:
     racks: int = 1
     mem_granularity_mb: int = 100
     min_mem_fraction: float = 0.1
+    machines: tuple[Machine, ...] = ()
+    hosts: tuple[Host, ...] = ()
+
+    @classmethod
+    def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> Cluster:
+        """A cluster of these machines."""
+        return cls(
+            nodes=len(machines),
+            node_mem_mb=max(one.mem_mb for one in machines),
+            node_cores=max(one.cores for one in machines),
+            racks=len({one.rack for one in machines}),
+            machines=tuple(machines),
+            hosts=tuple(hosts),
+        )
+
+    @property
+    def total_mem_mb(self) -> int:
+        """Memory of all nodes."""
+        return sum(one.mem_mb for one in self.machines) if self.machines else self.nodes * self.node_mem_mb
+
+    @property
+    def total_cores(self) -> int:
+        """Cores of all nodes."""
+        return sum(one.cores for one in self.machines) if self.machines else self.nodes * self.node_cores
+
+    def holds(self, mem_mb: int, cores: int) -> bool:
+        """Whether some node, empty, holds a task of this size."""
+        if not self.machines:
+            return mem_mb <= self.node_mem_mb and cores <= self.node_cores
+        return any(mem_mb <= one.mem_mb and cores <= one.cores for one in self.machines)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +226,7 @@ class Workload:
 
     def _check_size(self, job: JobSpec, phase: Phase) -> None:
         cluster = self.cluster
-        if phase.mem_ideal_mb > cluster.node_mem_mb or phase.cores > cluster.node_cores:
+        if not cluster.holds(phase.mem_ideal_mb, phase.cores):
             raise WorkloadError(
                 f"{self.name}: job {job.id}, phase {phase.kind}: a task asks for {phase.mem_ideal_mb} MB and "
                 f"{phase.cores} cores, a node has {cluster.node_mem_mb} MB and {cluster.node_cores}: it never "

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies import framework, model
+from boathouse_policies import model
 from boathouse_policies.yarn_me import penalty
-from boathouse_sim import probing, results
-from boathouse_sim.clock import Clock, Priority
+from boathouse_sim import probing
+from boathouse_sim.clock import Priority
 from boathouse_sim.errors import Errors, Truth
+from boathouse_sim.ground import MB, QUEUE, Call, Ground
 from boathouse_sim.workload import PenaltyModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from boathouse_policies import framework
     from boathouse_sim.workload import Cluster, JobSpec, Phase, Workload
 
-QUEUE = model.QueueName("default")
-NO_LIMIT = 1 << 40  # YARN does not count containers
-MB = 1 << 20
 _STAGES = {
     "map": model.Stage.MAP,
     "reduce": model.Stage.REDUCE,
@@ -34,10 +33,6 @@ _STAGES = {
     "probe": model.Stage.PROBE,
     "driver": model.Stage.DRIVER,
 }
-
-
-class StuckError(RuntimeError):
-    """Tasks wait and nothing will ever happen: a fault of the policy, with its last reasons."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -84,7 +79,7 @@ class Running:
     started_ms: int = -1
 
 
-class World:
+class World(Ground["JobSpec", JobRun]):
     """One simulation, from the first submission to the last end.
 
     Args:
@@ -104,58 +99,16 @@ class World:
         errors: Errors | None = None,
         seed: int = 0,
     ) -> None:
-        workload.check()
+        super().__init__(workload, profile, workload.jobs, self._come)
         self._arrived = arrived
-        self.workload = workload
-        self.profile = profile
-        self.clock = Clock()
-        self.axis = model.Axis()
-        self.ledger = framework.Ledger(self.axis)
-        self.room = framework.WaitingRoom(self.axis, [model.Queue.of(QUEUE)])
-        self.tally = results.Tally()
-        self.cycles = 0
         self.waiting = 0  # tasks in the room
-        self.ended_jobs = 0
-        self.runs: dict[model.JobId, JobRun] = {}
-        self.nodes = _nodes(workload.cluster)
-        for node in self.nodes:
-            self.ledger.set_node(node)
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
-        self._followers: dict[str, list[JobSpec]] = {}
-        self._digits = max(len(job.id) for job in workload.jobs)
         self._needs_probe = probing.asked_by(profile)
-        for spec in workload.jobs:
-            if spec.after is not None:
-                self._followers.setdefault(spec.after, []).append(spec)
-            else:
-                self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
-
-    def finished(self) -> results.Outcome:
-        """What was seen, when nothing is left to happen.
-
-        Raises:
-            StuckError: Tasks wait all the same.
-        """
-        if self.ended_jobs < len(self.workload.jobs):
-            reasons = {str(one): verdict.code.value for one, verdict in list(self.room.parked().items())[:3]}
-            raise StuckError(f"{len(self.room)} tasks wait and nothing will ever happen; why the first wait: {reasons}")
-        return self._outcome()
-
-    def _outcome(self) -> results.Outcome:
-        runs = sorted((run for run in self.runs.values() if run.job.probe_of is None), key=lambda run: run.job.id)
-        first = min(run.submitted_ms for run in runs)
-        return results.summarise(
-            [run.ended_ms - run.submitted_ms for run in runs],
-            makespan_ms=max(run.ended_ms for run in runs) - first,
-            tally=self.tally,
-            cluster=self.workload.cluster,
-            events=self.clock.events + self.cycles,
-        )
 
     # Jobs
 
-    def _arrive(self, spec: JobSpec) -> None:
-        run = self._admit(spec, model.JobId(spec.id.zfill(self._digits)))
+    def _come(self, spec: JobSpec) -> None:
+        run = self._admit(spec, self.job_id(spec))
         if spec.probe is not None and self._needs_probe is not None and self._needs_probe(run.job.id):
             run.probe = self._admit(probing.job(spec), model.JobId(f"{run.job.id}-probe"), probe_of=run.job.id)
 
@@ -288,46 +241,6 @@ class World:
                     counters=dict(task.run.spec.phases[task.phase].counters) if task.phase >= 0 else {},
                 )
             )
-
-    def end_job(self, run: JobRun) -> None:
-        """All of the job has ended: those that waited for it are submitted."""
-        run.ended_ms = self.clock.now_ms
-        self.ended_jobs += run.job.probe_of is None
-        self.room.withdraw(run.job.id)
-        if self.profile.observers:
-            self.tell(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
-        for spec in self._followers.get(run.spec.id, ()):
-            self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
-
-    def tell(self, event: model.Event) -> None:
-        """Tell whatever learns."""
-        for observer in self.profile.observers:
-            observer.observe(event)
-
-
-class Call:
-    """A method and its argument, for the heap."""
-
-    __slots__ = ("_argument", "_method")
-
-    def __init__(self, method: Callable[..., None], argument: object) -> None:
-        self._method = method
-        self._argument = argument
-
-    def __call__(self) -> None:
-        """Do it."""
-        self._method(self._argument)
-
-
-def _nodes(cluster: Cluster) -> Sequence[model.Node]:
-    digits = len(str(cluster.nodes - 1))
-    room = model.Resources(cpu_milli=cluster.node_cores * 1000, memory_bytes=cluster.node_mem_mb * MB)
-    return [
-        model.Node(
-            name=model.NodeName(f"n{i:0{digits}}"), allocatable=room, max_pods=NO_LIMIT, rack=f"r{i % cluster.racks}"
-        )
-        for i in range(cluster.nodes)
-    ]
 
 
 def estimates(phase: Phase, cluster: Cluster) -> penalty.Elastic:

@@ -1,0 +1,186 @@
+"""What every simulation stands on: virtual time, the operator's ledger and waiting room, nodes, and jobs that come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from boathouse_policies import framework, model
+from boathouse_sim import results
+from boathouse_sim.clock import Clock, Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boathouse_sim.topology import Machine
+    from boathouse_sim.workload import Cluster, Workload
+
+QUEUE = model.QueueName("default")
+NO_LIMIT = 1 << 40  # YARN does not count containers
+MB = 1 << 20
+ZONE_LABEL = "topology.kubernetes.io/zone"
+
+
+class StuckError(RuntimeError):
+    """Tasks wait and nothing will ever happen: a fault of the policy, with its last reasons."""
+
+
+class Spec(Protocol):
+    """What is submitted."""
+
+    @property
+    def id(self) -> str:
+        """Unique in its workload."""
+        ...
+
+    @property
+    def submit_ms(self) -> int | None:
+        """When; None for at the end of another."""
+        ...
+
+    @property
+    def after(self) -> str | None:
+        """The job at whose end it is submitted."""
+        ...
+
+
+class Run(Protocol):
+    """A job on its way."""
+
+    @property
+    def spec(self) -> Spec:
+        """What it is."""
+        ...
+
+    job: model.Job
+    submitted_ms: int
+    ended_ms: int
+
+
+S = TypeVar("S", bound=Spec)
+R = TypeVar("R", bound=Run)
+
+
+class Ground(Generic[S, R]):
+    """One simulation, from the first submission to the last end: what does not depend on how tasks run.
+
+    Args:
+        workload: The cluster and the jobs.
+        profile: The policies.
+        specs: What is submitted.
+        arrive: Called when one of them comes.
+    """
+
+    def __init__(
+        self, workload: Workload, profile: framework.Profile, specs: Sequence[S], arrive: Callable[[S], None]
+    ) -> None:
+        workload.check()
+        self.workload = workload
+        self.profile = profile
+        self.clock = Clock()
+        self.axis = model.Axis()
+        self.ledger = framework.Ledger(self.axis)
+        self.room = framework.WaitingRoom(self.axis, [model.Queue.of(QUEUE)])
+        self.tally = results.Tally()
+        self.cycles = 0
+        self.ended_jobs = 0
+        self.runs: dict[model.JobId, R] = {}
+        self.nodes = nodes_of(workload.cluster)
+        for node in self.nodes:
+            self.ledger.set_node(node)
+        self._expected = len(specs)
+        self._arrive = arrive
+        self._followers: dict[str, list[S]] = {}
+        self._digits = max(len(one.id) for one in specs)
+        for spec in specs:
+            if spec.after is not None:
+                self._followers.setdefault(spec.after, []).append(spec)
+            else:
+                self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
+
+    def job_id(self, spec: S) -> model.JobId:
+        """Its name as policies know it: of equal length, so that ties are broken in the order of the workload."""
+        return model.JobId(spec.id.zfill(self._digits))
+
+    def finished(self) -> results.Outcome:
+        """What was seen, when nothing is left to happen.
+
+        Raises:
+            StuckError: Tasks wait all the same.
+        """
+        if self.ended_jobs < self._expected:
+            reasons = {str(one): verdict.code.value for one, verdict in list(self.room.parked().items())[:3]}
+            raise StuckError(f"{len(self.room)} tasks wait and nothing will ever happen; why the first wait: {reasons}")
+        return self._outcome()
+
+    @property
+    def over(self) -> bool:
+        """Whether every job has ended."""
+        return self.ended_jobs == self._expected
+
+    def _outcome(self) -> results.Outcome:
+        runs = sorted((run for run in self.runs.values() if run.job.probe_of is None), key=lambda run: run.job.id)
+        first = min(run.submitted_ms for run in runs)
+        return results.summarise(
+            [run.ended_ms - run.submitted_ms for run in runs],
+            makespan_ms=max(run.ended_ms for run in runs) - first,
+            tally=self.tally,
+            cluster=self.workload.cluster,
+            events=self.clock.events + self.cycles,
+        )
+
+    def end_job(self, run: R) -> None:
+        """All of the job has ended: those that waited for it are submitted."""
+        run.ended_ms = self.clock.now_ms
+        self.ended_jobs += run.job.probe_of is None
+        self.room.withdraw(run.job.id)
+        if self.profile.observers:
+            self.tell(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
+        for spec in self._followers.get(run.spec.id, ()):
+            self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
+
+    def tell(self, event: model.Event) -> None:
+        """Tell whatever learns."""
+        for observer in self.profile.observers:
+            observer.observe(event)
+
+
+class Call:
+    """A method and its argument, for the heap."""
+
+    __slots__ = ("_argument", "_method")
+
+    def __init__(self, method: Callable[..., None], argument: object) -> None:
+        self._method = method
+        self._argument = argument
+
+    def __call__(self) -> None:
+        """Do it."""
+        self._method(self._argument)
+
+
+def nodes_of(cluster: Cluster) -> Sequence[model.Node]:
+    """The nodes of a cluster, as policies see them."""
+    if cluster.machines:
+        return [_node(one) for one in cluster.machines]
+    digits = len(str(cluster.nodes - 1))
+    room = model.Resources(cpu_milli=cluster.node_cores * 1000, memory_bytes=cluster.node_mem_mb * MB)
+    return [
+        model.Node(
+            name=model.NodeName(f"n{i:0{digits}}"), allocatable=room, max_pods=NO_LIMIT, rack=f"r{i % cluster.racks}"
+        )
+        for i in range(cluster.nodes)
+    ]
+
+
+def _node(machine: Machine) -> model.Node:
+    labels = dict(machine.labels)
+    if machine.site:
+        labels[ZONE_LABEL] = machine.site
+    return model.Node(
+        name=model.NodeName(machine.name),
+        allocatable=model.Resources(cpu_milli=machine.cores * 1000, memory_bytes=machine.mem_mb * MB),
+        max_pods=NO_LIMIT,
+        labels=labels,
+        server=machine.server or None,
+        rack=machine.rack or None,
+    )

@@ -1,0 +1,160 @@
+"""Where nodes are and what they share: machines, physical hosts, racks and sites."""
+
+from __future__ import annotations
+
+import dataclasses
+
+DISK_MB_PER_S = 100.0  # one hard disk, read or written in order
+GIGABIT_MB_PER_S = 117.0  # what 1 GbE carries of data
+NODES_PER_RACK = 20  # arbitrary: where a builder is not told
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A physical host: what its virtual machines share.
+
+    Attributes:
+        name: As in `Machine.server`.
+        cores: What all its virtual machines may compute with together: often fewer than they are promised.
+        disk_mb_per_s: Of all its disks together.
+        network_mb_per_s: Of its network interface.
+    """
+
+    name: str
+    cores: float
+    disk_mb_per_s: float = DISK_MB_PER_S
+    network_mb_per_s: float = GIGABIT_MB_PER_S
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A node: a physical machine, or a virtual one on a host.
+
+    Attributes:
+        name: Unique.
+        cores: What tasks may ask for together.
+        mem_mb: The same of memory.
+        rack: For the distance of data.
+        server: The host of a virtual machine; empty for a physical one, which has disk and network of its own.
+        site: Its zone, as the label `topology.kubernetes.io/zone`.
+        disk_mb_per_s: Of a physical machine.
+        network_mb_per_s: The same.
+        speed: How fast it computes, relative to what run times were measured on.
+        stores: Whether it holds blocks (a DataNode): transient nodes do not.
+        labels: More labels of the node.
+    """
+
+    name: str
+    cores: int
+    mem_mb: int
+    rack: str = "r0"
+    server: str = ""
+    site: str = ""
+    disk_mb_per_s: float = DISK_MB_PER_S
+    network_mb_per_s: float = GIGABIT_MB_PER_S
+    speed: float = 1.0
+    stores: bool = True
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def host(self) -> Host:
+        """The machine as its own host."""
+        return Host(
+            name=self.name,
+            cores=float(self.cores),
+            disk_mb_per_s=self.disk_mb_per_s,
+            network_mb_per_s=self.network_mb_per_s,
+        )
+
+
+def machines(
+    count: int,
+    *,
+    cores: int,
+    mem_mb: int,
+    racks: int = 1,
+    prefix: str = "n",
+    site: str = "",
+    disk_mb_per_s: float = DISK_MB_PER_S,
+    network_mb_per_s: float = GIGABIT_MB_PER_S,
+    speed: float = 1.0,
+    stores: bool = True,
+) -> list[Machine]:
+    """Equal physical machines, dealt to the racks in turn.
+
+    Args:
+        count: How many.
+        cores: Of each.
+        mem_mb: Of each.
+        racks: How many racks; their names begin with the site.
+        prefix: Of the names.
+        site: Zone of all.
+        disk_mb_per_s: Of each.
+        network_mb_per_s: Of each.
+        speed: Of each.
+        stores: Whether they hold blocks.
+    """
+    digits = len(str(max(count - 1, 0)))
+    return [
+        Machine(
+            name=f"{prefix}{i:0{digits}}",
+            cores=cores,
+            mem_mb=mem_mb,
+            rack=f"{site}r{i % racks}",
+            site=site,
+            disk_mb_per_s=disk_mb_per_s,
+            network_mb_per_s=network_mb_per_s,
+            speed=speed,
+            stores=stores,
+        )
+        for i in range(count)
+    ]
+
+
+def virtual(
+    hosts: int,
+    *,
+    each: int,
+    cores: int,
+    mem_mb: int,
+    host_cores: float,
+    racks: int = 1,
+    disk_mb_per_s: float = DISK_MB_PER_S,
+    network_mb_per_s: float = GIGABIT_MB_PER_S,
+) -> tuple[list[Machine], list[Host]]:
+    """Virtual machines on hosts that are dealt to the racks in turn.
+
+    Args:
+        hosts: Their number.
+        each: Virtual machines of a host.
+        cores: Of a virtual machine.
+        mem_mb: Of a virtual machine.
+        host_cores: What those of a host share.
+        racks: Number of racks.
+        disk_mb_per_s: Of a host.
+        network_mb_per_s: Of a host.
+    """
+    digits, vm_digits = len(str(hosts - 1)), len(str(each - 1))
+    names = [f"h{i:0{digits}}" for i in range(hosts)]
+    shared = [
+        Host(name=name, cores=host_cores, disk_mb_per_s=disk_mb_per_s, network_mb_per_s=network_mb_per_s)
+        for name in names
+    ]
+    nodes = [
+        Machine(name=f"{name}v{k:0{vm_digits}}", cores=cores, mem_mb=mem_mb, rack=f"r{i % racks}", server=name)
+        for i, name in enumerate(names)
+        for k in range(each)
+    ]
+    return nodes, shared
+
+
+def ikayak_testbed() -> list[Machine]:
+    """The workers of the iKayak paper: ten desktops of 8 cores, five servers of 24 or 12 (its Table 2), 1 GbE."""
+    shapes = [(3, 8, 16), (2, 24, 32), (1, 12, 24), (2, 24, 32), (7, 8, 16)]
+    sizes = [(cores, gib) for count, cores, gib in shapes for _ in range(count)]
+    return [Machine(name=f"w{i:02}", cores=cores, mem_mb=gib * 1024) for i, (cores, gib) in enumerate(sizes)]
+
+
+def ila_testbed(hosts: int = 12) -> tuple[list[Machine], list[Host]]:
+    """The ILA paper's cluster: 6 virtual machines of 2 cores on each host of 10 usable cores and one disk, 2 racks."""
+    return virtual(hosts, each=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)
