@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def start_control_plane() -> Iterator[Callable[[str], Cluster]]:
+def start_control_plane() -> Iterator[Callable[..., Cluster]]:
     """Start clusters of their own: etcd, API server, controller manager, scheduler, four KWOK nodes; no kubelets."""
     provider = LocalProvider()
     with contextlib.ExitStack() as ends:
 
-        def start(purpose: str) -> Cluster:
+        def start(purpose: str, **spec: Any) -> Cluster:
             name = f"{purpose}-{os.getpid()}"
             ends.callback(provider.down, name)
-            return provider.up(ClusterSpec(name=name, nodes=0, kwok_nodes=4))
+            return provider.up(ClusterSpec(name=name, nodes=0, **{"kwok_nodes": 4} | spec))
 
         yield start
 

@@ -1,0 +1,61 @@
+"""Boathouse and kube-scheduler, on the same API server, find the same nodes feasible."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from boathouse.cluster import catalogue, client, config
+from tests.contract.predicates import comparison, generator
+
+pytestmark = pytest.mark.apiserver
+
+BATCH = 50
+UNMANAGED = "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller"
+
+
+@pytest.fixture(scope="module")
+def bare_control_plane(start_control_plane):
+    """One whose nodes are the test's alone: no KWOK, and no controller that taints or evicts."""
+    return start_control_plane(
+        "predicates",
+        kwok_nodes=0,
+        controller_manager_args=(UNMANAGED,),
+        apiserver_args=("--disable-admission-plugins=TaintNodesByCondition",),
+        scheduler_args=("--kube-api-qps=1000", "--kube-api-burst=1000"),
+    )
+
+
+async def compare(cluster, *, seed: int, cases: int) -> list[comparison.Difference]:
+    rng = random.Random(seed)
+    found: list[comparison.Difference] = []
+    async with client.ApiClient(config.from_kubeconfig(cluster.kubeconfig)) as api:
+        await prepare(api)
+        for first in range(0, cases, BATCH):
+            batch = [generator.case(rng, seed % 10 * 1000 + first + i) for i in range(min(BATCH, cases - first))]
+            async with comparison.boathouse(api):
+                one = comparison.Comparison(api, "default", batch)
+                found += await one.differences()
+                await one.clear()
+    return found
+
+
+async def prepare(api: client.ApiClient) -> None:
+    accounts = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=dict)
+    await comparison.ensure(api, accounts, {"metadata": {"name": "default"}}, "default")
+    await comparison.ensure(api, comparison.RUNTIME_CLASSES, generator.RUNTIME_CLASS)
+
+
+@pytest.mark.timeout(300)
+async def test_both_schedulers_find_the_same_nodes_feasible_for_a_hundred_generated_pods(bare_control_plane):
+    found = await compare(bare_control_plane, seed=1, cases=100)
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(2, 6))
+async def test_both_schedulers_find_the_same_nodes_feasible_for_hundreds_more(bare_control_plane, seed):
+    found = await compare(bare_control_plane, seed=seed, cases=150)
+    assert not found, "\n".join(map(str, found))
