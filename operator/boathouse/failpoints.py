@@ -18,6 +18,7 @@ WRITES = (
     "plan.shard",
     "mrjob.status",
     "mrjob.delete-pod",
+    "mrjob.expire",
     "mrjob.submit",
     "scheduler.create",
     "scheduler.bind",

@@ -61,6 +61,15 @@ class TaskDefaults(_Section):
     )
     image_pull_timeout_seconds: float = Field(default=300, gt=0)
     start_timeout_seconds: float = Field(default=600, gt=0)
+    missing_object_timeout_seconds: float = Field(
+        default=120, gt=0, description="How long a Secret or ConfigMap that a job needs may be missing."
+    )
+    max_infrastructure_failures: int = Field(
+        default=50,
+        ge=1,
+        le=10_000,
+        description="A job fails when one of its tasks was lost so often for reasons that are not the job's.",
+    )
     not_ready_toleration_seconds: int = Field(
         default=60, ge=0, description="How long tasks stay on a node that stopped answering."
     )
@@ -74,7 +83,7 @@ class OperatorConfig(_Section):
     queues: list[QueueConfig] = Field(default_factory=lambda: [QueueConfig(name="default")], min_length=1)
     default_queue: str = "default"
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="The default queue of a namespace.")
-    profile: Literal["fair", "fifo"] = "fair"
+    profile: Literal["fair", "fifo", "fspy", "srjf", "yarn-me"] = "fair"
     pending_ahead: int = Field(default=5, ge=0, le=1000)
     task: TaskDefaults = Field(default_factory=TaskDefaults)
     lease: LeaseConfig = Field(default_factory=LeaseConfig)

@@ -92,11 +92,12 @@ class AttemptArrays(Model):
 
 
 class Attempts(Model):
-    """Attempts by stage, so that numbers are never used twice and failures are counted once."""
+    """Attempts of the step at hand by stage, so that numbers are never used twice and failures are counted once."""
 
     setup: AttemptArrays | None = None
     map: AttemptArrays | None = None
     reduce: AttemptArrays | None = None
+    uber: AttemptArrays | None = None
     commit: AttemptArrays | None = None
 
 
@@ -117,6 +118,10 @@ class MRJobStatus(Model):
     start_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
     completion_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
     progress: str | None = Field(default=None, max_length=128, description='Such as "maps 12/40, reduces 0/2".')
+    current_step: int | None = Field(
+        default=None, description="Of a job of several steps: the one at hand, from 0; plan, maps and reduces are its."
+    )
+    steps: int | None = Field(default=None, description="How many steps a job of several has.")
     maps: TaskCounts | None = None
     reduces: TaskCounts | None = None
     failures: FailureCounts | None = None

@@ -46,10 +46,12 @@ class Build:
 
     @staticmethod
     def pod(task: str, attempt: int = 1, state: PodState = PodState.RUNNING, **more: Any) -> TaskPod:
-        """`pod("m-3")`, `pod("setup")`."""
+        """`pod("m-3")`, `pod("setup")`, `pod("1/m-3")` of step 1."""
+        step, _, task = task.rpartition("/")
         letter, _, index = task.partition("-")
         kind = {"m": TaskType.MAP, "r": TaskType.REDUCE}.get(letter) or TaskType(task)
         values = {"name": f"{task}-a{attempt}", "uid": f"uid-{task}-a{attempt}", "node": "n1", "placed_s": CREATED_S}
+        values["step"] = int(step or 0)
         return TaskPod(task_type=kind, index=int(index or 0), attempt=attempt, state=state, **(values | more))
 
     @classmethod

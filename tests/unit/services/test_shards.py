@@ -37,39 +37,39 @@ def plan(splits=20):
 @given(SPLITS)
 def test_a_plan_reads_back_from_its_shards(build, splits):
     kept = shards.keep(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
-    assert shards.read(shards.manifests(build.job(), kept)).plan == kept.plan
+    assert shards.read(shards.manifests(build.job(), 0, kept)).plan == kept.plan
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered(build):
-    made = shards.manifests(build.job(), shards.keep(plan()))
+    made = shards.manifests(build.job(), 0, shards.keep(plan()))
     assert len(made) > 2
-    assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-plan-001"
+    assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {build.UID}
     assert shards.read(made).plan == plan()
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_an_incomplete_plan_is_no_plan(build):
-    made = shards.manifests(build.job(), shards.keep(plan()))
+    made = shards.manifests(build.job(), 0, shards.keep(plan()))
     assert shards.read(made[:-1]) is None
     assert shards.read([made[1], made[0], *made[2:]]) is None
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_shards_of_two_plans_are_no_plan(build):
-    ours = shards.manifests(build.job(), shards.keep(plan(20)))
-    theirs = shards.manifests(build.job(), shards.keep(plan(21)))
+    ours = shards.manifests(build.job(), 0, shards.keep(plan(20)))
+    theirs = shards.manifests(build.job(), 0, shards.keep(plan(21)))
     assert shards.read([ours[0], *theirs[1 : len(ours)]]) is None
     assert not shards.same(ours[0], theirs[0])
 
 
 def test_a_plan_that_somebody_changed_is_no_plan(build):
-    (made,) = shards.manifests(build.job(), shards.keep(plan()))
-    (other,) = shards.manifests(build.job(), shards.keep(plan(3)))
+    (made,) = shards.manifests(build.job(), 0, shards.keep(plan()))
+    (other,) = shards.manifests(build.job(), 0, shards.keep(plan(3)))
     assert shards.read([made | {"binaryData": other["binaryData"]}]) is None
 
 
 def test_the_largest_plan_stays_below_the_api_servers_bound(build):
-    made = shards.manifests(build.job(), shards.keep(plan(40_000)))
+    made = shards.manifests(build.job(), 0, shards.keep(plan(40_000)))
     assert max(len(each["binaryData"][shards.KEY]) for each in made) < 256 * 1024

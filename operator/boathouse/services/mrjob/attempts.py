@@ -1,6 +1,7 @@
 """Settle the attempts of one stage: count each result once, by index, and see which tasks need another attempt.
 
-For each task: attempts 1..settled have failed and are counted; at most one later attempt is live; `last` is the highest
+An attempt ends by itself, by the user's fault, by the infrastructure's, or because we end it (`Stop`). For each task:
+attempts 1..settled have ended without success and are counted; at most one later attempt is live; `last` is the highest
 number ever seen, so that the next is never one that a lost pod may still be working under.
 """
 
@@ -23,11 +24,38 @@ LOST_AFTER_S = 60.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long an attempt may take to start, and how often a task may fail."""
+    """How long an attempt may take to start, and how often a task may fail.
+
+    Attributes:
+        max_infrastructure: failures of one task that are not the user's fault, after which the job fails all the same.
+        missing_object_timeout_s: how long a Secret or ConfigMap that a pod needs may be missing.
+    """
 
     max_attempts: int
     start_timeout_s: float
     image_pull_timeout_s: float
+    max_infrastructure: int = 50
+    missing_object_timeout_s: float = 120.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """End what is not done: all of a stage's attempts, or those of some tasks. Nobody's failure, and no backoff.
+
+    Attributes:
+        indices: of the tasks; None for all.
+        restart: whether these tasks, and others that have no attempt, get another one now.
+    """
+
+    indices: frozenset[int] | None = None
+    restart: bool = False
+
+    def concerns(self, index: int) -> bool:
+        """Whether attempts of this task end."""
+        return self.indices is None or index in self.indices
+
+
+KEEP_GOING = Stop(indices=frozenset(), restart=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +66,7 @@ class Attempt:
     index: int
     number: int
     pod_uid: str | None = None
+    step: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +93,27 @@ class Settlement:
     starting: int = 0
     running: int = 0
 
+    def absorb(self, other: "Settlement") -> None:
+        """Take in what another stage that runs at the same time brought; each keeps its own record."""
+        self.failures += other.failures
+        self.waiting += other.waiting
+        self.obsolete += other.obsolete
+        self.problems += other.problems
+        self.starting += other.starting
+        self.running += other.running
+        self.verdict = self.verdict or other.verdict
+        moments = [each for each in (self.recheck_at_s, other.recheck_at_s) if each is not None]
+        self.recheck_at_s = min(moments, default=None)
+
 
 def settle(
-    task_type: TaskType, stage: StageRecord, pods: Iterable[TaskPod], sums: Counters, limits: Limits, now_s: float
+    task_type: TaskType,
+    stage: StageRecord,
+    pods: Iterable[TaskPod],
+    sums: Counters,
+    limits: Limits,
+    now_s: float,
+    stop: Stop = KEEP_GOING,
 ) -> Settlement:
     """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed."""
     outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
@@ -74,7 +121,7 @@ def settle(
     for pod in pods:
         if pod.index < stage.total:
             by_index.setdefault(pod.index, []).append(pod)
-    settler = _Settler(task_type, outcome, limits, now_s)
+    settler = _Settler(task_type, outcome, limits, now_s, stop)
     for index, attempts in sorted(by_index.items()):
         settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
     for index in range(stage.total):
@@ -92,7 +139,8 @@ def backoff_s(failures: int) -> float:
 class _Settler:
     """One pass over the tasks of a stage; writes into `outcome`."""
 
-    def __init__(self, task_type: TaskType, outcome: Settlement, limits: Limits, now_s: float) -> None:
+    def __init__(self, task_type: TaskType, outcome: Settlement, limits: Limits, now_s: float, stop: Stop) -> None:
+        self._stop = stop
         self._type = task_type
         self._outcome = outcome
         self._stage = outcome.stage
@@ -113,7 +161,7 @@ class _Settler:
         if live is None:
             self._settle_vanished(index, self._stage.last[index])
             self._next(index, pods)
-        elif live.state is PodState.UNPLACED:
+        elif live.state is PodState.UNPLACED and self._stop.restart:
             self._outcome.waiting.append(
                 Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
             )
@@ -143,10 +191,13 @@ class _Settler:
             return None
         self._settle_vanished(index, pod.attempt - 1)
         ending = self._ending(pod)
-        if ending is None:
+        if ending is None and self._stop.concerns(index):
+            self._stage.killed[index] += 1
+        elif ending is None:
             self._count_live(pod)
             return pod
-        self._settle(index, pod.attempt, ending, pod)
+        else:
+            self._settle(index, pod.attempt, ending, pod)
         if pod.state.live and pod.deleting_since_s is None:
             self._outcome.obsolete.append(pod)
         return None
@@ -162,15 +213,21 @@ class _Settler:
             )
         if pod.state is not PodState.STARTING:
             return None
-        timeout_s, problem = self._limits.start_timeout_s, pod.problem
-        if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED:
-            timeout_s = self._limits.image_pull_timeout_s
+        problem = pod.problem
+        timeout_s = self._patience_s(problem.reason if problem else "")
         reason = problem.reason if problem else names.Reason.POD_START_TIMEOUT
         message = problem.message if problem else "look for FailedMount in the pod's events"
         late = Ending(
             reason=reason, message=f"not started after {timeout_s:.0f} s: {message}", user_error=problem is not None
         )
         return self._overdue(pod.placed_s + timeout_s, late)
+
+    def _patience_s(self, reason: str) -> float:
+        if reason == names.Reason.IMAGE_PULL_FAILED:
+            return self._limits.image_pull_timeout_s
+        if reason in {names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND}:
+            return self._limits.missing_object_timeout_s
+        return self._limits.start_timeout_s
 
     def _overdue(self, deadline_s: float, ending: Ending) -> Ending | None:
         if self._now_s >= deadline_s:
@@ -187,7 +244,9 @@ class _Settler:
             self._outcome.problems.append(pod)
 
     def _settle_vanished(self, index: int, until: int) -> None:
-        """Attempts whose pods are gone without a trace ended by the infrastructure's fault."""
+        """Attempts whose pods are gone without a trace ended by the infrastructure's fault, or we ended them."""
+        if self._stop.concerns(index):
+            self._stage.killed[index] += max(0, until - self._stage.settled(index))
         gone = Ending(reason=names.Reason.POD_LOST, message="its pod was deleted", user_error=False, time_s=self._now_s)
         while self._stage.settled(index) < until:
             self._settle(index, self._stage.settled(index) + 1, gone, None)
@@ -208,18 +267,22 @@ class _Settler:
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         if taskpods.is_fatal(self._type, ending) or (ending.user_error and ending.reason in _START_PROBLEMS):
             return Verdict(reason=ending.reason, message=_trim(f"{where}: {ending.message}"))
-        failures = self._stage.user_failures[index]
-        if not ending.user_error or failures < self._limits.max_attempts:
+        failures = (self._stage.user_failures if ending.user_error else self._stage.infrastructure_failures)[index]
+        if failures < (self._limits.max_attempts if ending.user_error else self._limits.max_infrastructure):
             return None
         times_ = "once" if failures == 1 else f"{failures} times"
+        if not ending.user_error:
+            times_ += " for reasons that are not the job's"
         return Verdict(
             reason=ending.reason, message=_trim(f"{where}: failed {times_}; the last time: {ending.message}")
         )
 
     def _next(self, index: int, pods: Sequence[TaskPod]) -> None:
         """Another attempt, after a pause that grows with the failures."""
+        if not self._stop.restart:
+            return
         ended_s = max((pod.ending.time_s or 0.0 for pod in pods if pod.ending), default=0.0)
-        ready_s = ended_s + backoff_s(self._stage.settled(index))
+        ready_s = ended_s + backoff_s(self._stage.failures(index))
         if ready_s > self._now_s:
             self._recheck(ready_s)
             return

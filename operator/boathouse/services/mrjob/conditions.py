@@ -62,6 +62,21 @@ def succeeded(record: Record, now_s: float) -> Record:
     )
 
 
+def suspended(record: Record, now_s: float, *, live: int) -> Record:
+    """The job may not run; what has finished counts when it is resumed."""
+    table = Table(record.conditions, record.observed_generation, now_s)
+    table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {record.queue}")
+    ending = f"; {live} of its pods have not ended yet" if live else ""
+    table.set(
+        ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to go on{ending}"
+    )
+    table.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
+    table.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
+    return dataclasses.replace(
+        record, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=table.conditions
+    )
+
+
 def in_progress(
     record: Record,
     *,
@@ -74,6 +89,8 @@ def in_progress(
     """The job is on its way; say what it waits for, if for anything."""
     table = Table(record.conditions, record.observed_generation, now_s)
     table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {record.queue}")
+    if record.condition(ConditionType.SUSPENDED) is not None:
+        table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     reason = ""
     if waiting and diagnosis is not None:
         reason = diagnosis[0]

@@ -13,7 +13,7 @@ from boathouse.telemetry import gauges
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-PHASES = ("Pending", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed")
+PHASES = ("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed")
 _DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 _PHASE_S = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 _SPILLED = ("Map-Reduce Framework", "Spilled Records")
@@ -75,12 +75,11 @@ class JobMetrics:
 
     def attempts(
         self,
-        task_type: TaskType,
-        results: Iterable[contract.TaskResult],
+        results: Iterable[tuple[TaskType, contract.TaskResult]],
         failures: Iterable[mrjob_status.TaskFailure],
     ) -> None:
         """Attempts that were settled just now."""
-        for result in results:
+        for task_type, result in results:
             self._tasks.labels(task_type, "succeeded", "").inc()
             self._bytes.labels(task_type).inc(result.bytes_total if task_type in _WRITERS else 0)
             self._spilled.inc(max(0, result.counters.get(_SPILLED[0], {}).get(_SPILLED[1], 0)))

@@ -10,7 +10,7 @@ from typing import Any, NewType
 
 import pydantic
 
-from boathouse.resources import mrjob, mrjob_status, names, quantity
+from boathouse.resources import mrjob, mrjob_status, mrjob_steps, mrjob_storage, names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse_task import contract
 
@@ -51,13 +51,22 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Maps, then (unless `reduces` is 0) reduces."""
+    """Maps, then (unless `reduces` is 0) reduces. A mapper without a command passes lines on."""
 
     mapper: Stage
     reducer: Stage | None
     reduces: int
     combiner: tuple[str, ...] | None = None
     partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Uber:
+    """What a step may have at most to run in one pod."""
+
+    max_maps: int
+    max_reduces: int
+    max_bytes: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +101,14 @@ class Job:
     output: str
     split_max_bytes: int
     steps: tuple[Step, ...]
+    combine_files: bool = False
+    output_compression: str = ""
+    max_record_bytes: int = 16 * MIB
+    uber: Uber | None = None
     files: tuple[mrjob.File, ...] = ()
     env: tuple[mrjob.EnvVar, ...] = ()
-    s3: mrjob.S3 | None = None
+    s3: mrjob_storage.S3 | None = None
+    volume: mrjob_storage.StorageVolume | None = None
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[mrjob.Toleration, ...] = ()
     life: Life = Life()
@@ -106,13 +120,45 @@ class Job:
                 return self.steps[step].mapper
             case contract.TaskType.REDUCE:
                 return self.steps[step].reducer or HOUSEKEEPING
+            case contract.TaskType.UBER:
+                return _uber_stage(self.steps[step])
             case contract.TaskType.SETUP | contract.TaskType.COMMIT:
                 return HOUSEKEEPING
+
+    def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
+        """Whether the step, with so many splits of so many bytes in all, runs in one pod."""
+        limits = self.uber
+        return (
+            limits is not None
+            and splits <= limits.max_maps
+            and self.steps[step].reduces <= limits.max_reduces
+            and size_bytes <= limits.max_bytes
+        )
 
     @property
     def work_url(self) -> str:
         """The folder for everything that is not yet output."""
         return f"{self.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
+
+
+def _uber_stage(step: Step) -> Stage:
+    """One pod in which both the mapper and the reducer fit."""
+    one = step.mapper
+    other = step.reducer or one
+    a, b = one.resources, other.resources
+    extended = dict(a.extended)
+    for name, count in b.extended:
+        extended[name] = max(count, extended.get(name, 0))
+    return Stage(
+        max_attempts=min(one.max_attempts, other.max_attempts),
+        resources=Resources(
+            cpu_milli=max(a.cpu_milli, b.cpu_milli),
+            cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),
+            memory_bytes=max(a.memory_bytes, b.memory_bytes),
+            ephemeral_storage_bytes=max(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
+            extended=tuple(sorted(extended.items())),
+        ),
+    )
 
 
 HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
@@ -162,10 +208,15 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         inputs=tuple(spec.input),
         output=spec.output,
         split_max_bytes=quantity.units(spec.split_max_size),
-        steps=(_step(spec),),
+        steps=tuple(map(_step, spec.steps or (spec,))),
+        combine_files=spec.input_format == "CombineTextInputFormat",
+        output_compression=spec.output_compression or "",
+        max_record_bytes=quantity.units(spec.max_record_bytes),
+        uber=_uber(spec),
         files=tuple(spec.files or ()),
         env=tuple(spec.env or ()),
         s3=spec.storage.s3 if spec.storage else None,
+        volume=spec.storage.volume if spec.storage else None,
         node_selector=tuple(sorted((spec.node_selector or {}).items())),
         tolerations=tuple(spec.tolerations or ()),
         life=_life(spec),
@@ -188,25 +239,49 @@ def _pull_policy(spec: mrjob.MRJobSpec, config: OperatorConfig) -> str:
     return asked if spec.image or asked != "IfNotPresent" else config.task.image_pull_policy
 
 
-def _step(spec: mrjob.MRJobSpec) -> Step:
-    """The shorthand's one step."""
+def _step(spec: mrjob_steps.StepFields) -> Step:
     reduces = 0 if spec.reducer is None else 1 if spec.num_reduce_tasks is None else spec.num_reduce_tasks
+    mapper = _stage(spec.mapper) if spec.mapper else None
+    reducer = _stage(spec.reducer) if spec.reducer and reduces else None
+    first = mapper or (dataclasses.replace(reducer, command=()) if reducer else None)
+    if first is None:
+        raise ValueError("spec: a step needs a mapper or a reducer")
     return Step(
-        mapper=_stage(spec.mapper),
-        reducer=_stage(spec.reducer) if spec.reducer and reduces else None,
+        mapper=first,
+        reducer=reducer,
         reduces=reduces,
         combiner=tuple(spec.combiner.command) if spec.combiner else None,
-        partitioner=contract.Partitioner(type=spec.partitioner.type, options=spec.partitioner.options or ""),
+        partitioner=_partitioner(spec),
     )
 
 
-def _stage(template: mrjob.TaskTemplate) -> Stage:
+def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
+    asked = spec.partitioner or mrjob_steps.Partitioner()
+    return contract.Partitioner(
+        type=asked.type,
+        options=asked.options or "",
+        key_field_separator=spec.map_output_key_field_separator or "\t",
+        num_key_fields=spec.num_map_output_key_fields or 1,
+        field_separator=spec.map_output_field_separator or "\t",
+        comparator_options=spec.comparator.options if spec.comparator else None,
+    )
+
+
+def _uber(spec: mrjob.MRJobSpec) -> Uber | None:
+    asked = spec.uber
+    if asked is None:
+        return None
+    most = spec.split_max_size if asked.max_bytes is None else asked.max_bytes
+    return Uber(max_maps=asked.max_maps, max_reduces=asked.max_reduces, max_bytes=quantity.units(most))
+
+
+def _stage(template: mrjob_steps.TaskTemplate) -> Stage:
     return Stage(
         command=tuple(template.command), max_attempts=template.max_attempts, resources=_resources(template.resources)
     )
 
 
-def _resources(asked: mrjob.ResourceRequirements) -> Resources:
+def _resources(asked: mrjob_steps.ResourceRequirements) -> Resources:
     requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
     cpu = quantity.milli(requests.pop("cpu"))
     memory = quantity.units(requests.pop("memory"))

@@ -28,6 +28,7 @@ def task_pod(pod: wire.PodView) -> TaskPod | None:
     try:
         task_type = TaskType(labels[names.LABEL_TASK_TYPE])
         index, attempt = int(labels[names.LABEL_TASK_INDEX]), int(labels[names.LABEL_ATTEMPT])
+        step = int(labels.get(names.LABEL_STEP, "0"))
     except (KeyError, ValueError):
         return None
     status = _container(pod)
@@ -42,6 +43,7 @@ def task_pod(pod: wire.PodView) -> TaskPod | None:
     return TaskPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
+        step=step,
         task_type=task_type,
         index=index,
         attempt=attempt,

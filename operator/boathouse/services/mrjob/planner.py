@@ -1,7 +1,8 @@
 """What a job needs next, from what can be observed: its object, its plan's ConfigMaps, its pods.
 
-    Pending -> Setup -> Map -> Reduce -> Commit -> Succeeded
+    Pending -> Setup -> Map -> Reduce -> Commit -> Succeeded     (Setup, Map, Reduce: once for each step)
        any phase ----------------------------------> Failed
+       any phase <---------------------------------> Suspended
 
 `plan` is pure and level-triggered: the same observation gives the same answer, whatever happened before, so a restart
 at any moment only means that the next look decides. What it returns is carried out in this order: write the plan's
@@ -13,7 +14,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from boathouse.resources import mrjob, mrjob_status, names, quantity
-from boathouse.services.mrjob import attempts, conditions
+from boathouse.services.mrjob import attempts, conditions, lifetime, steps
 from boathouse.services.mrjob.attempts import Attempt, Settlement, Verdict
 from boathouse.services.mrjob.model import Job, Refusal, Resources
 from boathouse.services.mrjob.record import MAX_LAST_FAILURES, Record, StageRecord
@@ -46,6 +47,8 @@ class Timeouts:
 
     start_s: float
     image_pull_s: float
+    missing_object_s: float = 120.0
+    max_infrastructure_failures: int = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ class Desired:
     delete: Sequence[TaskPod] = ()
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
-    results: Sequence[contract.TaskResult] = ()
+    results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
     failures: Sequence[mrjob_status.TaskFailure] = ()
 
 
@@ -103,47 +106,44 @@ def refuse(record: Record, refusal: Refusal, generation: int, now_s: float) -> R
 
 def plan(seen: Observation) -> Desired:
     """What the job needs next."""
+    everything, seen = seen, steps.at_hand(seen, seen.record)
     record = _accept_plan(seen)
     if record.finished:
-        live = [pod for pod in seen.pods if pod.state.live and pod.deleting_since_s is None]
-        return Desired(record=record, delete=live)
-    if seen.missing and record.plan is None and not seen.pods:
+        return Desired(record=record, delete=_live(everything))
+    suspend = seen.job.life.suspend
+    if seen.missing and record.plan is None and not everything.pods and not suspend:
         return _held(seen, record)
-    stage_type = _current(record, seen.job)
-    settlement = _settle(seen, record, stage_type)
+    stage_type = steps.current(record, seen.job)
+    settlement = _settle(seen, record, stage_type, lifetime.HALT if suspend else attempts.KEEP_GOING)
     write_plan = False
     if stage_type is TaskType.SETUP and settlement.stage.done:
         write_plan = _plan_at_hand(seen, settlement)
-    done = _advance(seen, record, stage_type, settlement)
-    record = _describe(seen, done, stage_type, settlement)
+    if suspend:
+        settlement.waiting.clear()
+    done = _advance(seen, dataclasses.replace(record, active={}), stage_type, settlement)
+    results = [(stage_type, each) for each in settlement.results]
+    if stage_type is TaskType.MAP:
+        early = _settle(seen, done, TaskType.REDUCE, lifetime.early_reduces(seen, done, settlement.waiting))
+        done = _advance(seen, done, TaskType.REDUCE, early)
+        results += [(TaskType.REDUCE, each) for each in early.results]
+        settlement.absorb(early)
+    record = _describe(seen, steps.follow(done, seen.job), stage_type, settlement)
     if record.finished:
-        return Desired(
-            record=record,
-            delete=[pod for pod in seen.pods if pod.state.live and pod.deleting_since_s is None],
-            results=settlement.results,
-            failures=settlement.failures,
-        )
-    moved = _current(record, seen.job) is not stage_type
+        return Desired(record=record, delete=_live(everything), results=results, failures=settlement.failures)
+    moved = steps.current(record, seen.job) is not stage_type
     return Desired(
         record=record,
         write_plan=write_plan,
-        delete=[*settlement.obsolete, *_strays(seen, stage_type)],
-        waiting=settlement.waiting,
-        recheck_at_s=seen.now_s if moved else settlement.recheck_at_s,
-        results=settlement.results,
+        delete=[*settlement.obsolete, *_strays(seen, stage_type), *steps.leftovers(everything, seen.record)],
+        waiting=[dataclasses.replace(each, step=seen.record.step) for each in settlement.waiting],
+        recheck_at_s=seen.now_s if moved else lifetime.next_look_s(seen, record, settlement.recheck_at_s),
+        results=results,
         failures=settlement.failures,
     )
 
 
-def _current(record: Record, job: Job) -> TaskType:
-    """The stage whose tasks may run: each begins when the one before is done."""
-    if record.plan is None:
-        return TaskType.SETUP
-    if not record.stages[TaskType.MAP].done:
-        return TaskType.MAP
-    if job.steps[0].reduces and not record.stages[TaskType.REDUCE].done:
-        return TaskType.REDUCE
-    return TaskType.COMMIT
+def _live(seen: Observation) -> list[TaskPod]:
+    return [pod for pod in seen.pods if pod.state.live and pod.deleting_since_s is None]
 
 
 def _accept_plan(seen: Observation) -> Record:
@@ -158,7 +158,7 @@ def _accept_plan(seen: Observation) -> Record:
         **record.stages,
         TaskType.SETUP: setup,
         TaskType.MAP: StageRecord.empty(stored.splits),
-        TaskType.REDUCE: StageRecord.empty(seen.job.steps[0].reduces),
+        TaskType.REDUCE: StageRecord.empty(seen.job.steps[record.step].reduces),
     }
     accepted = mrjob_status.PlanStatus(
         splits=stored.splits, digest=stored.digest, bytes=stored.size_bytes, shards=stored.shards
@@ -166,11 +166,13 @@ def _accept_plan(seen: Observation) -> Record:
     return dataclasses.replace(record, plan=accepted, stages=stages)
 
 
-def _settle(seen: Observation, record: Record, stage_type: TaskType) -> Settlement:
+def _settle(seen: Observation, record: Record, stage_type: TaskType, stop: attempts.Stop) -> Settlement:
     limits = attempts.Limits(
-        max_attempts=seen.job.stage(stage_type).max_attempts,
+        max_attempts=seen.job.stage(stage_type, record.step).max_attempts,
         start_timeout_s=seen.timeouts.start_s,
         image_pull_timeout_s=seen.timeouts.image_pull_s,
+        max_infrastructure=seen.timeouts.max_infrastructure_failures,
+        missing_object_timeout_s=seen.timeouts.missing_object_s,
     )
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
     lost = record.stages[stage_type].settled(0) if stage_type is TaskType.SETUP else 0
@@ -179,7 +181,7 @@ def _settle(seen: Observation, record: Record, stage_type: TaskType) -> Settleme
         for pod in seen.pods
         if pod.task_type is stage_type and not (pod.state is PodState.SUCCEEDED and pod.attempt <= lost)
     ]
-    return attempts.settle(stage_type, record.stages[stage_type], pods, record.counters, limits, seen.now_s)
+    return attempts.settle(stage_type, record.stages[stage_type], pods, record.counters, limits, seen.now_s, stop)
 
 
 def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
@@ -234,18 +236,19 @@ def _advance(seen: Observation, record: Record, stage_type: TaskType, settlement
     return dataclasses.replace(
         _common(seen, record),
         stages={**record.stages, stage_type: stage},
-        active={stage_type: (settlement.starting, settlement.running)},
+        active={**record.active, stage_type: (settlement.starting, settlement.running)},
         counters=settlement.counters,
         last_failures=failures,
     )
 
 
 def _common(seen: Observation, record: Record) -> Record:
-    step = seen.job.steps[0]
+    step = seen.job.steps[record.step]
     return dataclasses.replace(
         record,
         observed_generation=seen.job.generation,
         queue=seen.job.queue,
+        steps=len(seen.job.steps),
         start_s=record.start_s if record.start_s is not None else seen.now_s,
         resources=mrjob_status.DecidedResources(
             map=_decided(step.mapper.resources), reduce=_decided(step.reducer.resources) if step.reducer else None
@@ -264,13 +267,16 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
 
 def _describe(seen: Observation, record: Record, stage_type: TaskType, settlement: Settlement) -> Record:
     """Phase, reason and conditions."""
-    if settlement.verdict is not None:
-        return conditions.failed(record, settlement.verdict, seen.now_s)
-    if stage_type is TaskType.COMMIT and settlement.stage.done:
+    if settlement.verdict is None and record.stages[TaskType.COMMIT].done:
         return conditions.succeeded(record, seen.now_s)
+    verdict = settlement.verdict or lifetime.overdue(seen, record)
+    if verdict is not None:
+        return conditions.failed(record, lifetime.with_leftovers(verdict, seen, record), seen.now_s)
+    if seen.job.life.suspend:
+        return conditions.suspended(record, seen.now_s, live=sum(pod.state.live for pod in seen.pods))
     phase = _phase(seen, record)
     record = dataclasses.replace(record, phase=phase)
-    moved = _current(record, seen.job) is not stage_type
+    moved = steps.current(record, seen.job) is not stage_type
     return conditions.in_progress(
         record,
         now_s=seen.now_s,
@@ -282,11 +288,11 @@ def _describe(seen: Observation, record: Record, stage_type: TaskType, settlemen
 
 
 def _phase(seen: Observation, record: Record) -> mrjob_status.Phase:
-    match _current(record, seen.job):
+    match steps.current(record, seen.job):
         case TaskType.SETUP:
             placed = any(pod.state is not PodState.UNPLACED for pod in seen.pods)
-            return "Setup" if placed or record.stages[TaskType.SETUP].last[0] else "Pending"
-        case TaskType.MAP:
+            return "Setup" if placed or record.step or record.stages[TaskType.SETUP].last[0] else "Pending"
+        case TaskType.MAP | TaskType.UBER:
             return "Map"
         case TaskType.REDUCE:
             return "Reduce"

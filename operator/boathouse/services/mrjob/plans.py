@@ -14,13 +14,13 @@ _PLANS = catalogue.CONFIG_MAPS.untyped()
 
 
 class Plans:
-    """The plans of all jobs that are not finished."""
+    """The plans of all jobs that are not finished; of each, that of the step at hand."""
 
     def __init__(self, api: client.ApiClient) -> None:
         self._api = api
         self._posted: dict[JobUid, KeptPlan] = {}
-        self._stored: dict[JobUid, KeptPlan] = {}
-        self._absent: set[JobUid] = set()
+        self._stored: dict[tuple[JobUid, int], KeptPlan] = {}
+        self._absent: set[tuple[JobUid, int]] = set()
 
     def post(self, uid: JobUid, plan: contract.Plan) -> KeptPlan:
         """Remember what a setup task posted; a later one replaces it."""
@@ -31,36 +31,38 @@ class Plans:
         """The posted plan, while this process remembers it."""
         return self._posted.get(uid)
 
-    async def stored(self, job: Job) -> KeptPlan | None:
+    async def stored(self, job: Job, step: int) -> KeptPlan | None:
         """The plan in the ConfigMaps, if it is complete there; read once, because only this process writes it."""
-        if job.uid not in self._stored and job.uid not in self._absent:
-            found = await self._read(job)
+        key = job.uid, step
+        if key not in self._stored and key not in self._absent:
+            found = await self._read(job, step)
             if found is None:
-                self._absent.add(job.uid)
+                self._absent.add(key)
             else:
-                self._stored[job.uid] = found
-        return self._stored.get(job.uid)
+                self._stored[key] = found
+        return self._stored.get(key)
 
-    async def write(self, job: Job) -> None:
+    async def write(self, job: Job, step: int) -> None:
         """Keep the posted plan. Shards of another plan under the same names (of a setup whose operator died) go."""
         kept = self._posted[job.uid]
-        for manifest in shards.manifests(job, kept):
+        for manifest in shards.manifests(job, step, kept):
             failpoints.hit("before-plan.shard")
             await self._write_shard(job.namespace, manifest)
             failpoints.hit("after-plan.shard")
-        self._stored[job.uid] = kept
+        self._stored[job.uid, step] = kept
 
     def forget(self, uid: JobUid) -> None:
         """The job is finished or gone."""
         self._posted.pop(uid, None)
-        self._stored.pop(uid, None)
-        self._absent.discard(uid)
+        for key in [each for each in self._stored if each[0] == uid]:
+            del self._stored[key]
+        self._absent = {each for each in self._absent if each[0] != uid}
 
-    async def _read(self, job: Job) -> KeptPlan | None:
+    async def _read(self, job: Job, step: int) -> KeptPlan | None:
         try:
-            first = await self._api.get(_PLANS, shards.shard_name(job, 0), job.namespace)
+            first = await self._api.get(_PLANS, shards.shard_name(job, step, 0), job.namespace)
             rest = [
-                await self._api.get(_PLANS, shards.shard_name(job, index), job.namespace)
+                await self._api.get(_PLANS, shards.shard_name(job, step, index), job.namespace)
                 for index in range(1, shards.count_of(first))
             ]
         except errors.NotFound:

@@ -36,9 +36,11 @@ class PodSettings:
     not_ready_toleration_s: int = 60
 
 
-def pod_name(job: Job, attempt: Attempt, step: int = 0) -> str:
+def pod_name(job: Job, attempt: Attempt) -> str:
     """`JOB-UID8-s0-m-00042-a1`."""
-    return derived_name(job, f"s{step}-{contract.attempt_name(attempt.task_type, attempt.index, attempt.number)}")
+    return derived_name(
+        job, f"s{attempt.step}-{contract.attempt_name(attempt.task_type, attempt.index, attempt.number)}"
+    )
 
 
 def derived_name(job: Job, suffix: str) -> str:
@@ -51,7 +53,7 @@ def derived_name(job: Job, suffix: str) -> str:
     return name + end
 
 
-_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|commit)-a(?P<number>\d+)$")
+_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|uber|commit)-a(?P<number>\d+)$")
 _LETTERS: Final = {"m": TaskType.MAP, "r": TaskType.REDUCE}
 
 
@@ -66,7 +68,7 @@ def parse_attempt(name: str) -> Attempt:
         raise ValueError(f"{name} is not the name of a task pod")
     letter, _, index = match["task"].partition("-")
     task_type = _LETTERS.get(letter) or TaskType(letter)
-    return Attempt(task_type=task_type, index=int(index or 0), number=int(match["number"]))
+    return Attempt(step=int(match["step"]), task_type=task_type, index=int(index or 0), number=int(match["number"]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class PodBuilder:
     """Builds the pods of one job.
 
     Attributes:
-        splits: the accepted plan's, by map index; empty before.
+        splits: the accepted plan's of the step at hand, by map index; empty before.
     """
 
     job: Job
@@ -122,7 +124,7 @@ class PodBuilder:
                 names.APP_MANAGED_BY: names.MANAGER,
                 names.LABEL_JOB_UID: job.uid,
                 names.LABEL_KIND: names.MRJOB_KIND,
-                names.LABEL_STEP: "0",
+                names.LABEL_STEP: str(attempt.step),
                 names.LABEL_TASK_TYPE: attempt.task_type.value,
                 names.LABEL_TASK_INDEX: str(attempt.index),
                 names.LABEL_ATTEMPT: str(attempt.number),
@@ -189,26 +191,33 @@ class PodBuilder:
 
     def task_spec(self, attempt: Attempt) -> contract.TaskSpec:
         """What the task is told; only what its type needs."""
-        job, step = self.job, self.job.steps[0]
+        job, step = self.job, self.job.steps[attempt.step]
         is_setup = attempt.task_type is TaskType.SETUP
         return contract.TaskSpec(
             job_uid=job.uid,
             job_name=job.name,
             namespace=job.namespace,
             task_type=attempt.task_type,
+            step=attempt.step,
+            steps=len(job.steps),
             index=attempt.index,
             attempt=attempt.number,
             work_url=job.work_url,
             output_url=job.output,
-            input_urls=list(job.inputs) if is_setup else [],
+            input_urls=list(job.inputs) if is_setup and not attempt.step else [],
+            previous_reduces=job.steps[attempt.step - 1].reduces if is_setup and attempt.step else 0,
+            combine_files=is_setup and job.combine_files,
             split=self._split(attempt),
+            splits=list(self.splits) if attempt.task_type is TaskType.UBER else [],
             maps=0 if is_setup else len(self.splits),
             reduces=step.reduces,
-            mapper=list(step.mapper.command),
+            mapper=list(step.mapper.command) or None,
             combiner=list(step.combiner) if step.combiner else None,
             reducer=list(step.reducer.command) if step.reducer else None,
             partitioner=step.partitioner,
             split_max_bytes=job.split_max_bytes,
+            output_compression=job.output_compression,
+            max_record_bytes=job.max_record_bytes,
             files=[_file(each) for each in job.files],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             progress_url=self.settings.progress_url,
@@ -223,6 +232,8 @@ class PodBuilder:
         ]
         if any(each.config_map_key_ref for each in self.job.files):
             mounts.append({"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True})
+        if self.job.volume:
+            mounts.append({"name": "storage", "mountPath": self.job.volume.mount_path})
         return mounts
 
     def _volumes(self, resources: Resources) -> list[dict[str, Any]]:
@@ -237,6 +248,9 @@ class PodBuilder:
         sources = [_config_map(each) for each in self.job.files if each.config_map_key_ref]
         if sources:
             volumes.append({"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}})
+        if self.job.volume:
+            claim = {"claimName": self.job.volume.claim_name}
+            volumes.append({"name": "storage", "persistentVolumeClaim": claim})
         return volumes
 
     def _patience(self) -> list[dict[str, Any]]:

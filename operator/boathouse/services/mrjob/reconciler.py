@@ -25,7 +25,6 @@ from boathouse.services.mrjob.taskpods import TaskPod
 from boathouse.services.progress.hub import Hub
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
-from boathouse_task.contract import TaskType
 
 _log = logs.get(__name__)
 _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
@@ -35,6 +34,8 @@ STATUS_DISTANCE_S: Final = 1.0
 WAITING_LOOK_S: Final = 2.0
 """How often a job that waits is asked why."""
 RESYNC_S: Final = 300.0
+LONGEST_NAP_S: Final = 3600.0
+"""A look that is due later is asked for again, so that a changed clock or spec does not matter."""
 
 
 _EVENTS: Final = {
@@ -174,7 +175,7 @@ class Reconciler:
         desired = planner.plan(seen)
         if desired.write_plan:
             self._check_lead()
-            await self._parts.plans.write(job)
+            await self._parts.plans.write(job, desired.record.step)
         before, memory.record = memory.record, desired.record
         self._account(key, job, before, desired)
         delay_s = await self._write_status(key, memory)
@@ -183,7 +184,7 @@ class Reconciler:
         if delay_s is None:
             await self._delete(job, desired.delete)
         if desired.record.finished:
-            return self._finish(job, desired, delay_s)
+            return await self._finish(job, desired, delay_s)
         await self._submit(job, memory, desired, seen)
         again = [RESYNC_S] if delay_s is None else [delay_s]
         if desired.write_plan:
@@ -197,7 +198,7 @@ class Reconciler:
     async def _observe(self, job: Job, known: Record) -> Observation:
         parts = self._parts
         pods_seen = parts.pod_index.of(job.uid)
-        stored = None if known.finished else await parts.plans.stored(job)
+        stored = None if known.finished else await parts.plans.stored(job, known.step)
         posted = parts.plans.posted(job.uid)
         diagnosis = parts.scheduler.diagnosis(policy.JobId(job.uid))
         if known.plan is not None and not known.finished and stored is None:
@@ -210,6 +211,8 @@ class Reconciler:
             timeouts=planner.Timeouts(
                 start_s=parts.config.task.start_timeout_seconds,
                 image_pull_s=parts.config.task.image_pull_timeout_seconds,
+                missing_object_s=parts.config.task.missing_object_timeout_seconds,
+                max_infrastructure_failures=parts.config.task.max_infrastructure_failures,
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
@@ -276,7 +279,7 @@ class Reconciler:
         waiting = tuple(desired.waiting)
         if waiting == memory.waiting and not _unplaced(seen):
             return
-        kept = await self._parts.plans.stored(job) if desired.record.plan else None
+        kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
         if waiting:
             await self._parts.bundle.ensure(job.namespace)
@@ -302,19 +305,38 @@ class Reconciler:
         self._parts.metrics.phase(key, refused)
         return RESYNC_S
 
-    def _finish(self, job: Job, desired: Desired, delay_s: float | None) -> float | None:
+    async def _finish(self, job: Job, desired: Desired, delay_s: float | None) -> float | None:
         self._parts.scheduler.withdraw(policy.JobId(job.uid))
         self._parts.plans.forget(job.uid)
         if delay_s is not None:
             return delay_s
-        return WAITING_LOOK_S if desired.delete else None
+        if desired.delete:
+            return WAITING_LOOK_S
+        if job.life.ttl_s is None or desired.record.completion_s is None:
+            return None
+        left_s = desired.record.completion_s + job.life.ttl_s - self._parts.now()
+        if left_s > 0:
+            return min(left_s, LONGEST_NAP_S)
+        await self._expire(job)
+        return None
+
+    async def _expire(self, job: Job) -> None:
+        """Delete the job; the garbage collector deletes what it owns."""
+        self._check_lead()
+        failpoints.hit("before-mrjob.expire")
+        try:
+            await self._parts.api.delete(_MRJOBS, job.name, job.namespace, uid=job.uid, propagation="Background")
+        except (errors.NotFound, errors.Conflict):
+            return  # gone already, or another job of that name
+        failpoints.hit("after-mrjob.expire")
+        _log.info("deleted a finished job", job=f"{job.namespace}/{job.name}", ttl_s=job.life.ttl_s)
 
     def _account(self, key: str, job: Job, before: Record, desired: Desired) -> None:
         """Metrics, and an event for each phase."""
         after, parts = desired.record, self._parts
         parts.metrics.phase(key, after)
         if desired.results or desired.failures:
-            parts.metrics.attempts(_stage_of(before), desired.results, desired.failures)
+            parts.metrics.attempts(desired.results, desired.failures)
         if after.phase == before.phase:
             return
         _log.info("phase", job=key, uid=job.uid, phase=after.phase, before=before.phase, reason=after.reason)
@@ -325,7 +347,7 @@ class Reconciler:
         parts.events.record(
             recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
             type_="Warning" if failed else "Normal",
-            reason=_EVENTS.get(after.phase, after.phase),
+            reason="Resumed" if before.phase == "Suspended" else _EVENTS.get(after.phase, after.phase),
             action="Reconciling",
             note=(ending.message[:1000] if failed and ending else record.progress(after)) or f"in queue {job.queue}",
         )
@@ -353,7 +375,8 @@ class Reconciler:
 
 def _remember(body: Body, job: Job) -> _Memory:
     status = body.get("status") or {}
-    known = record.from_wire(status, reduces=job.steps[0].reduces)
+    step = min(status.get("currentStep") or 0, len(job.steps) - 1)
+    known = record.from_wire(status, reduces=job.steps[step].reduces)
     return _Memory(job.uid, known, _every_field(status))
 
 
@@ -374,15 +397,6 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
 def _unplaced(seen: Observation) -> bool:
     """Whether pods wait for the scheduler; it may have to be told their UIDs again."""
     return any(pod.state.live and pod.node is None for pod in seen.pods)
-
-
-def _stage_of(before: Record) -> TaskType:
-    """The stage that was being settled."""
-    if before.plan is None:
-        return TaskType.SETUP
-    if not before.stages[TaskType.MAP].done:
-        return TaskType.MAP
-    return TaskType.COMMIT if before.stages[TaskType.REDUCE].done else TaskType.REDUCE
 
 
 def _without_plan(known: Record, now_s: float) -> Record:

@@ -19,6 +19,7 @@ from boathouse_task.contract import TaskType
 
 Counters = dict[str, dict[str, int]]
 MAX_LAST_FAILURES = 5
+_SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT)
 TERMINAL = frozenset({"Succeeded", "Failed"})
 
 
@@ -90,9 +91,18 @@ class StageRecord:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A job's status; `stages` has setup and commit (one task each), and map and reduce once the plan is accepted."""
+    """A job's status.
+
+    Attributes:
+        step: the step at hand, from 0; plan and stages are its, the commit stage is the job's.
+        stages: setup, uber and commit (one task each), and map and reduce once the plan is accepted.
+        past_failures: by the user's and the infrastructure's fault, in the steps before.
+    """
 
     phase: mrjob_status.Phase = "Pending"
+    step: int = 0
+    steps: int = 1
+    past_failures: tuple[int, int] = (0, 0)
     observed_generation: int = 0
     queue: str = ""
     reason: str = ""
@@ -101,7 +111,7 @@ class Record:
     completion_s: float | None = None
     plan: mrjob_status.PlanStatus | None = None
     stages: Mapping[TaskType, StageRecord] = dataclasses.field(
-        default_factory=lambda: {TaskType.SETUP: StageRecord.empty(1), TaskType.COMMIT: StageRecord.empty(1)}
+        default_factory=lambda: {each: StageRecord.empty(1) for each in _SINGLE}
     )
     active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     counters: Counters = dataclasses.field(default_factory=dict)
@@ -113,6 +123,15 @@ class Record:
         """Whether the job has ended, one way or the other."""
         return self.phase in TERMINAL
 
+    @property
+    def failures(self) -> tuple[int, int]:
+        """Failed attempts of all steps so far: by the user's fault, by the infrastructure's."""
+        user, infrastructure = self.past_failures
+        for stage in self.stages.values():
+            user += sum(stage.user_failures)
+            infrastructure += sum(stage.infrastructure_failures)
+        return user, infrastructure
+
     def condition(self, condition_type: names.ConditionType) -> base.Condition | None:
         """The condition of this type, if it was ever set."""
         return next((each for each in self.conditions if each.type == condition_type), None)
@@ -120,7 +139,7 @@ class Record:
 
 def to_wire(record: Record) -> dict[str, Any]:
     """The status as JSON, every field present (a merge patch then also clears what is gone)."""
-    failed = [record.stages[each] for each in TaskType if each in record.stages]
+    user, infrastructure = record.failures
     status = mrjob_status.MRJobStatus(
         observed_generation=record.observed_generation,
         phase=record.phase,
@@ -132,10 +151,9 @@ def to_wire(record: Record) -> dict[str, Any]:
         progress=progress(record),
         maps=_counts(record, TaskType.MAP),
         reduces=_counts(record, TaskType.REDUCE),
-        failures=mrjob_status.FailureCounts(
-            user=sum(sum(each.user_failures) for each in failed),
-            infrastructure=sum(sum(each.infrastructure_failures) for each in failed),
-        ),
+        failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
+        current_step=record.step if record.steps > 1 else None,
+        steps=record.steps if record.steps > 1 else None,
         succeeded_maps=_bitmap(record, TaskType.MAP),
         succeeded_reduces=_bitmap(record, TaskType.REDUCE),
         attempts=mrjob_status.Attempts(**{stage.value: _arrays(record.stages.get(stage)) for stage in TaskType}),
@@ -149,17 +167,21 @@ def to_wire(record: Record) -> dict[str, Any]:
 
 
 def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
-    """The record that a status holds; one without status is new."""
+    """The record that a status holds; one without status is new. `reduces`: of the step at hand."""
     read = mrjob_status.MRJobStatus.model_validate(status or {})
-    stages = {TaskType.SETUP: _stage(read, TaskType.SETUP, 1), TaskType.COMMIT: _stage(read, TaskType.COMMIT, 1)}
+    stages = {each: _stage(read, each, 1) for each in _SINGLE}
     if read.plan:
         stages[TaskType.MAP] = _stage(read, TaskType.MAP, read.plan.splits, read.succeeded_maps)
         stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)
         stages[TaskType.SETUP].winner[0] = stages[TaskType.SETUP].last[0] or 1
+        if stages[TaskType.MAP].done and stages[TaskType.REDUCE].done:
+            stages[TaskType.UBER].winner[0] = stages[TaskType.UBER].last[0]
     if read.phase == "Succeeded":
         stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
-    return Record(
+    record = Record(
         phase=read.phase or "Pending",
+        step=read.current_step or 0,
+        steps=read.steps or 1,
         observed_generation=read.observed_generation or 0,
         queue=read.queue or "",
         reason=read.reason or "",
@@ -172,16 +194,21 @@ def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
         last_failures=tuple(read.last_failures or ()),
         resources=read.resources,
     )
+    if read.failures is None:
+        return record
+    here = record.failures
+    past = max(0, read.failures.user - here[0]), max(0, read.failures.infrastructure - here[1])
+    return dataclasses.replace(record, past_failures=past)
 
 
 def progress(record: Record) -> str | None:
-    """`maps 12/40, reduces 0/2`; None before there is a plan."""
+    """`maps 12/40, reduces 0/2`, of several steps `step 2/3, maps ...`; None before there is a plan."""
+    step = f"step {record.step + 1}/{record.steps}"
     if TaskType.MAP not in record.stages:
-        return None
+        return step if record.steps > 1 and record.step else None
     parts = [(word, record.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
-    return ", ".join(
-        f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"
-    )
+    tasks = [f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"]
+    return ", ".join([step, *tasks] if record.steps > 1 else tasks)
 
 
 def _counts(record: Record, task_type: TaskType) -> mrjob_status.TaskCounts | None:

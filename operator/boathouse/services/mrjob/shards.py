@@ -45,12 +45,12 @@ def keep(plan: contract.Plan) -> KeptPlan:
     return KeptPlan(plan, contract.plan_digest(plan), len(_pieces(plan)))
 
 
-def shard_name(job: Job, index: int) -> str:
-    """`JOB-UID8-plan-000`."""
-    return pods.derived_name(job, f"plan-{index:03d}")
+def shard_name(job: Job, step: int, index: int) -> str:
+    """`JOB-UID8-s0-plan-000`."""
+    return pods.derived_name(job, f"s{step}-plan-{index:03d}")
 
 
-def manifests(job: Job, kept: KeptPlan) -> list[dict[str, Any]]:
+def manifests(job: Job, step: int, kept: KeptPlan) -> list[dict[str, Any]]:
     """The ConfigMaps that hold the plan."""
     pieces = _pieces(kept.plan)
     return [
@@ -58,7 +58,7 @@ def manifests(job: Job, kept: KeptPlan) -> list[dict[str, Any]]:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {
-                "name": shard_name(job, index),
+                "name": shard_name(job, step, index),
                 "namespace": job.namespace,
                 "labels": {
                     names.APP_MANAGED_BY: names.MANAGER,

@@ -48,6 +48,7 @@ class TaskPod:
     """One attempt of one task.
 
     Attributes:
+        step: of the job, from 0.
         placed_s: when it got its node, from which its start is timed.
         deleting_since_s: when it was asked to go; such a pod may linger on a node that does not answer.
         result: of a pod that succeeded.
@@ -62,6 +63,7 @@ class TaskPod:
     attempt: int
     state: PodState
     placed_s: float
+    step: int = 0
     node: str | None = None
     deleting_since_s: float | None = None
     problem: Problem | None = None
@@ -79,6 +81,8 @@ FATAL_REASONS = frozenset(
         contract.Reason.COMMAND_NOT_FOUND,
         contract.Reason.FILE_NOT_FOUND,
         contract.Reason.INVALID_URL,
+        contract.Reason.CORRUPT_INPUT,
+        contract.Reason.RECORD_TOO_LONG,
         contract.Reason.OUTPUT_EXISTS,
         contract.Reason.STORE_NOT_EXCLUSIVE,
         contract.Reason.PLAN_TOO_LARGE,

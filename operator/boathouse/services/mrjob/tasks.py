@@ -25,7 +25,8 @@ def scheduler_job(job: Job) -> model.Job:
 
 def classes(job: Job, attempts: Sequence[Attempt]) -> list[model.TaskClass]:
     """One class for each stage that waits."""
-    return [_class(job, task_type) for task_type in TaskType if any(each.task_type is task_type for each in attempts)]
+    stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
+    return [_class(job, task_type, step) for step, task_type in stages]
 
 
 def tasks(job: Job, attempts: Sequence[Attempt], plan: contract.Plan | None) -> list[model.Task]:
@@ -43,7 +44,7 @@ class Factory:
         """The pod's manifest, without the fence's epoch."""
         attempt = pods.parse_attempt(task.rpartition("/")[2])
         decided = pods.with_decided(
-            self.builder.job.stage(attempt.task_type).resources,
+            self.builder.job.stage(attempt.task_type, attempt.step).resources,
             cpu_milli=resources.cpu_milli,
             memory_request_bytes=resources.memory_bytes,
         )
@@ -55,16 +56,16 @@ def task_id(job: Job, attempt: Attempt) -> model.TaskId:
     return model.TaskId(f"{job.namespace}/{pods.pod_name(job, attempt)}")
 
 
-def class_id(job: Job, task_type: TaskType) -> model.ClassId:
+def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
     """`UID/0/map`."""
-    return model.ClassId(f"{job.uid}/0/{task_type}")
+    return model.ClassId(f"{job.uid}/{step}/{task_type}")
 
 
-def _class(job: Job, task_type: TaskType) -> model.TaskClass:
+def _class(job: Job, task_type: TaskType, step: int) -> model.TaskClass:
     return model.TaskClass(
-        id=class_id(job, task_type),
+        id=class_id(job, task_type, step),
         job=model.JobId(job.uid),
-        resources=_resources(job.stage(task_type).resources),
+        resources=_resources(job.stage(task_type, step).resources),
         stage=model.Stage(task_type.value),
         constraints=model.Constraints(
             node_selector=job.node_selector,
@@ -80,7 +81,7 @@ def _task(job: Job, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
         locations = plan.location_sets[which] if which >= 0 else ()
     return model.Task(
         id=task_id(job, attempt),
-        task_class=class_id(job, attempt.task_type),
+        task_class=class_id(job, attempt.task_type, attempt.step),
         index=attempt.index,
         locations=tuple(model.NodeName(each) for each in locations),
         pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,

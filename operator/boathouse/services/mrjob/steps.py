@@ -1,0 +1,72 @@
+"""The course of a job through its steps. Pure.
+
+A step is planned by a setup task of its own, whose input is what the step before wrote; then its maps and reduces run,
+or one uber task that does their work; after the last step comes the commit.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse.services.mrjob.model import Job
+from boathouse.services.mrjob.record import Record, StageRecord
+from boathouse.services.mrjob.taskpods import TaskPod
+from boathouse_task.contract import TaskType
+
+if TYPE_CHECKING:
+    from boathouse.services.mrjob.planner import Observation
+
+
+def current(record: Record, job: Job) -> TaskType:
+    """The stage whose tasks may run: each begins when the one before is done."""
+    if record.plan is None:
+        return TaskType.SETUP
+    if _done(record):
+        return TaskType.COMMIT
+    if job.is_uber(record.step, record.plan.splits, record.plan.bytes):
+        return TaskType.UBER
+    return TaskType.REDUCE if record.stages[TaskType.MAP].done else TaskType.MAP
+
+
+def follow(record: Record, job: Job) -> Record:
+    """The record after its stages were settled: an uber task's success is that of its step, and a step may be over."""
+    if record.plan is None:
+        return record
+    last = record.step == len(job.steps) - 1
+    if record.stages[TaskType.UBER].done and not _done(record):
+        over = (TaskType.MAP, TaskType.REDUCE, TaskType.COMMIT) if last else (TaskType.MAP, TaskType.REDUCE)
+        record = dataclasses.replace(record, stages={**record.stages, **{each: _won(record, each) for each in over}})
+    if last or not _done(record):
+        return record
+    return dataclasses.replace(
+        record,
+        step=record.step + 1,
+        plan=None,
+        active={},
+        past_failures=record.failures,
+        stages={
+            TaskType.SETUP: StageRecord.empty(1),
+            TaskType.UBER: StageRecord.empty(1),
+            TaskType.COMMIT: record.stages[TaskType.COMMIT],
+        },
+    )
+
+
+def at_hand(seen: "Observation", record: Record) -> "Observation":
+    """The observation without the pods of other steps."""
+    return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == record.step))
+
+
+def leftovers(seen: "Observation", record: Record) -> list[TaskPod]:
+    """Pods of steps that are over, which still run."""
+    return [pod for pod in seen.pods if pod.step != record.step and pod.state.live and pod.deleting_since_s is None]
+
+
+def _done(record: Record) -> bool:
+    return record.stages[TaskType.MAP].done and record.stages[TaskType.REDUCE].done
+
+
+def _won(record: Record, stage: TaskType) -> StageRecord:
+    """All tasks done, each by the attempt of the uber task that did it."""
+    won = record.stages[stage].copy()
+    won.winner[:] = [each or 1 for each in won.winner]
+    return won

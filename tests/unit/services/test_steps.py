@@ -1,0 +1,172 @@
+"""Jobs of several steps, and steps in one pod."""
+
+import pytest
+
+from boathouse.resources.names import ConditionType
+from boathouse.services.mrjob import model, pods, record
+from boathouse.services.mrjob.attempts import Attempt
+from boathouse_task.contract import TaskType
+
+STAGE = {"command": ["./stage.py"]}
+MAP_REDUCE = {"mapper": STAGE, "reducer": STAGE}
+
+
+def stepped(build, *steps, **spec):
+    return build.job(mapper=None, reducer=None, steps=list(steps), **spec)
+
+
+def waiting(desired):
+    return [(each.step, each.task_type.value, each.index, each.number) for each in desired.waiting]
+
+
+def after_first(build, job):
+    """The record of a job whose first step, of one map and one reduce, has just ended."""
+    reducing = build.look(job, build.won("m-0"), record=build.mapping(job, splits=1)).record
+    return build.look(job, build.won("r-0", counters={"g": {"n": 2}}), record=reducing)
+
+
+def test_the_next_step_begins_with_a_setup_of_its_own(build):
+    job = stepped(build, MAP_REDUCE, MAP_REDUCE)
+    ended = after_first(build, job)
+    assert (ended.record.step, ended.record.plan, ended.record.phase) == (1, None, "Setup")
+    assert ended.recheck_at_s == build.CREATED_S + 1000
+    assert waiting(build.look(job, record=ended.record)) == [(1, "setup", 0, 1)]
+
+
+def test_pods_of_an_earlier_step_count_for_nothing_and_go(build):
+    job = stepped(build, MAP_REDUCE, MAP_REDUCE)
+    slow = build.pod("0/m-0", 2)
+    desired = build.look(job, build.won("0/setup", digest="d1"), slow, record=after_first(build, job).record)
+    assert (desired.record.plan, desired.write_plan, desired.delete) == (None, False, [slow])
+
+
+def test_the_last_step_ends_with_the_commit(build):
+    job = stepped(build, MAP_REDUCE, {"mapper": STAGE})
+    second = build.look(job, stored=build.plan(1), record=after_first(build, job).record).record
+    done = build.look(job, build.won("1/m-0"), record=second).record
+    assert (done.step, done.phase) == (1, "Commit")
+    assert waiting(build.look(job, record=done)) == [(1, "commit", 0, 1)]
+
+
+def test_a_map_only_step_in_the_middle_leads_to_the_next(build):
+    job = stepped(build, {"mapper": STAGE}, MAP_REDUCE)
+    ended = build.look(job, build.won("m-0"), record=build.mapping(job, splits=1))
+    assert (ended.record.step, ended.record.phase) == (1, "Setup")
+
+
+def test_counters_are_summed_over_the_steps(build):
+    job = stepped(build, MAP_REDUCE, MAP_REDUCE)
+    second = build.look(job, stored=build.plan(1), record=after_first(build, job).record).record
+    done = build.look(job, build.won("1/m-0", counters={"g": {"n": 3}}), record=second).record
+    assert done.counters == {"g": {"n": 5}}
+
+
+def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_the_next(build):
+    job = stepped(build, {"mapper": STAGE | {"maxAttempts": 2}}, {"mapper": STAGE | {"maxAttempts": 2}})
+    failed = build.look(job, build.failed("m-0"), record=build.mapping(job, splits=1)).record
+    second = build.look(job, build.failed("m-0"), build.won("m-0", 2), record=failed).record
+    wire = record.to_wire(second)
+    assert (second.step, wire["failures"]) == (1, {"user": 1, "infrastructure": 0})
+    mapping = build.look(job, stored=build.plan(1), record=record.from_wire(wire, reduces=0)).record
+    again = build.look(job, build.failed("1/m-0"), record=mapping).record
+    assert (again.phase, record.to_wire(again)["failures"]["user"]) == ("Map", 2)
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_a_record_in_the_middle_of_a_job_survives_a_restart(build, splits):
+    job = stepped(build, MAP_REDUCE, MAP_REDUCE)
+    second = build.look(job, stored=build.plan(splits), record=after_first(build, job).record).record
+    wire = record.to_wire(second)
+    assert (wire["currentStep"], wire["steps"], wire["progress"]) == (1, 2, f"step 2/2, maps 0/{splits}, reduces 0/1")
+    assert record.to_wire(record.from_wire(wire, reduces=1)) == wire
+
+
+def test_a_small_step_runs_in_one_pod_that_also_commits(build):
+    job = build.job(uber={})
+    mapping = build.look(job, stored=build.plan(3)).record
+    assert waiting(build.look(job, record=mapping)) == [(0, "uber", 0, 1)]
+    done = build.look(job, build.won("uber", counters={"g": {"n": 1}}), record=mapping).record
+    assert (done.phase, done.counters) == ("Succeeded", {"g": {"n": 1}})
+    assert done.condition(ConditionType.SUCCEEDED).status == "True"
+    assert record.to_wire(record.from_wire(record.to_wire(done), reduces=1)) == record.to_wire(done)
+
+
+def test_an_uber_step_before_the_last_leads_to_the_next_setup(build):
+    job = stepped(build, MAP_REDUCE, MAP_REDUCE, uber={})
+    mapping = build.look(job, stored=build.plan(3)).record
+    after = build.look(job, build.won("uber"), record=mapping).record
+    assert (after.step, after.phase) == (1, "Setup")
+    assert waiting(build.look(job, record=after)) == [(1, "setup", 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "small"),
+    [
+        ({}, True),
+        ({"maxMaps": 3}, True),
+        ({"maxMaps": 2}, False),
+        ({"maxReduces": 1}, False),
+        ({"maxReduces": 2}, True),
+        ({"maxBytes": "99"}, False),
+        ({"maxBytes": 100}, True),
+    ],
+)
+def test_a_step_beyond_a_limit_is_not_run_in_one_pod(build, limits, small):
+    job = build.job(uber={"maxReduces": 2} | limits, numReduceTasks=2)
+    stages = {each.task_type for each in build.look(job, stored=build.plan(3)).waiting}
+    assert stages == {TaskType.UBER if small else TaskType.MAP}
+
+
+def test_an_uber_pod_has_room_for_both_mapper_and_reducer(build):
+    mapper = STAGE | {"resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
+    reducer = STAGE | {"resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}
+    resources = build.job(uber={}, mapper=mapper, reducer=reducer).stage(TaskType.UBER).resources
+    assert (resources.cpu_milli, resources.memory_bytes) == (2000, 2 << 30)
+
+
+def test_a_step_without_mapper_passes_lines_in_tasks_with_the_reducers_resources(build):
+    reducer = STAGE | {"resources": {"requests": {"cpu": "250m", "memory": "1Gi"}}}
+    (step,) = build.job(mapper=None, reducer=reducer).steps
+    assert (step.mapper.command, step.mapper.resources.cpu_milli) == ((), 250)
+
+
+def test_key_fields_reach_the_runtime(build):
+    job = build.job(
+        mapOutputFieldSeparator=",",
+        numMapOutputKeyFields=2,
+        mapOutputKeyFieldSeparator=".",
+        partitioner={"type": "KeyFieldBasedPartitioner", "options": "-k1,1"},
+        comparator={"options": "-k2,2nr"},
+    )
+    asked = job.steps[0].partitioner
+    assert (asked.field_separator, asked.num_key_fields, asked.key_field_separator) == (",", 2, ".")
+    assert (asked.options, asked.comparator_options) == ("-k1,1", "-k2,2nr")
+
+
+def test_a_pods_name_tells_its_step(build):
+    job = build.job()
+    for attempt in (
+        Attempt(step=3, task_type=TaskType.MAP, index=7, number=2),
+        Attempt(step=1, task_type=TaskType.UBER, index=0, number=1),
+    ):
+        assert pods.parse_attempt(pods.pod_name(job, attempt)) == attempt
+
+
+def test_a_later_setup_reads_what_the_step_before_wrote(build):
+    job = stepped(build, MAP_REDUCE | {"numReduceTasks": 4}, MAP_REDUCE)
+    settings = pods.PodSettings(progress_url="https://progress", scratch_bytes=1)
+    order = pods.PodBuilder(job=job, settings=settings).task_spec(
+        Attempt(step=1, task_type=TaskType.SETUP, index=0, number=1)
+    )
+    assert (order.step, order.steps, order.previous_reduces, order.input_urls) == (1, 2, 4, [])
+
+
+def test_a_volume_is_mounted_where_the_job_says(build):
+    storage = {"volume": {"claimName": "books", "mountPath": "/books"}}
+    job = build.job(storage=storage, input=["file:///books/in"], output="file:///books/out")
+    assert isinstance(job, model.Job)
+    settings = pods.PodSettings(progress_url="https://progress", scratch_bytes=1)
+    attempt = Attempt(task_type=TaskType.SETUP, index=0, number=1)
+    spec = pods.PodBuilder(job=job, settings=settings).build(attempt, job.stage(TaskType.SETUP).resources, "n1")["spec"]
+    assert {"name": "storage", "persistentVolumeClaim": {"claimName": "books"}} in spec["volumes"]
+    assert {"name": "storage", "mountPath": "/books"} in spec["containers"][0]["volumeMounts"]
