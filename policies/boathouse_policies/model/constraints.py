@@ -88,6 +88,8 @@ class Constraints:
         affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
         tolerations: spec.tolerations.
         host_ports: Ports of the node that the pod's containers take, sorted.
+        claims: Storage claims that the pod mounts, as namespace/name, sorted. Opaque here: a shell's filter knows which
+            nodes reach them.
     """
 
     node_name: NodeName | None = None
@@ -95,6 +97,7 @@ class Constraints:
     affinity: tuple[AffinityTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 UNCONSTRAINED = Constraints()
