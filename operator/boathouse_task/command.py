@@ -1,5 +1,6 @@
 """The user's commands: found, started in the task's folder, fed, watched, and their end explained."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -31,6 +32,34 @@ class CommandRunner:
         self._counters = counters
         self._folder = folder
         self._variables = variables
+        self._fed: set[subprocess.Popen[bytes]] = set()
+        self._pump: StderrPump | None = None
+        self._given_up: str | None = None
+        self.moved = 0
+
+    @property
+    def running(self) -> bool:
+        """Whether a command runs whose progress `moved` shows: the bytes that commands took and gave, and reports."""
+        return bool(self._fed)
+
+    @property
+    def tail(self) -> str:
+        """What the last command wrote to its standard error in the end."""
+        return self._pump.tail if self._pump is not None else ""
+
+    def give_up(self, why: str) -> None:
+        """Ends the commands that are fed; their failure says why."""
+        self._given_up = why
+        for process in list(self._fed):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _move(self, amount: int) -> None:
+        self.moved += amount
+
+    def _count(self, group: str, name: str, amount: int) -> None:
+        self.moved += 1
+        self._counters.add_users(group, name, amount)
 
     def find(self, argv: Sequence[str]) -> str:
         """The path of the program that `argv` names.
@@ -60,12 +89,13 @@ class CommandRunner:
         kills_before = oom_kills()
         process = self._start(argv, source if isinstance(source, int) else subprocess.PIPE)
         assert process.stderr is not None
-        pump = StderrPump(process.stderr, count=self._counters.add_users, status=self._counters.set_status)
+        pump = self._pump = StderrPump(process.stderr, count=self._count, status=self._counters.set_status)
         pump.start()
         feeder = None
         if not isinstance(source, int):
             assert process.stdin is not None
-            feeder = Feeder(process.stdin, source)
+            self._fed.add(process)
+            feeder = Feeder(process.stdin, source, self._move)
             feeder.start()
         return self._output(argv, process, pump, feeder, kills_before)
 
@@ -94,7 +124,9 @@ class CommandRunner:
         assert process.stdout is not None
         finished = False
         try:
-            yield from chunks_of(process.stdout)
+            for chunk in chunks_of(process.stdout):
+                self.moved += len(chunk)
+                yield chunk
             status = process.wait()
             pump.join()
             if feeder is not None:
@@ -103,7 +135,11 @@ class CommandRunner:
                     raise feeder.error
             finished = True
         finally:
+            self._fed.discard(process)
             self._processes.kill(process) if not finished else self._processes.wait(process)
+        if status and self._given_up is not None:
+            message = f"{' '.join(argv)[:200]!r} {self._given_up}"
+            raise CommandFailed(Reason.TASK_TIMEOUT, message, user_error=True, stderr_tail=pump.tail, exit_code=status)
         if status:
             raise explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
 
@@ -128,7 +164,11 @@ def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: b
         reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     last = tail.rsplit("\n", 1)[-1][:300]
     return CommandFailed(
-        reason, f"{command!r} {what}" + (f": {last}" if last else ""), user_error=True, stderr_tail=tail
+        reason,
+        f"{command!r} {what}" + (f": {last}" if last else ""),
+        user_error=True,
+        stderr_tail=tail,
+        exit_code=status,
     )
 
 

@@ -63,6 +63,7 @@ class Reason(enum.StrEnum):
     CORRUPT_INPUT = "CorruptInput"
     RECORD_TOO_LONG = "RecordTooLong"
     USER_COMMAND_FAILED = "UserCommandFailed"
+    TASK_TIMEOUT = "TaskTimeout"
     OUT_OF_MEMORY = "OutOfMemory"
     OUT_OF_DISK = "OutOfDisk"
     ACCESS_DENIED = "AccessDenied"
@@ -172,6 +173,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         mapper: None passes lines on as they are.
         output_compression: "", "gzip", "bzip2" or "zstd".
         max_record_bytes: no line of input, map or combiner output may be longer.
+        task_timeout_s: a command that neither reads, writes nor reports for so long is ended; 0: never.
+        secret_variables: environment variables whose values must not be shown.
         files: put into the working folder of every task (setup looks commands up in it).
         progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan into the
             work folder instead (`sN/plan.json`), and reduces look for the maps' commits in the storage.
@@ -201,6 +204,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     split_max_bytes: int = 64 * 1024 * 1024
     output_compression: str = ""
     max_record_bytes: int = 16 * 1024 * 1024
+    task_timeout_s: int = 0
+    secret_variables: list[str] = []
     files: list[FileSource] = []
     s3: S3Config | None = None
     progress_url: str | None = None
@@ -227,8 +232,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task ended: its termination message, on success and on failure (at most `TERMINATION_LOG_MAX_BYTES`).
 
     Attributes:
-        outcome: "succeeded" or "failed". An attempt that finds another attempt's commit in its place has succeeded;
-            `winner_attempt` says whose output counts.
+        outcome: "succeeded", "failed", or "unfinished" of a task that had no time to say more. An attempt that finds
+            another attempt's commit in its place has succeeded; `winner_attempt` says whose output counts.
         reason: a `Reason` when failed, else "".
         message: one line for people: what, where, what to do.
         user_error: charged to the user (and counted against maxAttempts) or to the infrastructure.
@@ -241,6 +246,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: maps, reduces, commit; commit:
             verify, promote, clean.
         stderr_tail: the last part of the command's standard error, on failure.
+        exit_code: of the user's command, on failure; negative: the signal that ended it.
     """
 
     outcome: str
@@ -254,6 +260,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     counters: Counters = {}
     timings: list[Timing] = []
     stderr_tail: str = ""
+    exit_code: int | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -263,6 +270,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 SUCCEEDED = "succeeded"
 FAILED = "failed"
+UNFINISHED = "unfinished"
+"""Written now and then while the task runs: all that is left of one that is killed."""
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

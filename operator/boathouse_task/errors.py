@@ -16,14 +16,24 @@ class TaskError(Exception):
         message: one line: what, where, what to do.
         user_error: whether the job is at fault rather than the infrastructure.
         stderr_tail: the last part of what the command wrote to its standard error.
+        exit_code: of the command; negative: the signal that ended it.
     """
 
-    def __init__(self, reason: Reason, message: str, *, user_error: bool, stderr_tail: str = "") -> None:
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        user_error: bool,
+        stderr_tail: str = "",
+        exit_code: int | None = None,
+    ) -> None:
         super().__init__(f"{reason.value}: {message}")
         self.reason = reason
         self.message = message
         self.user_error = user_error
         self.stderr_tail = stderr_tail
+        self.exit_code = exit_code
 
 
 class NotFound(TaskError):  # noqa: N818 - it names what happened

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -99,12 +99,15 @@ def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def write_all(stream: IO[bytes], data: bytes) -> None:
-    """Writes to a pipe, however small the steps it takes."""
+def write_all(stream: IO[bytes], data: bytes, moved: Callable[[int], object] | None = None) -> None:
+    """Writes to a pipe, however small the steps it takes; `moved` is told of each."""
     view = memoryview(data)
     descriptor = stream.fileno()
     while view:
-        view = view[os.write(descriptor, view) :]
+        step = os.write(descriptor, view)
+        view = view[step:]
+        if moved is not None:
+            moved(step)
 
 
 class Feeder:
@@ -114,8 +117,11 @@ class Feeder:
     kept in `error`.
     """
 
-    def __init__(self, stream: IO[bytes], chunks: Iterable[bytes]) -> None:
+    def __init__(
+        self, stream: IO[bytes], chunks: Iterable[bytes], moved: Callable[[int], object] | None = None
+    ) -> None:
         self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+        self._moved = moved
         self._stream = stream
         self._chunks = chunks
         self.error: Exception | None = None
@@ -131,7 +137,7 @@ class Feeder:
     def _run(self) -> None:
         try:
             for chunk in self._chunks:
-                write_all(self._stream, chunk)
+                write_all(self._stream, chunk, self._moved)
         except BrokenPipeError:
             pass
         except Exception as error:  # noqa: BLE001 - handed to the thread that waits for the command

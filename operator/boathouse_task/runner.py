@@ -3,15 +3,17 @@
 import shutil
 import sys
 import traceback
+from collections.abc import Sequence
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, map_task, reduce_task, setup_task
+from boathouse_task import commit_task, contract, counters, map_task, masking, reduce_task, setup_task
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment
 from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes
 from boathouse_task.task import Reporter, Task
+from boathouse_task.watch import Watch
 
 _MESSAGE_CHARS = 800
 _TAIL_CHARS = 1500
@@ -22,19 +24,25 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
     """Runs the task to its end; a failure is a result, too."""
     task: Task | None = None
     reporter: Reporter | None = None
+    watch: Watch | None = None
+    hidden = masking.secrets(environment.variables, spec.secret_variables)
     try:
         task = Task(spec, environment, processes)
+        watch = Watch(task, encode=encode, hidden=hidden)
+        watch.start()
         if task.client is not None:
             reporter = Reporter(task, task.client)
             reporter.start()
         result = _dispatch(task)
     except TaskError as error:
-        result = failure(error)
+        result = failure(error, hidden)
     except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
         traceback.print_exc(file=sys.stderr)
         message = f"{type(error).__name__}: {error}; this is a bug of Boathouse"
-        result = failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
+        result = failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False), hidden)
     finally:
+        if watch is not None:
+            watch.stop()
         if reporter is not None:
             reporter.stop()
         if task is not None:
@@ -58,14 +66,15 @@ def _dispatch(task: Task) -> TaskResult:
             return commit_task.run(task)
 
 
-def failure(error: TaskError) -> TaskResult:
-    """The result of a task that has failed so."""
+def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
+    """The result of a task that has failed so, without the values that must not be shown."""
     return TaskResult(
         outcome=contract.FAILED,
         reason=error.reason.value,
-        message=error.message[:_MESSAGE_CHARS],
+        message=masking.mask(error.message, hidden)[:_MESSAGE_CHARS],
         user_error=error.user_error,
-        stderr_tail=error.stderr_tail[-_TAIL_CHARS:],
+        stderr_tail=masking.mask(error.stderr_tail, hidden)[-_TAIL_CHARS:],
+        exit_code=error.exit_code,
     )
 
 

@@ -1,0 +1,86 @@
+"""Looks at a running task every second: ends a command that does nothing, and writes down what it said last.
+
+What is written down is a termination message like the last one, with outcome "unfinished": if the container is killed,
+for want of memory say, the kubelet shows it, and the operator can tell what the command said when its pod is gone.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from boathouse_task import contract, masking
+from boathouse_task.contract import TaskResult
+from boathouse_task.task import Task
+
+_EVERY_S = 1.0
+_TAIL_CHARS = 1500
+
+
+class Watch:
+    """A thread beside the task.
+
+    Args:
+        task: What is watched.
+        encode: Makes a termination message.
+        hidden: Values that must not be shown.
+        every_s: How often it looks.
+        monotonic: The clock.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        encode: Callable[[TaskResult], bytes],
+        hidden: Sequence[str],
+        every_s: float = _EVERY_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._task = task
+        self._encode = encode
+        self._hidden = hidden
+        self._every_s = every_s
+        self._monotonic = monotonic
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._stopped = threading.Event()
+        self._written = ""
+        self._moved = (-1, "")
+        self._moved_s = monotonic()
+
+    def start(self) -> None:
+        """Begins to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Looks no more; afterwards nothing of it is written."""
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every_s):
+            self.look()
+
+    def look(self) -> None:
+        """One look."""
+        self._write_tail()
+        commands, limit_s = self._task.commands, self._task.spec.task_timeout_s
+        now_s, moved = self._monotonic(), (commands.moved, self._task.counters.status)
+        if moved != self._moved or not commands.running:
+            self._moved, self._moved_s = moved, now_s
+        elif limit_s and now_s - self._moved_s >= limit_s:
+            commands.give_up(
+                f"read, wrote and reported nothing for {limit_s} s: let it write reporter:status: lines to its "
+                "standard error, or raise spec.taskTimeoutSeconds"
+            )
+
+    def _write_tail(self) -> None:
+        tail = self._task.commands.tail
+        path = self._task.environment.termination_log_path
+        if tail == self._written or not path.exists():
+            return
+        self._written = tail
+        shown = masking.mask(tail, self._hidden)[-_TAIL_CHARS:]
+        with contextlib.suppress(OSError):
+            path.write_bytes(self._encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
