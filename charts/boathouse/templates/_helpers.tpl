@@ -37,6 +37,8 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "scratchSize" .Values.task.scratchSize
   "imagePullTimeoutSeconds" .Values.task.imagePullTimeoutSeconds
   "startTimeoutSeconds" .Values.task.startTimeoutSeconds
+  "missingObjectTimeoutSeconds" .Values.task.missingObjectTimeoutSeconds
+  "maxInfrastructureFailures" .Values.task.maxInfrastructureFailures
   "notReadyTolerationSeconds" .Values.task.notReadyTolerationSeconds
 -}}
 {{- dict

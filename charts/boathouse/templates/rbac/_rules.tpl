@@ -21,7 +21,8 @@
   verbs: [get, create, patch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs]
-  verbs: [get, list, watch]
+  # delete: of jobs whose ttlSecondsAfterFinished is over.
+  verbs: [get, list, watch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs/status]
   verbs: [patch]
