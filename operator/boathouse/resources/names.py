@@ -28,6 +28,8 @@ LABEL_FENCED = f"{GROUP}/fenced"
 
 ANNOTATION_EPOCH = f"{GROUP}/epoch"
 ANNOTATION_DECISION = f"{GROUP}/decision"
+ANNOTATION_IDEAL_MEMORY = f"{GROUP}/ideal-memory"
+"""On a pod that was started with less memory than its task asked for: how much that was, in bytes."""
 ANNOTATION_SPLIT = f"{GROUP}/split"
 ANNOTATION_PLAN_DIGEST = f"{GROUP}/plan-digest"
 ANNOTATION_PLAN_SHARDS = f"{GROUP}/plan-shards"

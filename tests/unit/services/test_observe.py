@@ -81,7 +81,7 @@ def test_a_disruption_is_the_infrastructures_fault():
 @pytest.mark.parametrize(
     ("exit_code", "container_reason", "expected"),
     [
-        (137, "OOMKilled", ("OutOfMemory", True)),
+        (137, "OOMKilled", ("OOMKilled", True)),
         (137, "Error", ("PodLost", False)),
         (143, "Error", ("PodLost", False)),
         (128, "StartError", ("RuntimeNotFound", True)),
@@ -122,3 +122,62 @@ def test_a_pod_that_is_being_made_has_no_problem():
 def test_a_pods_start_is_timed_from_its_placement():
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:05:00Z"}
     assert look("Pending", conditions=[scheduled]).placed_s - look("Pending").placed_s == 300
+
+
+# --- blame, where several could be blamed
+
+
+def out_of_memory(labels=LABELS, limit="256Mi", **annotations):
+    manifest = {
+        "metadata": {"name": "p", "uid": "u", "labels": labels, "annotations": annotations},
+        "spec": {"nodeName": "n1", "containers": [{"name": "task", "resources": {"limits": {"memory": limit}}}]},
+        "status": {
+            "phase": "Failed",
+            "containerStatuses": [
+                {
+                    "name": "task",
+                    "state": {
+                        "terminated": {
+                            "exitCode": 137,
+                            "reason": "OOMKilled",
+                            "message": result(outcome="unfinished", stderr_tail="reading the whole file"),
+                        }
+                    },
+                }
+            ],
+        },
+    }
+    return observe.task_pod(msgspec.convert(manifest, wire.PodView))
+
+
+def test_want_of_memory_names_the_field_to_raise_and_what_it_is_now():
+    pod = out_of_memory()
+    assert blame(pod) == ("OOMKilled", True)
+    assert "raise the mapper's resources.requests.memory (256Mi)" in pod.ending.message
+
+
+def test_of_a_later_step_the_step_is_named():
+    pod = out_of_memory(LABELS | {"boathouse.dev/step": "1", "boathouse.dev/task-type": "reduce"})
+    assert "the reducer of step 2's resources.requests.memory" in pod.ending.message
+
+
+def test_want_of_memory_with_less_than_was_asked_for_is_not_the_jobs_fault():
+    pod = out_of_memory(**{"boathouse.dev/ideal-memory": str(512 << 20)})
+    assert blame(pod) == ("OOMKilled", False)
+    assert "256Mi instead of 512Mi" in pod.ending.message
+
+
+def test_what_a_killed_task_said_last_is_kept():
+    assert out_of_memory().ending.message.endswith("ended with: reading the whole file")
+
+
+def test_a_command_that_fails_because_its_node_shuts_down_is_not_the_jobs_fault():
+    said = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="exited with status 1")
+    terminated = {"exitCode": 10, "reason": "Error", "message": said}
+    pod = look("Failed", {"terminated": terminated}, reason="Terminated", message="imminent node shutdown")
+    assert blame(pod) == ("Terminated", False)
+
+
+def test_the_commands_own_exit_code_is_kept():
+    said = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="m", exit_code=42)
+    assert ended(10, said).ending.exit_code == 42

@@ -11,24 +11,21 @@ from boathouse.services.mrjob.record import Record, StageRecord
 from boathouse_task.contract import TaskType
 
 TASKS = st.integers(0, 40).flatmap(
-    lambda n: st.tuples(*(st.lists(st.integers(0, 9), min_size=n, max_size=n) for _ in range(4)))
+    lambda n: st.tuples(*(st.lists(st.integers(0, 9), min_size=n, max_size=n) for _ in range(5)))
 )
 
 
 @given(TASKS)
 def test_a_status_reads_back_as_it_was_written(build, arrays):
-    winner, last, user, infrastructure = arrays
-    stage = StageRecord(winner=winner, last=last, user_failures=user, infrastructure_failures=infrastructure)
+    winner, last, user, infrastructure, killed = arrays
+    stage = StageRecord(
+        winner=winner, last=last, user_failures=user, infrastructure_failures=infrastructure, killed=killed
+    )
     base = build.mapping(build.job(), splits=len(winner))
     wrote = build.replace(base, stages={**base.stages, TaskType.MAP: stage})
     read = record.from_wire(json.loads(json.dumps(record.to_wire(wrote))), reduces=1)
     if not any(last):
-        stage = StageRecord(
-            winner=[min(w, 1) for w in winner],
-            last=last,
-            user_failures=[0] * len(last),
-            infrastructure_failures=[0] * len(last),
-        )
+        stage = build.replace(StageRecord.empty(len(last)), winner=[min(w, 1) for w in winner])
     assert read.stages[TaskType.MAP] == stage
 
 
@@ -41,7 +38,14 @@ def test_progress_and_counts_are_for_people(build):
     state = build.look(job, build.won("m-0"), build.pod("m-1"), build.failed("m-2"), record=build.mapping(job)).record
     wire = record.to_wire(state)
     assert wire["progress"] == "maps 1/3, reduces 0/2"
-    assert wire["maps"] == {"total": 3, "pending": 1, "running": 1, "succeeded": 1, "failedAttempts": 1}
+    assert wire["maps"] == {
+        "total": 3,
+        "pending": 1,
+        "running": 1,
+        "succeeded": 1,
+        "failedAttempts": 1,
+        "killedAttempts": 0,
+    }
     assert wire["failures"] == {"user": 1, "infrastructure": 0}
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from boathouse.cluster import wire
-from boathouse.resources import names
+from boathouse.resources import names, quantity
 from boathouse.resources.names import Reason
 from boathouse.services.mrjob.taskpods import Ending, PodState, Problem, TaskPod
 from boathouse_task import contract
@@ -19,6 +19,7 @@ _CONFIG_PROBLEMS: Final = frozenset({"CreateContainerConfigError", "CreateContai
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
 _OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
 _KILLED: Final = frozenset({137, 143})
+_OOM_KILLED: Final = "OOMKilled"
 _decoder = msgspec.json.Decoder(contract.TaskResult)
 
 
@@ -51,6 +52,9 @@ def task_pod(pod: wire.PodView) -> TaskPod | None:
         placed_s=_placed_s(pod),
         node=pod.spec.node_name or None,
         deleting_since_s=deleted.timestamp() if deleted else None,
+        memory_bytes=memory_limit_bytes(pod),
+        ideal_memory_bytes=ideal_memory_bytes(pod),
+        started_s=_moment(status),
         problem=_problem(status) if state is PodState.STARTING else None,
         result=won,
         ending=_ending(pod, status, result) if state is PodState.FAILED else None,
@@ -72,6 +76,15 @@ def _state(pod: wire.PodView, status: wire.ContainerStatus | None) -> PodState:
         case _:
             started = status is not None and (status.state.running or status.state.terminated)
             return PodState.RUNNING if started else PodState.STARTING
+
+
+def _moment(status: wire.ContainerStatus | None) -> float | None:
+    """When the container started."""
+    if status is None:
+        return None
+    state = status.state.terminated or status.state.running
+    started = state.started_at if state is not None else None
+    return started.timestamp() if started is not None else None
 
 
 def _placed_s(pod: wire.PodView) -> float:
@@ -114,31 +127,31 @@ def _config_reason(message: str) -> Reason:
 
 
 def _ending(pod: wire.PodView, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
+    """What the pod's end says, the strongest first: its eviction, a disruption, want of memory, its own account."""
     ended = status.state.terminated if status else None
     when = ended.finished_at if ended else None
     moment = when or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
-    time_s = moment.timestamp() if moment else None
+    said = result if result is not None and result.outcome != contract.UNFINISHED else None
+    cause = (
+        _own_eviction(pod)
+        or _of_the_pod(pod)
+        or _out_of_memory(pod, ended, said)
+        or (said and (said.reason or contract.Reason.INTERNAL_ERROR, said.message, said.user_error))
+        or _of_the_container(ended)
+    )
     code = ended.exit_code if ended else None
-    cause = _own_eviction(pod)
-    if cause is None and result is not None:
-        return Ending(
-            reason=result.reason or contract.Reason.INTERNAL_ERROR,
-            message=_with_tail(result),
-            user_error=result.user_error,
-            exit_code=code,
-            time_s=time_s,
-        )
-    if cause is None and ended is not None and ended.reason == "OOMKilled":
-        cause = contract.Reason.OUT_OF_MEMORY, "killed for want of memory: raise resources.requests.memory", True
-    reason, message, user_error = cause or _of_the_pod(pod) or _of_the_container(ended)
-    return Ending(reason=reason, message=message, user_error=user_error, exit_code=code, time_s=time_s)
+    return Ending(
+        reason=cause[0],
+        message=_with_tail(cause[1], result),
+        user_error=cause[2],
+        exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
+        time_s=moment.timestamp() if moment else None,
+    )
 
 
-def _with_tail(result: contract.TaskResult) -> str:
-    tail = result.stderr_tail.strip()
-    if not tail or tail in result.message:
-        return result.message
-    return f"{result.message}; its standard error ended with: {tail[-800:]}"
+def _with_tail(message: str, result: contract.TaskResult | None) -> str:
+    tail = result.stderr_tail.strip() if result else ""
+    return message if not tail or tail in message else f"{message}; its standard error ended with: {tail[-800:]}"
 
 
 _Cause = tuple[str, str, bool]
@@ -160,7 +173,45 @@ def _of_the_pod(pod: wire.PodView) -> _Cause | None:
     disruption = pod.condition("DisruptionTarget")
     if disruption is not None and disruption.status == "True":
         return disruption.reason or Reason.POD_LOST, disruption.message, False
+    if pod.metadata.deletion_timestamp is not None:
+        return Reason.POD_LOST, "its pod was deleted while it ran", False
     return None
+
+
+def _out_of_memory(
+    pod: wire.PodView, ended: wire.StateTerminated | None, said: contract.TaskResult | None
+) -> _Cause | None:
+    """The kernel killed the container, or the command in it. With less than it asked for, it is not the job's fault."""
+    if (ended is None or ended.reason != _OOM_KILLED) and (
+        said is None or said.reason != contract.Reason.OUT_OF_MEMORY
+    ):
+        return None
+    task_type, step = pod.metadata.labels[names.LABEL_TASK_TYPE], pod.metadata.labels.get(names.LABEL_STEP, "0")
+    limit, ideal = memory_limit_bytes(pod), ideal_memory_bytes(pod)
+    had = quantity.format_bytes(limit)
+    if limit < ideal:
+        asked = quantity.format_bytes(ideal)
+        return (
+            Reason.OOM_KILLED,
+            f"killed for want of memory with {had} instead of {asked}: it gets all next time",
+            False,
+        )
+    stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), str(task_type))
+    where = f"{stage} of step {int(step) + 1}" if step != "0" else stage
+    return Reason.OOM_KILLED, f"killed for want of memory: raise the {where}'s resources.requests.memory ({had})", True
+
+
+def memory_limit_bytes(pod: wire.PodView) -> int:
+    """The task container's limit; 0 where there is none."""
+    found = next((each for each in pod.spec.containers if each.name == names.CONTAINER), None)
+    limit = found.resources.limits.get("memory") if found is not None else None
+    return quantity.units(limit) if limit is not None else 0
+
+
+def ideal_memory_bytes(pod: wire.PodView) -> int:
+    """What the task asked for, where it was started with less; else 0."""
+    text = pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, "")
+    return int(text) if text.isdecimal() else 0
 
 
 def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:

@@ -221,6 +221,8 @@ class PodBuilder:
             files=[_file(each) for each in job.files],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             progress_url=self.settings.progress_url,
+            task_timeout_s=job.life.task_timeout_s,
+            secret_variables=[each.name for each in job.env if each.value_from and each.value_from.secret_key_ref],
         )
 
     def _mounts(self) -> list[dict[str, Any]]:

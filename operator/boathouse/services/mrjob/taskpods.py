@@ -54,6 +54,9 @@ class TaskPod:
         result: of a pod that succeeded.
         ending: of a pod that failed.
         problem: of a pod that cannot start.
+        memory_bytes: its memory limit.
+        ideal_memory_bytes: what it asked for, where it was started with less; else 0.
+        started_s: when its container started.
     """
 
     name: str
@@ -69,6 +72,9 @@ class TaskPod:
     problem: Problem | None = None
     result: contract.TaskResult | None = None
     ending: Ending | None = None
+    memory_bytes: int = 0
+    ideal_memory_bytes: int = 0
+    started_s: float | None = None
 
     @property
     def task_name(self) -> str:
