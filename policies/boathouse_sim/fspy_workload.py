@@ -149,14 +149,53 @@ def _job(noise: float, rng: np.random.Generator) -> Observed:
     program = PROGRAMS[int(rng.integers(len(PROGRAMS)))]
     input_bytes = float(np.clip(rng.lognormal(math.log(4e9), 1.2), 1e6, 2e11))
     exact = features_of(program, input_bytes, reduces=max(1, min(SLOTS // 2, round(input_bytes / 1e9))))
-    map_s, reduce_s = run_times(program, exact)
-    blurred = exact.amounts() * _noise(noise, rng, 7)
+    return _observed(program, exact, run_times(program, exact), noise, rng)
+
+
+def replayed(
+    program: Program, input_bytes: float, reduces: int, *, noise: float = 0.0, rng: np.random.Generator
+) -> Observed:
+    """A job of a trace, whose reduces start after its maps: nothing of their time is waiting for maps.
+
+    Args:
+        program: With the trace's ratios; see `with_ratios`.
+        input_bytes: Above 0.
+        reduces: At least 1.
+        noise: Coefficient of variation, 0 for none.
+        rng: Draws the noise.
+    """
+    exact = features_of(program, input_bytes, reduces)
+    return _observed(program, exact, run_times(program, exact, overlap=False), noise, rng)
+
+
+def with_ratios(input_bytes: float, shuffle_bytes: float, output_bytes: float, like: Program) -> Program:
+    """A program that turns this input into these amounts, at the costs of another (SWIM's jobs are made so).
+
+    Args:
+        input_bytes: Above 0.
+        shuffle_bytes: Above 0.
+        output_bytes: What the reduces write.
+        like: Its function times and records.
+    """
+    return dataclasses.replace(
+        like,
+        name="",
+        map_selectivity=shuffle_bytes / input_bytes,
+        combine=1.0,
+        reduce_selectivity=output_bytes / shuffle_bytes,
+    )
+
+
+def _observed(
+    program: Program, exact: Features, times: tuple[float, float], noise: float, rng: np.random.Generator
+) -> Observed:
+    blurred = exact.amounts() * blur(noise, rng, 7)
     blurred[0] = exact.map_input_bytes  # the input's length is known, not measured
-    on_map, on_reduce = _noise(noise, rng, 2)
+    on_map, on_reduce = blur(noise, rng, 2)
     return Observed(
         program=program,
         probed=features.of_amounts(blurred, maps=exact.maps, reduces=exact.reduces),
-        times=TotalTimes(map_s=map_s * on_map, reduce_s=reduce_s * on_reduce),
+        times=TotalTimes(map_s=times[0] * on_map, reduce_s=times[1] * on_reduce),
     )
 
 
@@ -177,10 +216,16 @@ def features_of(program: Program, input_bytes: float, reduces: int) -> Features:
     )
 
 
-def run_times(program: Program, job: Features) -> tuple[float, float]:
-    """SE_m and SE_r in seconds, without noise: the truth that no linear model has."""
+def run_times(program: Program, job: Features, *, overlap: bool = True) -> tuple[float, float]:
+    """SE_m and SE_r in seconds, without noise: the truth that no linear model has.
+
+    Args:
+        program: What runs.
+        job: Without noise.
+        overlap: Whether reduces start while maps still run, and wait for them.
+    """
     map_s = job.maps * _map_task_s(job)
-    wave_s = math.ceil(job.maps / SLOTS) * _map_task_s(job)
+    wave_s = math.ceil(job.maps / SLOTS) * _map_task_s(job) if overlap else 0.0
     return map_s, job.reduces * _reduce_task_s(program, job, wave_s)
 
 
@@ -207,7 +252,8 @@ def _reduce_task_s(program: Program, job: Features, wave_s: float) -> float:
     return _START_S + max(wait_s, copy_s) + merge_s + job.reduce_function_s * each + write_s
 
 
-def _noise(variation: float, rng: np.random.Generator, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def blur(variation: float, rng: np.random.Generator, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Factors of mean 1 and this coefficient of variation, log-normal, shape [count]."""
     sigma = math.sqrt(math.log1p(variation**2))
     return rng.lognormal(-sigma * sigma / 2, sigma, count)
 

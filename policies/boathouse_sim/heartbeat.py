@@ -194,7 +194,11 @@ class Heartbeats:
         master.acquired, master.allocated = master.allocated, []
         master.counted, master.released = master.released, 0
         run = master.run
-        if not run.unplaced and run.phase + 1 == len(run.classes) and not master.out and not master.acquired:
+        idle = not run.unplaced and not master.out and not master.acquired
+        if idle and run.phase + 1 < len(run.classes):  # the next phase waited for the end of this one
+            self.world.submit_next_phase(run)
+            self._wake_all()
+        elif idle:
             assert master.container is not None
             self.world.ledger.gone(master.container.id)
             self._wake(self._by_name[master.container.node])

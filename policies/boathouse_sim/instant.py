@@ -109,6 +109,7 @@ class Instant:
         run = task.run
         run.left -= 1
         if run.left:
+            self._all |= self.world.ended_whole(run)
             return
         if run.container is not None:
             self._master_gone(run.container)

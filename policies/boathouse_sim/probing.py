@@ -3,18 +3,27 @@
 A policy that predicts sizes says of each job that comes whether it wants a probe (`needs_probe`). Where the workload
 can answer it (`JobSpec.probe`), the job's arrival submits its probing job: one task, an uber task, that waits in line,
 takes its time and room, and reports counters at its end. The job itself does not wait for it.
+
+A probe's task maps and reduces f_p of the input one after the other: f_p·(SE_m + SE_r) after its own start.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from boathouse_sim.workload import JobSpec
+from boathouse_policies.fspy import Config, features, sampling
+from boathouse_sim.workload import JobSpec, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+
     from boathouse_policies import framework, model
+    from boathouse_policies.fspy.features import Features
+    from boathouse_policies.fspy.prediction import TotalTimes
+
+MOST_SPLITS = Config().sampled_splits
 
 
 def asked_by(profile: framework.Profile) -> Callable[[model.JobId], bool] | None:
@@ -26,6 +35,38 @@ def job(spec: JobSpec) -> JobSpec:
     """The probing job of a job that has a probe."""
     assert spec.probe is not None
     return JobSpec(id=f"{spec.id}-probe", phases=(spec.probe,), program=spec.program, stated=False)
+
+
+def probe(
+    measured: Features,
+    times: TotalTimes,
+    *,
+    container: Phase,
+    split_bytes: int,
+    rng: np.random.Generator,
+    most_splits: int = MOST_SPLITS,
+) -> Phase:
+    """The task of a probing job.
+
+    Args:
+        measured: The whole job's features as a probe would have them, errors and all.
+        times: What the whole job takes.
+        container: Its memory and cores; its `duration_ms` passes before the task does anything.
+        split_bytes: Length of each split but the last.
+        rng: Chooses the splits.
+        most_splits: sampledSplitsUpperBound.
+    """
+    last = round(measured.map_input_bytes) - (measured.maps - 1) * split_bytes
+    splits = [split_bytes] * (measured.maps - 1) + [max(1, last)]
+    fraction = sampling.sample(splits, reducers=measured.reduces, most_splits=most_splits, rng=rng).fraction
+    return Phase(
+        kind="probe",
+        tasks=1,
+        duration_ms=container.duration_ms + round(fraction * (times.map_s + times.reduce_s) * 1000),
+        mem_ideal_mb=container.mem_ideal_mb,
+        cores=container.cores,
+        counters=tuple(features.counters_of(measured, fraction).items()),
+    )
 
 
 class InputOnly:

@@ -59,7 +59,7 @@ class Penalty:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Equal tasks of a job. A phase may start once every task of the one before has been placed.
+    """Equal tasks of a job. A phase may start once every task of the one before has been placed, or has ended.
 
     Attributes:
         kind: A stage of the model: `map`, `reduce`, `executor`, `uber`, `probe`, or a name of the workload's own.
@@ -70,6 +70,7 @@ class Phase:
         penalty: What less memory costs.
         input_bytes: What one task reads; None where the workload does not say.
         counters: What each task reports at its end.
+        when_ended: Whether it waits for the end of the phase before, rather than for its last task to be placed.
     """
 
     kind: str
@@ -80,6 +81,7 @@ class Phase:
     penalty: Penalty = Penalty()
     input_bytes: int | None = None
     counters: tuple[tuple[str, float], ...] = ()
+    when_ended: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

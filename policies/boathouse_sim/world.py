@@ -198,7 +198,16 @@ class World(Ground["JobSpec", JobRun]):
     def placed_whole(self, run: JobRun) -> bool:
         """A task of the job's phase was placed: when it was the last, the next phase starts; whether it did."""
         run.unplaced -= 1
-        if run.unplaced or run.phase + 1 == len(run.classes):
+        following = run.phase + 1
+        if run.unplaced or following == len(run.classes) or run.spec.phases[following].when_ended:
+            return False
+        self.submit_next_phase(run)
+        return True
+
+    def ended_whole(self, run: JobRun) -> bool:
+        """A task ended: when it was its phase's last and the next phase waits for that, it starts; whether it did."""
+        rest = run.spec.phases[run.phase + 1 :]
+        if run.unplaced or not rest or not rest[0].when_ended or run.left > sum(one.tasks for one in rest):
             return False
         self.submit_next_phase(run)
         return True

@@ -25,7 +25,7 @@ def test_without_noise_a_job_is_its_program_and_its_input():
 
 
 def test_noise_blurs_times_and_features_and_keeps_their_mean():
-    noise = workload._noise(0.5, np.random.default_rng(1), 200_000)
+    noise = workload.blur(0.5, np.random.default_rng(1), 200_000)
     assert (noise.mean(), noise.std()) == pytest.approx((1.0, 0.5), rel=0.02)
     one = generate(0.5)[0]
     exact = workload.features_of(one.program, one.probed.map_input_bytes, one.probed.reduces)

@@ -103,3 +103,12 @@ def test_equal_seeds_give_equal_results_and_others_do_not():
 def test_an_unknown_profile_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="choose from: fair, fifo"):
         simulation.shell(make.workload(), "best")
+
+
+@pytest.mark.parametrize("heartbeat_s", [None, 1.0])
+def test_a_phase_that_waits_for_the_end_of_the_one_before_starts_then(heartbeat_s):
+    maps, reduces = make.phase(3, 10, 4000), make.phase(1, 10, 1000, kind="reduce")
+    behind = make.workload(make.job("0", maps, dataclasses.replace(reduces, when_ended=True)))
+    (later_s,) = job_times_s(behind, heartbeat_s=heartbeat_s)
+    (sooner_s,) = job_times_s(make.workload(make.job("0", maps, reduces)), heartbeat_s=heartbeat_s)
+    assert later_s >= 30.0 > sooner_s
