@@ -11,7 +11,7 @@ from tests.contract.predicates import comparison, generator
 
 pytestmark = pytest.mark.apiserver
 
-BATCH = 50
+BATCH = 60
 UNMANAGED = "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller"
 
 
@@ -38,6 +38,8 @@ async def compare(cluster, *, seed: int, cases: int) -> list[comparison.Differen
                 one = comparison.Comparison(api, "default", batch)
                 found += await one.differences()
                 await one.clear()
+                assert len(one.feasible) > len(one.asked) // 8, "hardly any probe fits anywhere: this proves little"
+                assert len(one.feasible) < len(one.asked) * 7 // 8, "nearly every probe fits: this proves little"
     return found
 
 
@@ -48,8 +50,8 @@ async def prepare(api: client.ApiClient) -> None:
 
 
 @pytest.mark.timeout(300)
-async def test_both_schedulers_find_the_same_nodes_feasible_for_a_hundred_generated_pods(bare_control_plane):
-    found = await compare(bare_control_plane, seed=1, cases=100)
+async def test_both_schedulers_find_the_same_nodes_feasible_for_sixty_generated_pods(bare_control_plane):
+    found = await compare(bare_control_plane, seed=1, cases=60)
     assert not found, "\n".join(map(str, found))
 
 
@@ -57,5 +59,5 @@ async def test_both_schedulers_find_the_same_nodes_feasible_for_a_hundred_genera
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(2, 6))
 async def test_both_schedulers_find_the_same_nodes_feasible_for_hundreds_more(bare_control_plane, seed):
-    found = await compare(bare_control_plane, seed=seed, cases=150)
+    found = await compare(bare_control_plane, seed=seed, cases=120)
     assert not found, "\n".join(map(str, found))

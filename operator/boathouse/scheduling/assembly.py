@@ -3,17 +3,18 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from boathouse.cluster import catalogue, client, informer, recorder, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, comparer, figures, scheduler, writer
+from boathouse.scheduling import accounts, comparer, figures, scheduler, storage_watches, writer
 from boathouse.telemetry import gauges, health, metrics
 from boathouse_policies import framework, model
 
 WATCH_SILENCE_S = 180.0
 """A watch that heard nothing for so long is ill: bookmarks come about once a minute."""
 
-Watch = informer.Informer[wire.PodView] | informer.Informer[wire.NodeView]
+Watch = informer.Informer[Any]
 OnPod = Callable[[store.Change[wire.PodView]], None]
 
 
@@ -34,12 +35,14 @@ class Scheduling:
     pods: informer.Informer[wire.PodView]
     nodes: informer.Informer[wire.NodeView]
     ended: informer.Informer[wire.PodView]
+    storage: storage_watches.StorageWatches
     comparer: comparer.Comparer
     on_pod: list[OnPod]
     on_ended: list[OnPod]
 
     async def synced(self) -> None:
         """Wait until all watches have gone through their first list."""
+        await self.storage.synced()
         for one in (self.nodes, self.pods, self.ended):
             await one.synced.wait()
 
@@ -51,6 +54,7 @@ class Scheduling:
         async with asyncio.TaskGroup() as group:
             for one in (self.nodes, self.pods, self.ended):
                 group.create_task(one.run())
+            group.create_task(self.storage.run())
 
     async def run(self) -> None:
         """Decide and write until cancelled, from the moment that `watch` has its first lists."""
@@ -61,7 +65,7 @@ class Scheduling:
 
     def add_probes(self, state: health.Health) -> None:
         """Let the process be restarted when a watch falls silent or the loop stands still."""
-        for name, one in (("pods", self.pods), ("nodes", self.nodes), ("ended pods", self.ended)):
+        for name, one in (("pods", self.pods), ("nodes", self.nodes), ("ended pods", self.ended), *self.storage):
             state.add_liveness(f"watch of {name}", _freshness(one))
             state.add_readiness(f"first list of {name}", _first_list(one))
         state.add_liveness("scheduling loop", self.scheduler.heartbeat)
@@ -92,6 +96,7 @@ def assemble(
         options: How to behave.
         queue_of: The queue of somebody else's pod.
     """
+    storage = storage_watches.StorageWatches(api)
     subject = scheduler.Scheduler(
         api,
         leader,
@@ -102,7 +107,9 @@ def assemble(
         on_fatal=on_fatal,
         options=options,
         queue_of=queue_of,
+        storage=storage.known,
     )
+    storage.on_change.append(subject.on_storage)
     on_pod: list[OnPod] = [subject.on_pod]
     on_ended: list[OnPod] = [subject.on_ended]
     pods = informer.Informer(api, catalogue.PODS, on_change=_all(on_pod), fields=catalogue.PODS_THAT_HOLD_RESOURCES)
@@ -116,12 +123,13 @@ def assemble(
         fields=catalogue.PODS_THAT_ENDED,
     )
     figures.Figures(subject, leader).register(figures_.gauges)
-    _watch_gauges(figures_.gauges, {"pods": pods, "nodes": nodes, "ended": ended})
+    _watch_gauges(figures_.gauges, {"pods": pods, "nodes": nodes, "ended": ended, **dict(storage)})
     return Scheduling(
         scheduler=subject,
         pods=pods,
         nodes=nodes,
         ended=ended,
+        storage=storage,
         comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),
         on_pod=on_pod,
         on_ended=on_ended,

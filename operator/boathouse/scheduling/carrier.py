@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, assert_never
 
 from boathouse.cluster import wire
-from boathouse.scheduling import jobs, notices, observed, outcomes, translate, writer
+from boathouse.scheduling import jobs, notices, observed, outcomes, translate, volume_book, volume_writer, writer
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import framework, model
 
@@ -23,7 +23,19 @@ class Ahead:
     task_class: model.TaskClass
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Parked:
+    """A placement whose volumes are being bound, by others, who may take minutes: no worker waits for them."""
+
+    work: model.Placement
+    awaits: volume_writer.Awaits
+    decided_at: float
+    until_s: float
+
+
 Work: TypeAlias = model.Create | model.Bind | Ahead
+VOLUMES_BOUND_WITHIN_S = 600.0
+"""As kube-scheduler's bindTimeoutSeconds."""
 Trouble = Callable[[model.JobId, notices.Reason | None], None]
 """Told what the API server refused of a job, or None when a write of it went through."""
 
@@ -39,6 +51,8 @@ class Parts:
     jobs: jobs.Jobs
     writer: writer.Writer
     notices: notices.Notices
+    volumes: volume_book.VolumeBook
+    volume_writer: volume_writer.VolumeWriter
     counters: metrics.SchedulerMetrics
     clock: Callable[[], float]
 
@@ -59,6 +73,7 @@ class Carrier:
         on_fenced: Callable[[str], None],
         on_trouble: Trouble,
         on_progress: Callable[[], None],
+        on_unprovisioned: Callable[[model.ClassId, model.NodeName], object],
     ) -> None:
         self.unconfirmed: dict[model.TaskId, float] = {}
         self.making_ahead: set[model.TaskId] = set()
@@ -67,6 +82,8 @@ class Carrier:
         self._on_fenced = on_fenced
         self._on_trouble = on_trouble
         self._on_progress = on_progress
+        self._on_unprovisioned = on_unprovisioned
+        self._parked: dict[model.TaskId, _Parked] = {}
         self._queue: collections.deque[tuple[Work, float]] = collections.deque()
         self._arrived = asyncio.Semaphore(0)
         self._writing: set[model.TaskId] = set()
@@ -76,7 +93,11 @@ class Carrier:
         """Queue a decision; a placement must have been assumed."""
         if isinstance(work, Ahead):
             self.making_ahead.add(work.task.id)
-        self._queue.append((work, time.perf_counter()))
+        self._parked.pop(work.task.id, None)
+        self._enqueue(work, time.perf_counter())
+
+    def _enqueue(self, work: Work, decided_at: float) -> None:
+        self._queue.append((work, decided_at))
         self._arrived.release()
 
     @property
@@ -96,6 +117,33 @@ class Carrier:
     def forget(self, task: model.TaskId) -> None:
         """The watch showed the task's pod, or its end: it is confirmed."""
         self.unconfirmed.pop(task, None)
+        self._parked.pop(task, None)
+        self._parts.volumes.forget(task)
+
+    @property
+    def awaits_volumes(self) -> int:
+        """Placements whose volumes are being bound."""
+        return len(self._parked)
+
+    def look_at_volumes(self) -> None:
+        """Go on with the pods whose volumes are bound by now, and give up those whose cannot be."""
+        now_s = self._parts.clock()
+        for task, parked in list(self._parked.items()):
+            promise = self._parts.volumes.promised(task)
+            bound = promise is not None and self._parts.volume_writer.is_bound(promise)
+            if promise is None or bound:
+                del self._parked[task]
+                self._enqueue(parked.work, parked.decided_at)
+                continue
+            failed = self._parts.volume_writer.failure(promise, parked.awaits.revisions)
+            if failed is None and now_s >= parked.until_s:
+                message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
+                failed = outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
+            if failed is not None:
+                del self._parked[task]
+                self._on_unprovisioned(parked.work.task_class.id, parked.work.node)
+                self._settle(parked.work, failed, time.perf_counter() - parked.decided_at)
+                self._on_progress()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -112,14 +160,29 @@ class Carrier:
                 outcome = await self._carry_out(work)
             finally:
                 self._writing.discard(work.task.id)
-            self._settle(work, outcome, time.perf_counter() - decided_at)
+            if isinstance(outcome, volume_writer.Awaits):
+                self._park(work, outcome, decided_at)
+            else:
+                self._settle(work, outcome, time.perf_counter() - decided_at)
             self._on_progress()
+
+    def _park(self, work: Work, awaits: volume_writer.Awaits, decided_at: float) -> None:
+        assert not isinstance(work, Ahead)
+        until_s = self._parts.clock() + VOLUMES_BOUND_WITHIN_S
+        self._parked[work.task.id] = _Parked(work=work, awaits=awaits, decided_at=decided_at, until_s=until_s)
+        self.look_at_volumes()  # they may have been bound while the last write was answered
 
     # Writing
 
-    async def _carry_out(self, work: Work) -> outcomes.Outcome:
+    async def _carry_out(self, work: Work) -> outcomes.Outcome | volume_writer.Awaits:
         if not self._makes_sense(work):
             return outcomes.Skipped()
+        if not isinstance(work, Ahead) and work.task_class.constraints.claims:
+            promise = self._parts.volumes.promised(work.task.id)
+            if promise is None or promise.node != work.node:
+                return outcomes.Skipped()
+            if (so_far := await self._parts.volume_writer.prepare(promise)) is not None:
+                return so_far
         match work:
             case model.Create():
                 return await self._create(work.task.id, work.resources, work.node)
@@ -241,6 +304,7 @@ class Carrier:
             parts.seen.apply(pod)
             return
         parts.room.succeeded(task)
+        parts.volumes.forget(task)
         parts.counters.attempt("scheduled", duration_s)
         parts.counters.pod_attempts.observe(self._failures.pop(task, 0) + 1)
         if (waited_s := parts.jobs.waited_s(task)) is not None:
@@ -251,6 +315,9 @@ class Carrier:
 
     def _release(self, task: model.TaskId) -> None:
         freed = self._parts.ledger.forget(task)
+        self._parts.volumes.forget(task)
+        if task not in self._parts.ledger:
+            self._parts.seen.mounts.remove(task)
         if freed is not None:
             self._parts.room.capacity_freed(freed, self._parts.ledger.free(freed.node))
 

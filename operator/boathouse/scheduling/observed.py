@@ -7,7 +7,7 @@ from typing import Protocol, assert_never
 
 from boathouse.cluster import store, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, holders, translate
+from boathouse.scheduling import accounts, holders, mounts, translate
 from boathouse_policies import framework, model
 
 _NOMINATED = "nominated:"
@@ -41,6 +41,7 @@ class Observed:
     Attributes:
         ledger: What nodes hold.
         holders: Who holds it.
+        mounts: Whose claims are mounted where.
         waiting: Pods for our scheduler without a node, by task.
         nodes: As they were last seen.
     """
@@ -55,6 +56,7 @@ class Observed:
     ) -> None:
         self.ledger = book
         self.holders = holders.Holders()
+        self.mounts = mounts.Mounts()
         self.waiting: dict[model.TaskId, wire.PodView] = {}
         self.nodes: dict[model.NodeName, model.Node] = {}
         self._listener = listener
@@ -106,6 +108,8 @@ class Observed:
         if account.node is not None:
             self.waiting.pop(account.id, None)
             self.holders.set(account.id, accounts.holder_of(pod), account.resources)
+            if claims := translate.claims_of(pod):
+                self.mounts.add(account.id, account.node, claims)
             if self.is_ours(pod):
                 self._listener.pod_placed(pod, known=known)
         elif pod.spec.scheduler_name == self._scheduler_name and account.id not in self.ledger:
@@ -122,6 +126,8 @@ class Observed:
         self._freed(self.ledger.gone(task, model.PodUid(pod.metadata.uid)))
         if task not in self.ledger:
             self.holders.remove(task)
+            if self.mounts.remove(task):
+                self._listener.nodes_changed()
         if self.is_ours(pod):
             self._listener.pod_gone(pod)
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from boathouse.cluster import client, recorder, store, wire
-from boathouse.resources import names
 from boathouse.scheduling import (
     accounts,
     ahead,
@@ -25,7 +24,11 @@ from boathouse.scheduling import (
     observed,
     reasons,
     rejections,
+    settings,
     translate,
+    volume_book,
+    volume_writer,
+    volumes,
     writer,
 )
 from boathouse.telemetry import health, logs, metrics
@@ -34,33 +37,7 @@ from boathouse_policies import framework, model
 log = logs.get(__name__)
 
 TELL_EVERY_S = 0.5
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How the scheduler behaves.
-
-    Attributes:
-        scheduler_name: The `spec.schedulerName` that we answer to.
-        namespaces: Where we act; empty for everywhere. All pods everywhere are counted.
-        pending_ahead: How many pods of a class that waits for nodes are made before there is one.
-        pending_ahead_delay_s: How long a class must have waited until then.
-        workers: How many writes are on their way at once.
-        coalesce_s: The least time between two cycles, so that events that come together are decided together.
-        idle_s: The longest time between two looks.
-        stall_s: After so long without coming round, the process is unhealthy.
-        fence: The name of the admission policy that refuses old epochs.
-    """
-
-    scheduler_name: str = names.SCHEDULER_NAME
-    namespaces: frozenset[str] = frozenset()
-    pending_ahead: int = 5
-    pending_ahead_delay_s: float = 1.0
-    workers: int = 32
-    coalesce_s: float = 0.01
-    idle_s: float = 5.0
-    stall_s: float = 60.0
-    fence: str = writer.FENCE
+Options = settings.Options
 
 
 def steady_clock() -> Callable[[], float]:
@@ -83,6 +60,7 @@ class Scheduler:
         queue_of: The queue of somebody else's pod.
         on_fatal: Called with the reason when the process must end: leadership lost, or the cache cannot be trusted.
         clock: Seconds since the epoch that only grow.
+        storage: What is known of volumes, live; tell `on_storage` of changes.
     """
 
     def __init__(
@@ -95,9 +73,10 @@ class Scheduler:
         profile: framework.Profile,
         queues: Sequence[model.Queue],
         on_fatal: Callable[[str], None],
-        options: Options = Options(),
+        options: Options = Options(),  # noqa: B008 - frozen
         queue_of: accounts.QueueOf = accounts.default_queue,
         clock: Callable[[], float] | None = None,
+        storage: volumes.Storage | None = None,
     ) -> None:
         clock = steady_clock() if clock is None else clock
         self.options = options
@@ -111,18 +90,23 @@ class Scheduler:
         self.room = framework.WaitingRoom(self._axis, queues)
         self.seen = observed.Observed(self.ledger, self, scheduler_name=options.scheduler_name, queue_of=queue_of)
         self.jobs = jobs.Jobs(self.room, placed=self.ledger, pods=self.seen.waiting, clock=clock, queue_of=queue_of)
+        self.volumes = volume_book.VolumeBook(storage or volumes.Storage.empty(), self.seen.mounts)
+        self._claimants: set[model.TaskId] = set()
+        self._claims_wait = False
         self.notices = notices.Notices(api, leader, events, self.counters, clock)
         self.explanations = explaining.Explanations(self.jobs, self.seen.holders, clock)
         self._ahead = ahead.PendingAhead(
             count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=clock
         )
         self.writer = writer.Writer(api, leader, self.counters, fence=options.fence)
+        self._volume_writer = volume_writer.VolumeWriter(api, leader, self.volumes)
         self.carrier = carrier.Carrier(
             self._parts(),
             workers=options.workers,
             on_fenced=on_fatal,
             on_trouble=self.explanations.trouble,
             on_progress=self.wake,
+            on_unprovisioned=self.exclusions.exclude,
         )
         self._wake = asyncio.Event()
         self._tell_due_s = math.inf
@@ -137,6 +121,8 @@ class Scheduler:
             jobs=self.jobs,
             writer=self.writer,
             notices=self.notices,
+            volumes=self.volumes,
+            volume_writer=self._volume_writer,
             counters=self.counters,
             clock=self._clock,
         )
@@ -166,6 +152,7 @@ class Scheduler:
         known = {one.id for one in classes}
         if strange := next((task for task in tasks if task.task_class not in known), None):
             raise ValueError(f"{strange.id} is of class {strange.task_class!r}, which was not submitted with {job.id}")
+        self._claims_wait = self._claims_wait or any(one.constraints.claims for one in classes)
         self.jobs.submit(job, classes, tasks, factory)
         self.wake()
 
@@ -221,6 +208,20 @@ class Scheduler:
             case _:
                 assert_never(change)
 
+    def on_storage(self) -> None:
+        """Take in a change of claims, volumes, or of what provisions them."""
+        self.volumes.changed()
+        if not self._claims_wait:
+            return
+        for task in sorted(self._claimants):
+            pod = self.seen.waiting.get(task)
+            if pod is None:
+                self._claimants.discard(task)
+            elif self.volumes.promised(task) is None:
+                self.pod_waits(pod)
+        self.carrier.look_at_volumes()
+        self.nodes_changed()
+
     def _refused(self, pod: wire.PodView) -> None:
         """A kubelet may have refused a pod: leave its node alone for a while, for pods of that kind."""
         reason = rejections.rejection(pod)
@@ -248,6 +249,8 @@ class Scheduler:
         """Let tasks wait again whose node is gone, unless a write is under way that will tell."""
         for task in tasks:
             entry = self.jobs.entry_of(task)
+            self.carrier.forget(task)
+            self.seen.mounts.remove(task)
             if entry is not None and not self.carrier.is_writing(task):
                 self.jobs.touch(task)
         self.wake()
@@ -263,9 +266,19 @@ class Scheduler:
             self.jobs.over(task, waited=True)
         elif (field := translate.unsupported(pod)) is not None:
             self.notices.waits(pod, reasons.unsupported(field))
+        elif (why := self._problem_of_claims(pod)) is not None:
+            self.jobs.over(task, waited=True)
+            self.notices.waits(pod, why)
         else:
             self.jobs.add_foreign(pod)
         self.wake()
+
+    def _problem_of_claims(self, pod: wire.PodView) -> notices.Reason | None:
+        if not translate.claims_of(pod):
+            return None
+        self._claims_wait = True  # from here on: the filter costs nothing to those without claims
+        self._claimants.add(accounts.task_id(pod))
+        return self.volumes.problem(pod)
 
     def pod_placed(self, pod: wire.PodView, *, known: bool) -> None:
         """Confirm a placement; one that we did not mean takes its task out of the waiting room."""
@@ -304,6 +317,7 @@ class Scheduler:
     async def _decide_for_ever(self) -> None:
         while True:
             self.heartbeat.beat()
+            self.carrier.look_at_volumes()
             self._wake.clear()
             if self.carrier.backlog <= self.options.workers:  # else the next decisions had better be fresh
                 self.cycle()
@@ -341,14 +355,17 @@ class Scheduler:
             self.carrier.add(work)
 
     def _profile_now(self) -> framework.Profile:
-        if not len(self.exclusions):
-            return self._profile
-        return dataclasses.replace(self._profile, filters=(*self._profile.filters, self.exclusions))
+        excluded: tuple[framework.Filter, ...] = (self.exclusions,) if len(self.exclusions) else ()
+        more = (*excluded, self.volumes) if self._claims_wait else excluded
+        return dataclasses.replace(self._profile, filters=(*self._profile.filters, *more)) if more else self._profile
 
     def _hand_over(self, decision: model.Decision) -> None:
         match decision:
             case model.Create() | model.Bind():
                 if decision.task.id in self.ledger:  # the watch was faster than the book
+                    self.jobs.touch(decision.task.id)
+                    return
+                if not self._promise_volumes(decision):
                     self.jobs.touch(decision.task.id)
                     return
                 self.ledger.assume(decision)
@@ -359,6 +376,10 @@ class Scheduler:
                 log.error("the profile advises what this release cannot carry out", decision=str(decision))
             case _:
                 assert_never(decision)
+
+    def _promise_volumes(self, decision: model.Placement) -> bool:
+        claims = decision.task_class.constraints.claims
+        return not claims or self.volumes.promise(decision.task.id, claims, self.seen.nodes[decision.node])
 
     def _tell_pods(self) -> None:
         """Tell the pods that wait why they do."""

@@ -62,12 +62,29 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         affinity=_affinity(spec.affinity),
         tolerations=tuple(_toleration(toleration) for toleration in spec.tolerations),
         host_ports=tuple(sorted(_host_ports(spec))),
+        claims=claims_of(pod),
     )
 
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted."""
     return tuple(sorted(_host_ports(pod.spec)))
+
+
+def claims_of(pod: wire.PodView) -> tuple[str, ...]:
+    """Return the claims that a pod mounts, as namespace/name, sorted; an ephemeral volume's is named POD-VOLUME."""
+    return tuple(sorted({claim for _, claim in claims_by_field(pod)}))
+
+
+def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
+    """Yield each claim with the field that names it."""
+    namespace, name = pod.metadata.namespace, pod.metadata.name
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            claim = volume.persistent_volume_claim.claim_name
+            yield f"spec.volumes[{volume.name}].persistentVolumeClaim", f"{namespace}/{claim}"
+        if volume.ephemeral is not None:
+            yield f"spec.volumes[{volume.name}].ephemeral", f"{namespace}/{name}-{volume.name}"
 
 
 def unsupported(pod: wire.PodView) -> str | None:
@@ -88,11 +105,6 @@ def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
         yield "spec.resourceClaims"
     if spec.scheduling_group is not None:
         yield "spec.schedulingGroup"
-    for volume in spec.volumes:  # a claim's volume may live in one zone or on one node, which is not looked up yet
-        if volume.persistent_volume_claim is not None:
-            yield f"spec.volumes[{volume.name}].persistentVolumeClaim"
-        if volume.ephemeral is not None:
-            yield f"spec.volumes[{volume.name}].ephemeral"
 
 
 def _resources(amounts: Mapping[str, int]) -> model.Resources:
@@ -131,16 +143,21 @@ def _toleration(toleration: wire.Toleration) -> model.Toleration:
 def _affinity(affinity: wire.Affinity | None) -> tuple[model.AffinityTerm, ...] | None:
     if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return None
+    return terms(affinity.node_affinity.required)
+
+
+def terms(selector: wire.NodeSelector) -> tuple[model.AffinityTerm, ...]:
+    """Return the ORed terms of a node selector."""
     return tuple(
         model.AffinityTerm(
-            expressions=tuple(map(_expression, term.match_expressions)),
-            fields=tuple(map(_expression, term.match_fields)),
+            expressions=tuple(map(expression, term.match_expressions)), fields=tuple(map(expression, term.match_fields))
         )
-        for term in affinity.node_affinity.required.node_selector_terms
+        for term in selector.node_selector_terms
     )
 
 
-def _expression(requirement: wire.Requirement) -> model.Expression:
+def expression(requirement: wire.Requirement) -> model.Expression:
+    """Return a requirement on a label or a field."""
     return model.Expression(
         key=requirement.key, operator=model.Operator(requirement.operator), values=requirement.values
     )

@@ -88,23 +88,21 @@ class Comparison:
         self._api = api
         self._namespace = namespace
         self._cases = cases
+        self.asked: set[str] = set()
+        self.feasible: set[str] = set()
 
     async def differences(self) -> list[Difference]:
-        """Set all up, ask the one and then the other, and compare; answers that differ are asked for again."""
+        """Set all up, ask the one and then the other, and compare."""
         await self._set_up()
-        kube = await self._ask(KUBE, self._cases)
-        ours = await self._ask(OURS, self._cases)
+        kube = await self._ask(KUBE)
+        ours = await self._ask(OURS)
+        self.asked, self.feasible = set(kube), {node for node, refusal in kube.items() if not refusal}
         return [
             Difference(case=case, node=node, kube=kube[node], ours=ours[node])
             for case in self._cases
             for node in _names(case)
             if bool(kube[node]) != bool(ours[node])
         ]
-
-    @property
-    def counts(self) -> str:
-        """What was asked, for people."""
-        return f"{len(self._cases)} cases, {sum(len(one.nodes) for one in self._cases)} nodes"
 
     async def _set_up(self) -> None:
         nodes = catalogue.NODES.untyped()
@@ -119,9 +117,9 @@ class Comparison:
         if held.deleted:
             await self._api.delete(pods, name, self._namespace)
 
-    async def _ask(self, scheduler: str, cases: list[generator.Case]) -> dict[str, str]:
+    async def _ask(self, scheduler: str) -> dict[str, str]:
         """Return by node the refusal, empty where the probe was put."""
-        pinned = {node: case.probe_for(node, scheduler) for case in cases for node in _names(case)}
+        pinned = {node: case.probe_for(node, scheduler) for case in self._cases for node in _names(case)}
         await all_of(self._api.create(catalogue.PODS.untyped(), one, self._namespace) for one in pinned.values())
         answers = await self._answers(scheduler, len(pinned))
         await all_of(self._remove(one["metadata"]["name"]) for one in pinned.values())

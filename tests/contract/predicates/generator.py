@@ -22,12 +22,12 @@ RUNTIME_CLASS: Manifest = {
     "handler": "heavy",
     "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
 }
-NODES = 4
+NODES = 3
 GPU = "example.com/gpu"
 HUGE = "hugepages-2Mi"
-_CPU = ("0", "1m", "100m", "250m", "500m", "750m", "1", "1500m")
+_CPU = ("0", "1m", "100m", "250m", "500m", "1")
 _MEMORY = ("0", "64Mi", "100M", "256Mi", "512Mi", "1Gi")
-_SIZES = ({}, {"cpu": "250m"}, {"cpu": "500m", "memory": "256Mi"}, {"cpu": "1", "memory": "1Gi"}, {"memory": "100M"})
+_SIZES = ({}, {"cpu": "250m"}, {"cpu": "500m", "memory": "256Mi"}, {"cpu": "100m", "memory": "1Gi"}, {"memory": "100M"})
 _LABELS = {"zone": ("a", "b", "c"), "disk": ("ssd", "hdd"), "size": ("1", "4", "8", "big", "007")}
 _TAINTS = {"dedicated": ("spark", "batch", ""), "fault": ("", "disk"), "node.kubernetes.io/memory-pressure": ("",)}
 _PORTS = {(port, protocol) for port in range(8080, 8083) for protocol in ("TCP", "UDP")}
@@ -140,7 +140,7 @@ class _Maker:
 
     def _allocatable(self) -> Manifest:
         rng = self._rng
-        amounts = {"cpu": rng.choice(("1", "1500m", "2", "3")), "memory": rng.choice(("1Gi", "1500M", "2Gi", "4Gi"))}
+        amounts = {"cpu": rng.choice(("1", "1500m", "2", "4")), "memory": rng.choice(("1Gi", "1500M", "2Gi", "4Gi"))}
         amounts["pods"] = rng.choice(("1", "2", "3")) if self._about("pods") else "110"
         if self._about("storage", 0.8):
             amounts["ephemeral-storage"] = rng.choice(("1Gi", "2Gi"))
@@ -168,7 +168,10 @@ class _Maker:
 
     def held(self, node: str, index: int) -> Held:
         pod = self._pod(f"{node}-held{index}")
-        pod["spec"] |= {"nodeName": node, "schedulerName": self._rng.choice(("default-scheduler", "other", "boathouse"))}
+        pod["spec"] |= {
+            "nodeName": node,
+            "schedulerName": self._rng.choice(("default-scheduler", "other", "boathouse")),
+        }
         status: Manifest = {"phase": self._rng.choice(("Pending", "Running", "Running"))}
         if self._about("ended", 0.4):
             status = {"phase": self._rng.choice(("Succeeded", "Failed"))}

@@ -81,15 +81,16 @@ TERM = [{"topologyKey": "zone"}]
         ),
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "spec.schedulingGroup"),
-        (
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
-            "spec.volumes[v].persistentVolumeClaim",
-        ),
-        ({"volumes": [{"name": "v", "ephemeral": {}}]}, "spec.volumes[v].ephemeral"),
     ],
 )
 def test_a_constraint_that_is_not_supported_is_named_by_its_field(fields, path):
     assert translate.unsupported(spec(**fields)) == path
+
+
+def test_the_claims_of_a_pod_are_among_its_constraints_those_of_ephemeral_volumes_too():
+    volumes = [{"name": "b", "persistentVolumeClaim": {"claimName": "z"}}, {"name": "scratch", "ephemeral": {}}]
+    pod = msgspec.convert({"metadata": {"namespace": "ns", "name": "p"}, "spec": {"volumes": volumes}}, wire.PodView)
+    assert translate.constraints(pod).claims == ("ns/p-scratch", "ns/z")
 
 
 def test_wishes_are_ignored_and_not_refused():

@@ -1,0 +1,210 @@
+"""What we read of claims, volumes and what provisions them: as `wire`, only the fields we use."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from boathouse.cluster import wire
+from boathouse.cluster.catalogue import Resource
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+ONE_POD = "ReadWriteOncePod"
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+class LabelSelector(wire.View, frozen=True, kw_only=True):
+    """``metav1.LabelSelector``."""
+
+    match_labels: dict[str, str] = field(default_factory=dict)
+    match_expressions: tuple[wire.Requirement, ...] = ()
+
+
+class ClaimSpec(wire.View, frozen=True, kw_only=True):
+    """``spec`` of a claim; ``volume_name`` is set when it is bound, or bound to be."""
+
+    volume_name: str = ""
+    storage_class_name: str = ""
+    volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str = ""
+    access_modes: tuple[str, ...] = ()
+    resources: wire.ResourceRequirements = wire.ResourceRequirements()
+    selector: LabelSelector | None = None
+
+
+class Phase(wire.View, frozen=True, kw_only=True):
+    """A ``status`` of which only the phase is read."""
+
+    phase: str = ""
+
+
+class ClaimView(wire.View, frozen=True, kw_only=True):
+    """A PersistentVolumeClaim."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: ClaimSpec = ClaimSpec()
+    status: Phase = Phase()
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is bound to its volume, on both sides."""
+        return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
+
+    @property
+    def storage_class(self) -> str:
+        """The name of its class; empty for none."""
+        return self.metadata.annotations.get(_CLASS_ANNOTATION) or self.spec.storage_class_name
+
+
+class ClaimReference(wire.View, frozen=True, kw_only=True):
+    """Whom a volume belongs to; without a UID, whom it is kept for."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class VolumeNodeAffinity(wire.View, frozen=True, kw_only=True):
+    """The nodes that reach a volume."""
+
+    required: wire.NodeSelector | None = None
+
+
+class CsiSource(wire.View, frozen=True, kw_only=True):
+    """A volume of a CSI driver."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class VolumeSpec(wire.View, frozen=True, kw_only=True):
+    """``spec`` of a volume."""
+
+    capacity: wire.Quantities = field(default_factory=dict)
+    access_modes: tuple[str, ...] = ()
+    storage_class_name: str = ""
+    volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str = ""
+    node_affinity: VolumeNodeAffinity | None = None
+    claim_ref: ClaimReference | None = None
+    csi: CsiSource | None = None
+
+
+class VolumeView(wire.View, frozen=True, kw_only=True):
+    """A PersistentVolume."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: VolumeSpec = VolumeSpec()
+    status: Phase = Phase()
+
+
+class TopologyRequirement(wire.View, frozen=True, kw_only=True):
+    """A node label and its allowed values."""
+
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologyTerm(wire.View, frozen=True, kw_only=True):
+    """Requirements that must all hold."""
+
+    match_label_expressions: tuple[TopologyRequirement, ...] = ()
+
+
+class ClassView(wire.View, frozen=True, kw_only=True):
+    """A StorageClass."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    provisioner: str = ""
+    volume_binding_mode: str = "Immediate"
+    allowed_topologies: tuple[TopologyTerm, ...] = ()
+
+    @property
+    def waits_for_consumer(self) -> bool:
+        """Whether its volumes are chosen or made where their first pod goes."""
+        return self.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+class VolumeCount(wire.View, frozen=True, kw_only=True):
+    """How many volumes of a driver a node takes; None for no limit."""
+
+    count: int | None = None
+
+
+class NodeDriver(wire.View, frozen=True, kw_only=True):
+    """A CSI driver on a node."""
+
+    name: str = ""
+    allocatable: VolumeCount | None = None
+
+
+class CsiNodeSpec(wire.View, frozen=True, kw_only=True):
+    """``spec`` of a CSINode."""
+
+    drivers: tuple[NodeDriver, ...] = ()
+
+
+class CsiNodeView(wire.View, frozen=True, kw_only=True):
+    """A CSINode: it has its node's name."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: CsiNodeSpec = CsiNodeSpec()
+
+
+class CsiDriverSpec(wire.View, frozen=True, kw_only=True):
+    """``spec`` of a CSIDriver."""
+
+    storage_capacity: bool = False
+
+
+class CsiDriverView(wire.View, frozen=True, kw_only=True):
+    """A CSIDriver: it has its provisioner's name."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: CsiDriverSpec = CsiDriverSpec()
+
+
+class CapacityView(wire.View, frozen=True, kw_only=True):
+    """A CSIStorageCapacity: what a driver can still make for a class, and for which nodes."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    storage_class_name: str = ""
+    capacity: str = ""
+    maximum_volume_size: str = ""
+    node_topology: LabelSelector | None = None
+
+
+class AttachmentSource(wire.View, frozen=True, kw_only=True):
+    """What is attached."""
+
+    persistent_volume_name: str = ""
+
+
+class AttachmentSpec(wire.View, frozen=True, kw_only=True):
+    """``spec`` of a VolumeAttachment."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class AttachmentView(wire.View, frozen=True, kw_only=True):
+    """A VolumeAttachment."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: AttachmentSpec = AttachmentSpec()
+
+
+_GROUP = "storage.k8s.io"
+CLAIMS = Resource(plural="persistentvolumeclaims", kind="PersistentVolumeClaim", view=ClaimView)
+VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume", namespaced=False, view=VolumeView)
+CLASSES = Resource(group=_GROUP, plural="storageclasses", kind="StorageClass", namespaced=False, view=ClassView)
+CSI_NODES = Resource(group=_GROUP, plural="csinodes", kind="CSINode", namespaced=False, view=CsiNodeView)
+CSI_DRIVERS = Resource(group=_GROUP, plural="csidrivers", kind="CSIDriver", namespaced=False, view=CsiDriverView)
+CAPACITIES = Resource(group=_GROUP, plural="csistoragecapacities", kind="CSIStorageCapacity", view=CapacityView)
+ATTACHMENTS = Resource(
+    group=_GROUP, plural="volumeattachments", kind="VolumeAttachment", namespaced=False, view=AttachmentView
+)
