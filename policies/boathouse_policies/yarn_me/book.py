@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from boathouse_policies import model
+from boathouse_policies.yarn_me.columns import Columns
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Running:
     Attributes:
         job: Its job.
         task_class: Its class; None for one that was never submitted (a master).
+        node: Where it is; None once it is gone.
         resources: What it holds.
         seconds: Estimated run time with that; infinite where nothing is known.
         end_s: Estimated end.
@@ -28,10 +30,15 @@ class Running:
 
     job: JobBook
     task_class: model.TaskClass | None
+    node: model.NodeName | None
     resources: model.Resources
     seconds: float
     end_s: float
     disk_bytes_per_s: float
+
+
+End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId, Running | None]
+"""An estimated end, for a heap: time, what breaks ties, node, memory and CPU that come free, job, task if it runs."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -51,12 +58,28 @@ class JobBook:
     left: dict[model.ClassId, int]
     held_bytes: int = 0
     running: dict[model.TaskId, Running] = dataclasses.field(default_factory=dict)
+    _last_end_s: float | None = -math.inf
 
     @property
     def last_end_s(self) -> float:
         """When the last of its running tasks ends."""
-        ends = [task.end_s for task in self.running.values() if task.task_class is not None]
-        return max(ends, default=-math.inf)
+        if self._last_end_s is None:
+            ends = [task.end_s for task in self.running.values() if task.task_class is not None]
+            self._last_end_s = max(ends, default=-math.inf)
+        return self._last_end_s
+
+    def ends(self, task: Running, before_s: float) -> None:
+        """The task's end is known, or known anew."""
+        if self._last_end_s is None or task.task_class is None:
+            return
+        self._last_end_s = None if task.end_s < before_s >= self._last_end_s else max(self._last_end_s, task.end_s)
+
+    def remove(self, task_id: model.TaskId, task: Running) -> None:
+        """The task is gone."""
+        self.held_bytes -= task.resources.memory_bytes
+        self.running.pop(task_id, None)
+        if task.end_s == self._last_end_s:
+            self._last_end_s = None
 
 
 class Book:
@@ -65,6 +88,7 @@ class Book:
     Attributes:
         jobs: By id.
         classes: The classes of those jobs.
+        columns: The same as vectors.
         nodes: Running tasks by node.
         touched: Nodes where anything changed, until somebody clears it.
         changes: How often anything changed: what is derived from the book is good as long as this stays.
@@ -73,16 +97,23 @@ class Book:
     def __init__(self) -> None:
         self.jobs: dict[model.JobId, JobBook] = {}
         self.classes: dict[model.ClassId, model.TaskClass] = {}
+        self.columns = Columns()
         self.nodes: dict[model.NodeName, dict[model.TaskId, Running]] = {}
         self.touched: set[model.NodeName] = set()
         self.changes = 0
+        self._ends: list[End] = []  # with some that are out of date
+        self._sweep_at = _SWEEP_FROM
+        self._made = 0
+
+    def ends(self) -> list[End]:
+        """The estimated ends of all that runs, a new list."""
+        self._ends = [end for end in self._ends if _is_current(end)]
+        return self._ends.copy()
 
     def observe(self, event: model.Event) -> None:
         """Keep account of an event."""
         self.changes += 1
         match event:
-            case model.Submitted():
-                self._submitted(event)
             case model.Placed():
                 self._placed(event)
             case model.Started():
@@ -91,6 +122,8 @@ class Book:
                 self._gone(event.task, event.node)
             case model.Failed():
                 self._failed(event)
+            case model.Submitted():
+                self._submitted(event)
             case model.Ended():
                 self._ended(event.job)
             case _:
@@ -100,16 +133,28 @@ class Book:
         known = self.jobs.get(event.job.id)
         fresh = JobBook(event.job, event.classes, dict(event.tasks))
         if known is not None:
-            fresh.held_bytes, fresh.running = known.held_bytes, known.running
+            fresh.held_bytes, fresh.running, fresh._last_end_s = known.held_bytes, known.running, None  # noqa: SLF001
             for task in known.running.values():
                 task.job = fresh
+            self._forget(known)
         self.jobs[event.job.id] = fresh
-        self.classes.update((one.id, one) for one in event.classes)
+        for one in event.classes:
+            self.classes[one.id] = one
+            self.columns.add(one, fresh.left.get(one.id, 0))
 
     def _ended(self, job: model.JobId) -> None:
         gone = self.jobs.pop(job, None)
-        for one in gone.classes if gone is not None else ():
+        if gone is not None:
+            self._forget(gone)
+
+    def _forget(self, job: JobBook) -> None:
+        for one in job.classes:
             self.classes.pop(one.id, None)
+            self.columns.remove(one.id)
+
+    def _left(self, job: JobBook, one: model.TaskClass, change: int) -> None:
+        job.left[one.id] = left = job.left[one.id] + change
+        self.columns.set_left(one.id, left)
 
     def _placed(self, event: model.Placed) -> None:
         book = self.jobs.get(event.job)
@@ -118,21 +163,33 @@ class Book:
         one = self.classes.get(event.task_class)
         seconds, disk = math.inf, 0.0
         if one is not None:
-            book.left[one.id] -= 1
+            self._left(book, one, -1)
             seconds = duration_s(one, event.resources)
             if isinstance(one.estimates, Elastic) and event.resources.memory_bytes < one.resources.memory_bytes:
                 disk = one.estimates.disk_bytes_per_s(event.resources.memory_bytes)
-        task = Running(book, one, event.resources, seconds, event.now_s + seconds, disk)
+        task = Running(book, one, event.node, event.resources, seconds, event.now_s + seconds, disk)
         book.held_bytes += event.resources.memory_bytes
         book.running[event.task] = task
+        self._ends_at(task, event.node, -math.inf)
         self.nodes.setdefault(event.node, {})[event.task] = task
         self.touched.add(event.node)
 
     def _started(self, event: model.Started) -> None:
         task = self.nodes.get(event.node, {}).get(event.task)
-        if task is not None:
-            task.end_s = event.now_s + task.seconds
+        if task is not None and task.end_s != event.now_s + task.seconds:
+            before_s, task.end_s = task.end_s, event.now_s + task.seconds
+            self._ends_at(task, event.node, before_s)
             self.touched.add(event.node)
+
+    def _ends_at(self, task: Running, node: model.NodeName, before_s: float) -> None:
+        task.job.ends(task, before_s)
+        if task.end_s == math.inf:
+            return
+        self._made += 1
+        size = task.resources
+        self._ends.append((task.end_s, self._made, node, size.memory_bytes, size.cpu_milli, task.job.job.id, task))
+        if len(self._ends) > self._sweep_at:
+            self._sweep_at = 2 * len(self.ends()) + _SWEEP_FROM
 
     def _gone(self, task: model.TaskId, node: model.NodeName) -> Running | None:
         here = self.nodes.get(node, {})
@@ -142,23 +199,14 @@ class Book:
         self.touched.add(node)
         if not here:
             del self.nodes[node]
-        gone.job.held_bytes -= gone.resources.memory_bytes
-        gone.job.running.pop(task, None)
+        gone.node = None
+        gone.job.remove(task, gone)
         return gone
 
     def _failed(self, event: model.Failed) -> None:
         gone = self._gone(event.task, event.node)
-        if gone is not None and gone.task_class is not None:
-            gone.job.left[gone.task_class.id] += 1  # it will be tried again
-
-    def shorter_than(self, seconds: float) -> set[model.ClassId]:
-        """The classes with tasks left to place whose regular run time is at most this."""
-        return {
-            one.id
-            for job in self.jobs.values()
-            for one in job.classes
-            if job.left.get(one.id, 0) > 0 and duration_s(one, one.resources) <= seconds
-        }
+        if gone is not None and gone.task_class is not None and gone.task_class.id in gone.job.left:
+            self._left(gone.job, gone.task_class, +1)  # it will be tried again
 
     def dump(self) -> Mapping[str, Any]:
         """Nothing: the shell submits jobs and shows what runs again after a restart."""
@@ -166,6 +214,15 @@ class Book:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Nothing."""
+
+
+_SWEEP_FROM = 1024
+
+
+def _is_current(end: End) -> bool:
+    """Whether the task still runs and is still thought to end then."""
+    task = end[-1]
+    return task is not None and task.node is not None and task.end_s == end[0]
 
 
 def duration_s(one: model.TaskClass, resources: model.Resources) -> float:

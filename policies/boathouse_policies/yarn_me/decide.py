@@ -37,14 +37,12 @@ DISK = "node(s) whose disk has no bandwidth left for tasks that spill"
 
 
 class _Cycle:
-    """What was found out in one cycle: ends in time or too late, by class; disk bandwidth given out, by node."""
+    """What a cycle gave out: disk bandwidth, by node."""
 
-    __slots__ = ("allowed_s", "disk", "refused_s", "scratch")
+    __slots__ = ("disk", "scratch")
 
     def __init__(self, scratch: Scratch) -> None:
         self.scratch = scratch
-        self.allowed_s: dict[model.ClassId, float] = {}
-        self.refused_s: dict[model.ClassId, float] = {}
         self.disk: dict[int, float] = {}
 
 
@@ -72,7 +70,7 @@ class Elasticity:
         """Keep the book."""
         self._book.observe(event)
         if isinstance(event, model.Submitted | model.Ended):
-            self._timeline = None
+            self._made = (-math.inf, -1)
 
     def dump(self) -> Mapping[str, Any]:
         """As the book."""
@@ -137,25 +135,58 @@ class Elasticity:
 
     def _in_time(self, want: Want, seconds: float, scratch: Scratch) -> bool:
         """Line 9: does an elastic task of this run time end no later than its job?"""
-        book = self._book.jobs.get(want.job.id)
-        if book is None:
-            return False
-        class_id, end_s, cycle = want.task_class.id, scratch.view.now_s + seconds, self._of(scratch)
-        if end_s <= cycle.allowed_s.get(class_id, -math.inf):
+        row = self._book.columns.row(want.task_class.id)
+        self._renew(scratch)
+        return row is not None and self._ends_in_time(row, want.job.id, scratch.view.now_s + seconds, scratch)
+
+    def _ends_in_time(self, row: int, job: model.JobId, end_s: float, scratch: Scratch) -> bool:
+        columns = self._book.columns
+        if end_s <= columns.allowed_s[row]:
             return True
-        if end_s >= cycle.refused_s.get(class_id, math.inf):
+        if end_s >= columns.refused_s[row]:
             return False
-        in_time = book.last_end_s >= end_s or self._future(scratch).reaches(want.job.id, end_s)
-        (cycle.allowed_s if in_time else cycle.refused_s)[class_id] = end_s
+        in_time = self._book.jobs[job].last_end_s >= end_s or self._future(scratch).reaches(job, end_s)
+        (columns.allowed_s if in_time else columns.refused_s)[row] = end_s
         return in_time
 
-    def _future(self, scratch: Scratch) -> Timeline:
-        now_s = scratch.view.now_s
+    def placeable(self, scratch: Scratch, gap_s: model.FloatVector) -> set[model.ClassId]:
+        """The classes that may be placed on a node on offer which is kept for another, all seen at once.
+
+        Args:
+            scratch: The cycle; all nodes on offer are kept.
+            gap_s: How long each node is of no use to its owner, shape [N].
+        """
+        self._renew(scratch)
+        columns = self._book.columns
+        least_s = np.full(len(columns.left), np.inf)
+        free = scratch.free[model.MEMORY]
+        longest_s: dict[int, float] = {}
+        for node in scratch.offered.nonzero()[0].tolist():
+            free_bytes, seconds = int(free[node]), float(gap_s[node])
+            longest_s[free_bytes] = max(longest_s.get(free_bytes, -math.inf), seconds)
+        for free_bytes, seconds in longest_s.items():
+            here = columns.seconds(free_bytes)
+            np.minimum(least_s, np.where(here <= seconds, here, np.inf), out=least_s)
+        found = set()
+        for row in ((least_s < np.inf) & (columns.left > 0)).nonzero()[0].tolist():
+            seconds, class_id = float(least_s[row]), columns.id(row)
+            job = self._book.classes[class_id].job
+            if seconds <= columns.regular_s[row] or self._ends_in_time(row, job, scratch.view.now_s + seconds, scratch):
+                found.add(class_id)
+        return found
+
+    def _renew(self, scratch: Scratch) -> None:
+        """Forget a timeline that is too old, and what it said."""
         made_s, changes = self._made
-        fresh = changes == self._book.changes or now_s - made_s < self._config.refresh_s
-        if self._timeline is None or not fresh:
-            self._timeline = Timeline(self._book, scratch.view, self._kept)
+        now_s = scratch.view.now_s
+        if changes != self._book.changes and now_s - made_s >= self._config.refresh_s:
+            self._timeline = None
             self._made = (now_s, self._book.changes)
+            self._book.columns.ask_again()
+
+    def _future(self, scratch: Scratch) -> Timeline:
+        if self._timeline is None:
+            self._timeline = Timeline(self._book, scratch.view, self._kept)
         return self._timeline
 
     def _of(self, scratch: Scratch) -> _Cycle:

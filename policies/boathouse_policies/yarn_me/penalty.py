@@ -55,6 +55,7 @@ def spilled(input_bytes: float, buffer_bytes: Bytes) -> Bytes:
     return np.maximum(rounds, 0.0) * buffer_bytes
 
 
+_EQUAL = 1e-12  # of run times that only rounding tells apart
 _SLACK = 1.0 - 1e-12  # of a ratio before it is rounded up: I/(I/3) must be 3 and not the next number above it
 
 
@@ -204,7 +205,8 @@ class Elastic:
             memory = one if one is most else self._on_grid(one)
             memory = np.where((memory >= self.least_bytes) & (memory <= most), memory, self.least_bytes)
             seconds = self.run_time.run_time_s(memory)
-            better = (seconds < best_s) | ((seconds == best_s) & (memory < best))
+            equal = np.abs(seconds - best_s) <= _EQUAL * best_s
+            better = np.where(equal, memory < best, seconds < best_s)
             best, best_s = np.where(better, memory, best), np.where(better, seconds, best_s)
         return best, best_s
 

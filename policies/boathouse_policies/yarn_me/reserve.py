@@ -84,8 +84,7 @@ class Passing:
         gaps = self._gaps(scratch)
         if scratch.all_kept and not gaps.confined:
             gaps.confined = True
-            gap_s = float(gaps.gap_s[scratch.offered].max(initial=-math.inf))
-            scratch.confine(self._book.shorter_than(gap_s) | scratch.owners())
+            scratch.confine(self._elasticity.placeable(scratch, gaps.gap_s) | scratch.owners())
         return held
 
 

@@ -2,9 +2,9 @@
 
 The paper adds up task durations on each node and merges the nodes. Here the same is done by playing the future on a
 heap of ends: tasks that run end, and their nodes take what the order gives them next, regularly and with node
-reservations. Nothing is copied but numbers, and no further than somebody asks: whether an elastic task would be its
-job's last is settled as soon as one of the job's tasks is known to end as late, which is mostly soon. What was played
-stays, and is played on from there for the next question of the same moment.
+reservations. Nothing is copied but the book's heap and numbers, and no further is played than somebody asks: whether an
+elastic task would be its job's last is settled as soon as one of the job's tasks is known to end as late, which is
+mostly soon. What was played stays, and is played on from there for the next question.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from boathouse_policies import model
 from boathouse_policies.yarn_me.book import duration_s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from boathouse_policies.framework import ClusterView
-    from boathouse_policies.yarn_me.book import Book, JobBook, Running
+    from boathouse_policies.yarn_me.book import Book, JobBook
 
 
 class _Ahead:
@@ -28,10 +28,11 @@ class _Ahead:
 
     __slots__ = ("held", "last_end_s", "longest_s", "rank", "wants")
 
-    def __init__(self, book: JobBook) -> None:
+    def __init__(self, book: JobBook, now_s: float) -> None:
         self.rank = (book.job.submitted_s, book.job.id)
         self.held = book.held_bytes
-        self.last_end_s = -math.inf
+        last_end_s = book.last_end_s
+        self.last_end_s = max(last_end_s, now_s) if last_end_s > -math.inf else last_end_s  # overdue: any moment now
         self.wants = [_Wanted(one, left) for one in book.classes if (left := book.left.get(one.id, 0)) > 0]
         self.wants.reverse()  # the first is the last of the list, to be popped
         self.longest_s = max((want.seconds for want in self.wants), default=0.0)
@@ -50,6 +51,9 @@ class _Wanted:
         self.seconds = duration_s(one, one.resources)
 
 
+_AFTER_ALL = 1 << 62  # of equal ends, what runs now goes first
+
+
 class Timeline:
     """One future, played as far as somebody asked.
 
@@ -60,43 +64,30 @@ class Timeline:
     """
 
     def __init__(self, book: Book, view: ClusterView, kept: Mapping[model.NodeName, model.ClassId]) -> None:
-        self._time_s = view.now_s
-        free = view.free()
-        self._memory: list[int] = free[model.MEMORY].tolist()
-        self._cpu: list[int] = free[model.CPU].tolist()
-        self._jobs = {job: _Ahead(one) for job, one in book.jobs.items()}
-        index = view.layout.index
-        self._ends: list[tuple[float, int, int, int, int, _Ahead]] = []
-        for name, tasks in book.nodes.items():
-            node = index.get(name)
-            if node is not None:
-                self._running(node, tasks.values())
+        self._now_s = self._time_s = view.now_s
+        names, free = view.layout.names, view.layout.allocatable - view.requested
+        self._memory: dict[model.NodeName, int] = dict(zip(names, free[model.MEMORY].tolist(), strict=True))
+        self._cpu: dict[model.NodeName, int] = dict(zip(names, free[model.CPU].tolist(), strict=True))
+        self._jobs = {job: _Ahead(one, view.now_s) for job, one in book.jobs.items()}
+        self._ends = book.ends()
         heapq.heapify(self._ends)
-        self._made = len(self._ends)
+        self._made = _AFTER_ALL
         self._order = [(one.held, one.rank, one) for one in self._jobs.values() if one.wants]
         heapq.heapify(self._order)
         owners = {want.class_id: one for one in self._jobs.values() for want in one.wants} if kept else {}
-        self._kept = {index[name]: owners[one] for name, one in kept.items() if one in owners and name in index}
+        self._kept = {name: owners[one] for name, one in kept.items() if one in owners and name in self._memory}
         self._begun = False
-
-    def _running(self, node: int, tasks: Iterable[Running]) -> None:
-        for task in tasks:
-            ahead = self._jobs.get(task.job.job.id)
-            if ahead is None or task.end_s == math.inf:
-                continue
-            end_s = max(self._time_s, task.end_s)  # overdue: any moment now
-            ahead.last_end_s = max(ahead.last_end_s, end_s)
-            size = task.resources
-            self._ends.append((end_s, len(self._ends), node, size.memory_bytes, size.cpu_milli, ahead))
 
     def reaches(self, job: model.JobId, time_s: float) -> bool:
         """Whether the job will still run at a time: whether it ends then or later."""
         one = self._jobs.get(job)
         if one is None:
             return False
+        if one.last_end_s >= time_s:
+            return True
         if not self._begun:
             self._begun = True
-            for node in range(len(self._memory)):
+            for node in self._memory:
                 self._fill(node)
         ends = self._ends
         # A task placed at t or later ends at t + its run time or later.
@@ -105,7 +96,11 @@ class Timeline:
         return bool(one.wants) or one.last_end_s >= time_s
 
     def _end_next(self) -> None:
-        self._time_s, _, node, memory, cpu, one = heapq.heappop(self._ends)
+        time_s, _, node, memory, cpu, job, _ = heapq.heappop(self._ends)
+        one = self._jobs.get(job)
+        if one is None or node not in self._memory:
+            return
+        self._time_s = max(self._now_s, time_s)
         self._memory[node] += memory
         self._cpu[node] += cpu
         one.held -= memory
@@ -113,7 +108,7 @@ class Timeline:
             heapq.heappush(self._order, (one.held, one.rank, one))
         self._fill(node)
 
-    def _fill(self, node: int) -> None:
+    def _fill(self, node: model.NodeName) -> None:
         """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
         while True:
             owner = self._kept.get(node)
@@ -131,13 +126,13 @@ class Timeline:
                 del self._kept[node]
             self._place(one, want, node)
 
-    def _place(self, one: _Ahead, want: _Wanted, node: int) -> None:
+    def _place(self, one: _Ahead, want: _Wanted, node: model.NodeName) -> None:
         self._memory[node] -= want.memory
         self._cpu[node] -= want.cpu
         one.held += want.memory
         end_s = self._time_s + want.seconds
         self._made += 1
-        heapq.heappush(self._ends, (end_s, self._made, node, want.memory, want.cpu, one))
+        heapq.heappush(self._ends, (end_s, self._made, node, want.memory, want.cpu, one.rank[1], None))
         one.last_end_s = max(one.last_end_s, end_s)
         want.left -= 1
         if not want.left:
