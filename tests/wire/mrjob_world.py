@@ -98,10 +98,13 @@ class PlaceAtOnce:
 
 
 class Bundle:
-    """Certificates are another test's matter."""
+    """Certificates are another test's matter; here only where they are published."""
+
+    def __init__(self) -> None:
+        self.namespaces: set[str] = set()
 
     async def ensure(self, namespace: str) -> None:
-        del namespace
+        self.namespaces.add(namespace)
 
 
 class Operator:
@@ -118,6 +121,7 @@ class Operator:
         self.plans = plans.Plans(client)
         self.scheduler = PlaceAtOnce(client)
         self.hub = hub.Hub()
+        self.bundle = Bundle()
         self.leads = True
         self._reconciler = reconciler.Reconciler(
             reconciler.Parts(
@@ -127,7 +131,7 @@ class Operator:
                 plans=self.plans,
                 scheduler=self.scheduler,
                 hub=self.hub,
-                bundle=Bundle(),
+                bundle=self.bundle,
                 events=recorder.RecordedEvents(client, controller="boathouse.dev/test", instance="test"),
                 metrics=metrics.JobMetrics(self.telemetry.registry, self.telemetry.gauges),
                 config=config,
@@ -179,6 +183,7 @@ class Kubelet:
     Attributes:
         script: (task, attempt) to what `FakeApi.end_pod` is told, or None to let it run.
         ran: how often each task ended well.
+        overlap: reduces may start before the maps are done; they end when these are.
     """
 
     def __init__(self, api: FakeApi, splits: int) -> None:
@@ -188,12 +193,15 @@ class Kubelet:
         self.script: dict[tuple[str, int], dict[str, Any] | None] = {}
         self.ran: collections.Counter[str] = collections.Counter()
         self.winners: dict[str, int] = {}
+        self.overlap = False
         self._order = msgspec.json.Decoder(contract.TaskSpec)
 
     async def run(self) -> None:
         while True:
             for key, pod in list(self._api.objects("pods").items()):
-                if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase", "Pending") == "Pending":
+                if pod["metadata"].get("deletionTimestamp"):
+                    self._api.remove("pods", key)
+                elif pod["spec"].get("nodeName") and pod.get("status", {}).get("phase", "Pending") == "Pending":
                     self._step(key, pod)
             await asyncio.sleep(0.005)
 
@@ -211,6 +219,8 @@ class Kubelet:
             if self.operator is None or not self.operator.hub.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
             digest = self.operator.plans.post(order.job_uid, self._plan).digest
+        if self.overlap and order.task_type is TaskType.REDUCE and self._maps_done() < order.maps:
+            return  # it waits for them
         self._check_order(order)
         winner = self.winners.setdefault(task, order.attempt)
         self.ran[task] += 1
@@ -228,11 +238,13 @@ class Kubelet:
 
     def _check_order(self, order: contract.TaskSpec) -> None:
         """No stage starts before the one before it has committed everything."""
-        maps = sum(task.startswith("m-") for task in self.winners)
         if order.task_type is TaskType.REDUCE:
-            assert maps == order.maps == len(self._plan.splits)
+            assert self._maps_done() == order.maps == len(self._plan.splits)
         if order.task_type is TaskType.COMMIT:
             assert sum(task.startswith("r-") for task in self.winners) == order.reduces
+
+    def _maps_done(self) -> int:
+        return sum(task.startswith("m-") for task in self.winners)
 
 
 def failing(reason: str = "UserCommandFailed", *, user: bool = True, message: str = "it failed") -> dict[str, Any]:
@@ -248,6 +260,7 @@ class Cluster:
         self.api = api
         self.kubelet = Kubelet(api, splits)
         self.lives = 0
+        self.config = CONFIG
         self._client = client
 
     @property
@@ -292,7 +305,7 @@ class Cluster:
     async def _lives(self) -> None:
         while True:
             self.lives += 1
-            operator = self.kubelet.operator = Operator(self.api, self._client)
+            operator = self.kubelet.operator = Operator(self.api, self._client, self.config)
             try:
                 await operator.run()
             except BaseExceptionGroup as group:

@@ -62,6 +62,15 @@ async def test_the_plan_lies_in_a_config_map_that_the_job_owns(cluster, eventual
     assert len(shards.read([shard]).plan.splits) == SPLITS
 
 
+async def test_a_new_leader_publishes_its_authority_to_the_tasks_that_run(cluster, eventually):
+    cluster.api.add(mrjob())
+    cluster.kubelet.script["setup", 1] = None
+    async with cluster.running():
+        await eventually(cluster.pods)
+    async with cluster.running():
+        await eventually(lambda: (next_one := cluster.kubelet.operator) and next_one.bundle.namespaces == {"demo"})
+
+
 async def test_a_task_that_failed_once_is_tried_again(cluster, eventually):
     cluster.api.add(mrjob())
     cluster.kubelet.script["m-00001", 1] = failing()

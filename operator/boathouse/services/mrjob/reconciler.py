@@ -277,12 +277,12 @@ class Reconciler:
 
     async def _submit(self, job: Job, memory: _Memory, desired: Desired, seen: Observation) -> None:
         waiting = tuple(desired.waiting)
+        if waiting or any(pod.state.live for pod in seen.pods):  # tasks that run must trust a new leader too
+            await self._parts.bundle.ensure(job.namespace)
         if waiting == memory.waiting and not _unplaced(seen):
             return
         kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
-        if waiting:
-            await self._parts.bundle.ensure(job.namespace)
         self._check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
