@@ -14,7 +14,7 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, counters
+from boathouse_task import commits, contract, counters
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.layout import TEMPORARY
@@ -81,7 +81,12 @@ def _promote(task: Task) -> Promoted:
         with futures.ThreadPoolExecutor(_WORKERS, "promoter") as workers:
             for done, _ in enumerate(workers.map(lambda pair: _move(task, kind, *pair), enumerate(results)), 1):
                 task.fraction = done / len(results)
-        promoted = _summary(task, [*maps, *results] if task.spec.reduces else maps, results)
+        earlier = [
+            record
+            for step in range(task.spec.step)
+            for record in commits.every(task.storage, task.layout.at_step(step)).values()
+        ]
+        promoted = _summary(task, [*earlier, *maps, *(results if task.spec.reduces else ())], results)
         task.storage.write(task.layout.promoted, msgspec.json.encode(promoted))
     return promoted
 

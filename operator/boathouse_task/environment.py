@@ -92,7 +92,10 @@ def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
         "mapreduce_task_output_dir": spec.work_url,
         "mapreduce_job_local_dir": str(folder),
         "stream_num_map_output_key_fields": str(spec.partitioner.num_key_fields),
-        "stream_map_output_field_separator": "\t",
+        "stream_map_output_field_separator": spec.partitioner.field_separator,
+        "mapreduce_map_output_key_field_separator": spec.partitioner.key_field_separator,
+        "mapreduce_partition_keypartitioner_options": spec.partitioner.options,
+        "mapreduce_partition_keycomparator_options": spec.partitioner.comparator_options or "",
         "stream_reduce_input_field_separator": "\t",
     }
     commands = {"map": spec.mapper, "combine": spec.combiner, "reduce": spec.reducer}

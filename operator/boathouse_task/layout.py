@@ -1,6 +1,6 @@
 """Names in the job's work folder and output."""
 
-from boathouse_task import locations
+from boathouse_task import compression, locations
 from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
 from boathouse_task.locations import Location
 
@@ -18,15 +18,20 @@ class Layout:
     def __init__(self, spec: TaskSpec) -> None:
         self.output = locations.parse(spec.output_url)
         self.work = locations.parse(spec.work_url)
-        self.step = self.work.child(f"s{spec.step}")
+        self.step = self.at_step(spec.step)
+        self._part_suffix = compression.SUFFIXES[spec.output_compression] if spec.output_compression else ""
         self.commits = self.step.child("_commit")
         self.promoted = self.work.child("promoted.json")
         self.plan = self.step.child("plan.json")
         self.success = self.output.child(SUCCESS)
 
-    def data(self, task_type: TaskType, index: int, attempt: int) -> Location:
-        """An attempt's data."""
-        return self.step.child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
+    def at_step(self, step: int) -> Location:
+        """A step's folder."""
+        return self.work.child(f"s{step}")
+
+    def data(self, task_type: TaskType, index: int, attempt: int, step: Location | None = None) -> Location:
+        """An attempt's data, of this step or of another one's folder."""
+        return (step or self.step).child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
 
     def index(self, index: int, attempt: int) -> Location:
         """The index of a map attempt's data."""
@@ -38,4 +43,4 @@ class Layout:
 
     def part(self, index: int) -> Location:
         """A file of the result."""
-        return self.output.child(f"part-{index:05d}")
+        return self.output.child(f"part-{index:05d}{self._part_suffix}")

@@ -4,11 +4,12 @@ import dataclasses
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from boathouse_task import runner
-from boathouse_task.contract import Counters, Plan, TaskResult, TaskSpec, TaskType
+from boathouse_task.contract import Counters, Partitioner, Plan, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
 from boathouse_task.layout import Layout
 from boathouse_task.processes import Processes
@@ -33,7 +34,7 @@ def job_spec(
     *,
     inputs: Sequence[str],
     output: str,
-    mapper: Sequence[str],
+    mapper: Sequence[str] | None,
     combiner: Sequence[str] | None = None,
     reducer: Sequence[str] | None = None,
     reduces: int = 1,
@@ -49,7 +50,7 @@ def job_spec(
         "input_urls": list(inputs),
         "output_url": output.rstrip("/"),
         "work_url": f"{output.rstrip('/')}/_temporary/boathouse-{uid}",
-        "mapper": list(mapper),
+        "mapper": list(mapper) if mapper else None,
         "combiner": list(combiner) if combiner else None,
         "reducer": list(reducer) if reducer else None,
         "reduces": reduces if reducer else 0,
@@ -59,7 +60,10 @@ def job_spec(
 
 
 def run_job(
-    spec: TaskSpec, environment: Environment, said: Callable[[str, TaskResult], None] = lambda _task, _result: None
+    spec: TaskSpec,
+    environment: Environment,
+    said: Callable[[str, TaskResult], None] = lambda _task, _result: None,
+    later: Sequence[Mapping[str, object]] = (),
 ) -> TaskResult:
     """Runs all tasks one after another and returns the commit's result.
 
@@ -67,6 +71,7 @@ def run_job(
         spec: the setup task's order.
         environment: each task gets a folder of its own below `work_path`.
         said: is told every task's result.
+        later: the steps after the first: fields of `TaskSpec`, as mapper, reducer and reduces.
 
     Raises:
         JobFailed: a task failed.
@@ -86,11 +91,27 @@ def run_job(
             raise JobFailed(number, result)
         return result
 
-    execute(spec)
-    *tasks, commit = orders(spec, _plan(spec, environment))
-    for order in tasks:
+    todo = [spec]
+    for number, step in enumerate([{}, *later]):
+        spec = msgspec.structs.replace(spec, step=number, steps=len(later) + 1, **_step(step, spec))
+        for order in [*todo[1:-1], spec]:
+            execute(order)
+        todo = [spec, *orders(spec, _plan(spec, environment))]
+    for order in todo[1:-1]:
         execute(order)
-    return execute(commit)
+    return execute(todo[-1])
+
+
+def _step(fields: Mapping[str, object], before: TaskSpec) -> dict[str, Any]:
+    """What a later step changes in the order of the one before; the reduces' number stays, if it has any."""
+    if not fields:
+        return {}
+    cleared = {"mapper": None, "combiner": None, "reducer": None, "partitioner": Partitioner(), **fields}
+    return {
+        "previous_reduces": before.reduces,
+        "reduces": max(1, before.reduces) if cleared["reducer"] else 0,
+        **cleared,
+    }
 
 
 def _plan(spec: TaskSpec, environment: Environment) -> Plan:
@@ -99,7 +120,7 @@ def _plan(spec: TaskSpec, environment: Environment) -> Plan:
 
 
 def orders(spec: TaskSpec, plan: Plan) -> Iterator[TaskSpec]:
-    """The orders of the maps, reduces and commit of a planned job, from its setup's."""
+    """The orders of a planned step's maps, reduces and commit, from its setup's."""
     change = msgspec.structs.replace
     base = change(spec, maps=len(plan.splits), input_urls=[])
     for index, split in enumerate(plan.splits):

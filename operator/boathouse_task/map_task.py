@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from boathouse_task import contract, counters, lines, reader
-from boathouse_task.contract import Partitioner, Reason, Split, TaskResult, TaskType
+from boathouse_task import compression, contract, counters, lines, ordering, prefix, reader
+from boathouse_task.contract import Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.mapoutput import SectionWriter
-from boathouse_task.partition import Prefixer
+from boathouse_task.prefix import Prefixer
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
 from boathouse_task.task import Task
 
@@ -19,24 +19,30 @@ def run(task: Task) -> TaskResult:
         TaskError: see `contract.Reason`.
     """
     split, mapper = task.spec.split, task.spec.mapper
-    if split is None or mapper is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split and a mapper", user_error=False)
+    if split is None:
+        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split", user_error=False)
     task.place_files()
     if task.spec.reduces == 0:
         return _map_only(task, mapper, split)
     sorter = _sorter(task)
     with task.phase("read"):
-        for block in lines.blocks(task.commands.run(mapper, _counted_input(task, split))):
+        mapped = lines.limited(_mapped(task, mapper, split), task.spec.max_record_bytes, "the mapper's output")
+        for block in lines.blocks(mapped):
             task.counters.add(counters.MAP_OUTPUT_RECORDS, lines.count(block))
             task.counters.add(counters.MAP_OUTPUT_BYTES, len(block))
             sorter.write(block)
     return _upload(task, sorter)
 
 
+def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[bytes]:
+    """The mapper's output; without one, its input."""
+    given = _counted_input(task, split)
+    return given if mapper is None else task.commands.run(mapper, given)
+
+
 def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
     """The split's lines, counted; runs in the thread that feeds the mapper."""
-    chunks = reader.read_split(task.storage, split, task.environment.window_bytes)
-    for chunk in lines.with_final_newline(chunks):
+    for chunk in reader.read_split(task.storage, split, task.environment.window_bytes, task.spec.max_record_bytes):
         yield chunk
         task.bytes_in += len(chunk)
         task.fraction = task.bytes_in / max(1, split.length_bytes) * 0.9
@@ -59,15 +65,18 @@ class _PlainSorter:
 
 
 class _CombiningSorter:
-    """Sorts, combines, partitions and sorts again; before the combiner, lines only need their TABs."""
+    """Sorts, combines, partitions and sorts again; before the combiner, lines only need their TABs and their order."""
 
     def __init__(self, task: Task, combiner: list[str]) -> None:
-        self._prepare = Prefixer(Partitioner(num_key_fields=task.spec.partitioner.num_key_fields), 1)
+        asked = task.spec.partitioner
+        self._prepare = Prefixer(asked, 1)
 
         def combine(sorting: SortProcess) -> Iterator[bytes]:
-            return task.commands.run(combiner, sorting.stdout)
+            ordered = asked.comparator_options is not None
+            combined = task.commands.run(combiner, ordering.strip(sorting.chunks()) if ordered else sorting.stdout)
+            return lines.limited(combined, task.spec.max_record_bytes, "the combiner's output")
 
-        partitioned = Prefixer(task.spec.partitioner, task.spec.reduces)
+        partitioned = Prefixer(prefix.shuffled(asked), task.spec.reduces)
         self._sorter = CombiningSorter(task.sort, task.environment.sort_bytes, combine=combine, prepare=partitioned)
 
     def write(self, block: bytes) -> None:
@@ -106,18 +115,18 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
         task.bytes_out += len(chunk)
 
 
-def _map_only(task: Task, mapper: list[str], split: Split) -> TaskResult:
+def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
     """The mapper's output as it is, in input order, becomes the part."""
     with task.phase("read"):
         output = Output(task, counters.MAP_OUTPUT_RECORDS)
         data = task.layout.data(TaskType.MAP, task.spec.index, task.spec.attempt)
-        size = task.storage.upload(data, output.passing(task.commands.run(mapper, _counted_input(task, split))))
+        size = task.storage.upload(data, output.passing(_mapped(task, mapper, split)))
     task.counters.add(counters.MAP_OUTPUT_BYTES, size)
     return finish(task, output.digest, size, output.records)
 
 
 class Output:
-    """Watches a result's bytes go by: records, and sha256 of them."""
+    """Watches a result's bytes go by: records, and sha256 of them; compresses them if they are the job's output."""
 
     def __init__(self, task: Task, counter: str) -> None:
         self._task = task
@@ -127,18 +136,25 @@ class Output:
 
     @property
     def digest(self) -> str:
-        """sha256 of all bytes so far, in hex."""
+        """sha256 of all bytes of the file so far, in hex."""
         return self._hash.hexdigest()
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The chunks, the last line with its newline."""
-        for chunk in lines.with_final_newline(chunks):
+        """The file's bytes: the chunks, the last line with its newline."""
+        spec = self._task.spec
+        counted = self._counted(chunks)
+        codec = spec.output_compression if spec.is_last else ""
+        for chunk in compression.compressed(counted, codec) if codec else counted:
             self._hash.update(chunk)
+            self._task.counters.add(counters.BYTES_WRITTEN, len(chunk), counters.OUTPUT)
+            self._task.bytes_out += len(chunk)
+            yield chunk
+
+    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in lines.with_final_newline(chunks):
             records = lines.count(chunk)
             self.records += records
             self._task.counters.add(self._counter, records)
-            self._task.counters.add(counters.BYTES_WRITTEN, len(chunk), counters.OUTPUT)
-            self._task.bytes_out += len(chunk)
             yield chunk
 
 

@@ -13,7 +13,6 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from operator import add, contains
 
 from boathouse_task.contract import Partitioner, Reason
 from boathouse_task.errors import TaskError
@@ -22,15 +21,10 @@ HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
 
 _MAX_VALUE = 0x7FFFFFFF
-_TAB = 0x09
 _LANE_BYTES = 8
 _BATCH = 4096
 _LONG_KEY_BYTES = 256
 """Longer keys are hashed alone: one of them would widen all columns of its batch."""
-_CACHE_KEYS = 50_000
-"""Keys whose partition is remembered; real keys repeat."""
-_UNREPEATED_BLOCKS = 15
-"""After a block of mostly new keys, so many blocks pass without a look at what is remembered."""
 _SIGN = bytes(1 if byte > 0x7F else 0 for byte in range(256))  # noqa: PLR2004 - the lowest negative byte
 _SIGN_CORRECTION = (1 << 32) - 256
 _DIGITS = bytes(range(0x21, 0x7F))
@@ -54,78 +48,26 @@ def prefix(partition: int, width: int) -> bytes:
     return bytes(reversed(digits))
 
 
-class Prefixer:
-    """Makes mapper output sortable: every line gets its TAB, and its partition in front.
-
-    A line without a TAB is a key with an empty value and gets the TAB, as Hadoop writes it to the reducer; without it
-    `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
-
-    Args:
-        partitioner: which one.
-        reduces: the number of partitions, at least 1.
+def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
+    """What tells the reduces that get keys.
 
     Raises:
         TaskError: InvalidSpec, when the partitioner or its options are not Hadoop's.
     """
+    hashes = _hash_function(partitioner)
 
-    def __init__(self, partitioner: Partitioner, reduces: int) -> None:
-        self._fields = partitioner.num_key_fields
-        self._hashes = _hash_function(partitioner)
-        self._reduces = reduces
-        self._prefixes = [prefix(number, prefix_width(reduces)) for number in range(reduces)]
-        self._known: dict[bytes, bytes] = {}
-        self._unrepeated = 0
-
-    def __call__(self, block: bytes) -> bytes:
-        """The block of whole lines with prefixes and TABs."""
-        lines = block[:-1].split(b"\n")
-        if not all(map(contains, lines, repeat(_TAB))):
-            lines = [line if b"\t" in line else line + b"\t" for line in lines]
-        elif self._reduces == 1:
-            return block
-        if self._reduces > 1:
-            keys = [key(line, self._fields) for line in lines] if self._fields > 1 else _first_fields(lines)
-            lines = list(map(add, self._prefixes_of(keys), lines))
-        lines.append(b"")
-        return b"\n".join(lines)
-
-    def _prefixes_of(self, keys: list[bytes]) -> list[bytes]:
-        if self._unrepeated:
-            self._unrepeated -= 1
-            return self._compute(keys)
-        known = self._known
-        new = set(keys).difference(known)
-        if len(new) * 2 > len(keys):
-            self._unrepeated = _UNREPEATED_BLOCKS
-            return self._compute(keys)
-        if len(known) + len(new) > _CACHE_KEYS:
-            known.clear()
-            new = set(keys)
-        fresh = list(new)
-        known.update(zip(fresh, self._compute(fresh), strict=True))
-        return list(map(known.__getitem__, keys))
-
-    def _compute(self, keys: list[bytes]) -> list[bytes]:
-        reduces, prefixes = self._reduces, self._prefixes
-        found: list[bytes] = []
+    def choose(keys: Sequence[bytes]) -> list[int]:
+        found: list[int] = []
         for start in range(0, len(keys), _BATCH):
-            hashes = self._hashes(keys[start : start + _BATCH])
-            found += [prefixes[(value & _MAX_VALUE) % reduces] for value in hashes]
+            found += [(value & _MAX_VALUE) % reduces for value in hashes(keys[start : start + _BATCH])]
         return found
 
-
-def _first_fields(lines: list[bytes]) -> list[bytes]:
-    return [line.partition(b"\t")[0] for line in lines]
-
-
-def key(line: bytes, fields: int) -> bytes:
-    """The first `fields` TAB-separated fields (stream.num.map.output.key.fields); the whole line when it has fewer."""
-    return b"\t".join(line.split(b"\t", fields)[:fields])
+    return choose
 
 
 def partition_of(partitioner: Partitioner, key: bytes, reduces: int) -> int:
     """The reduce that gets `key`."""
-    return (next(iter(_hash_function(partitioner)([key]))) & _MAX_VALUE) % reduces
+    return chooser(partitioner, reduces)([key])[0]
 
 
 _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
@@ -216,32 +158,44 @@ class KeySpec:
 
 
 def parse_key_options(options: str) -> tuple[KeySpec, ...]:
-    """The -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are passed over."""
+    """The -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are passed over.
+
+    Raises:
+        TaskError: InvalidSpec.
+    """
     words = options.split()
     specs = []
     while words:
         word = words.pop(0)
         if word.startswith("-k"):
             text = word[2:] or (words.pop(0) if words else "")
-            specs.append(_key_spec(text))
+            try:
+                specs.append(key_spec(text))
+            except ValueError as error:
+                raise _invalid(str(error)) from None
         elif word.lstrip("-").strip("nr") or not word.startswith("-"):
             raise _invalid(f"the option {word!r} is not of the form -k1,2")
     return tuple(specs)
 
 
-def _key_spec(text: str) -> KeySpec:
+def key_spec(text: str) -> KeySpec:
+    """What follows -k: `2`, `1,2`, `1.3,2.4`; letters n and r behind a position are passed over.
+
+    Raises:
+        ValueError: it is not of that form.
+    """
     begin, _, end = text.rstrip("nr").partition(",")
     begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
     end_field, end_char = _position(end, text, default_char=0) if end else (0, 0)
     if begin_field < 1 or begin_char < 1 or end_field < 0:
-        raise _invalid(f"the option -k{text} counts fields and characters from 1")
+        raise ValueError(f"the option -k{text} counts fields and characters from 1")
     return KeySpec(begin_field=begin_field, begin_char=begin_char, end_field=end_field, end_char=end_char)
 
 
 def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
     field, _, char = text.partition(".")
     if not field.isdecimal() or (char and not char.isdecimal()):
-        raise _invalid(f"the option -k{whole} is not of the form -k1,2 or -k1.3,2.4")
+        raise ValueError(f"the option -k{whole} is not of the form -k1,2 or -k1.3,2.4")
     return int(field), int(char) if char else default_char
 
 
@@ -252,19 +206,23 @@ def _key_field_hashes(keys: Sequence[bytes], specs: tuple[KeySpec, ...], separat
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
     value = 0
     for spec in specs:
-        start, end = _span(key, spec, separator)
-        value = java_hash(key[start:end], value)
+        place = span(key, spec, separator)
+        if place is not None:
+            value = java_hash(key[place[0] : place[1]], value)
     return value
 
 
-def _span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int]:
-    """The bytes that a -k option selects (KeyFieldHelper's getStartOffset and getEndOffset); maybe none."""
+def span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int] | None:
+    """From where to where in the key are the bytes that a -k option selects; None when the key has no such place.
+
+    As KeyFieldHelper's getStartOffset and getEndOffset.
+    """
     lengths = [len(field) for field in key.split(separator)]
     if spec.begin_field > len(lengths):
-        return 0, 0
+        return None
     start = _field_start(lengths, spec.begin_field, separator) + spec.begin_char - 1
     if start >= len(key):
-        return 0, 0
+        return None
     if spec.end_field == 0 or spec.end_field > len(lengths):
         return start, len(key)
     end = _field_start(lengths, spec.end_field, separator)

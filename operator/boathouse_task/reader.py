@@ -8,16 +8,38 @@ range of bytes.
 from collections.abc import Iterator
 from concurrent import futures
 
-from boathouse_task import locations
-from boathouse_task.contract import Split
+import msgspec
+
+from boathouse_task import compression, lines, locations
+from boathouse_task.contract import InputFile, Split
 from boathouse_task.storage import Storage
 
 _TAIL_BYTES = 64 * 1024
 """Read beyond the border with the last window: most lines end within it."""
 
 
-def read_split(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:
-    """The split's lines as chunks; only the file's last line may lack its newline."""
+def read_split(storage: Storage, split: Split, window_bytes: int, longest_bytes: int) -> Iterator[bytes]:
+    """The split's lines as chunks, the last with its newline.
+
+    Raises:
+        TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
+    """
+    if split.combined:
+        listed = storage.read(locations.parse(split.url))
+        for file in msgspec.json.decode(listed, type=list[InputFile]):
+            whole = Split(url=file.url, offset_bytes=0, length_bytes=file.size_bytes, size_bytes=file.size_bytes)
+            yield from read_split(storage, whole, window_bytes, longest_bytes)
+        return
+    codec = compression.codec_of(split.url)
+    if codec is not None:
+        chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
+    else:
+        chunks = _own_lines(storage, split, window_bytes, longest_bytes)
+    yield from lines.with_final_newline(lines.limited(chunks, longest_bytes, split.url))
+
+
+def _own_lines(storage: Storage, split: Split, window_bytes: int, longest_bytes: int) -> Iterator[bytes]:
+    """The lines that begin in the split; only the file's last line may lack its newline."""
     end = split.offset_bytes + split.length_bytes
     offset, skipping = split.offset_bytes, split.offset_bytes > 0
     for data in _read_ahead(storage, split, window_bytes):
@@ -29,6 +51,8 @@ def read_split(storage: Storage, split: Split, window_bytes: int) -> Iterator[by
         if border:
             return
         offset += len(data)
+        if skipping and offset - split.offset_bytes > longest_bytes:
+            raise lines.too_long(longest_bytes, f"{split.url}, at byte {split.offset_bytes}")
 
 
 def _read_ahead(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:

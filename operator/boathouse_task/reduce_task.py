@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from boathouse_task import contract, counters, lines, map_task, partition
+from boathouse_task import contract, counters, lines, map_task, ordering, prefix
 from boathouse_task.contract import CommitRecord, Reason, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.shuffle import Shuffle
@@ -34,9 +34,12 @@ def run(task: Task) -> TaskResult:
         shuffle.wait()
     with task.phase("reduce"):
         output = map_task.Output(task, counters.REDUCE_OUTPUT_RECORDS)
-        merged = _counted_groups(task, shuffle.merged(), task.bytes_in)
+        merged = shuffle.merged()
+        if spec.partitioner.comparator_options is not None:
+            merged = ordering.strip(merged)
+        groups = _counted_groups(task, merged, task.bytes_in)
         data = task.layout.data(TaskType.REDUCE, spec.index, spec.attempt)
-        size = task.storage.upload(data, output.passing(task.commands.run(reducer, merged)))
+        size = task.storage.upload(data, output.passing(task.commands.run(reducer, groups)))
     return map_task.finish(task, output.digest, size, output.records)
 
 
@@ -80,17 +83,19 @@ def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
 
 def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) -> Iterator[bytes]:
     """The reducer's input in blocks of lines; equal keys are adjacent, so a block's groups are its distinct keys."""
-    fields = task.spec.partitioner.num_key_fields
+    fields = prefix.shuffled(task.spec.partitioner).num_key_fields
     last_key: bytes | None = None
     passed = 0
     for block in lines.blocks(chunks):
         rows = block[:-1].split(b"\n")
         keys = (
-            {row.partition(b"\t")[0] for row in rows} if fields == 1 else {partition.key(row, fields) for row in rows}
+            {row.partition(b"\t")[0] for row in rows}
+            if fields == 1
+            else {prefix.key(row, b"\t", fields) for row in rows}
         )
         task.counters.add(counters.REDUCE_INPUT_GROUPS, len(keys) - (last_key in keys))
         task.counters.add(counters.REDUCE_INPUT_RECORDS, len(rows))
-        last_key = partition.key(rows[-1], fields)
+        last_key = prefix.key(rows[-1], b"\t", fields)
         yield block
         passed += len(block)
         task.fraction = 1 / 3 + passed / max(1, expected_bytes) * 2 / 3

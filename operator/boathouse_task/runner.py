@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, map_task, masking, reduce_task, setup_task
+from boathouse_task import commit_task, contract, counters, map_task, masking, reduce_task, setup_task, uber_task
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment
 from boathouse_task.errors import TaskError
@@ -62,6 +62,8 @@ def _dispatch(task: Task) -> TaskResult:
             return map_task.run(task)
         case TaskType.REDUCE:
             return reduce_task.run(task)
+        case TaskType.UBER:
+            return uber_task.run(task)
         case TaskType.COMMIT:
             return commit_task.run(task)
 
@@ -112,5 +114,5 @@ _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHO
 
 def clean_folder(environment: Environment) -> None:
     """Empties the work folder's parts that tasks use, for the next task of the same process."""
-    for name in ("task", "spill", TEMPORARY_FOLDER):
+    for name in ("task", "spill", "uber", TEMPORARY_FOLDER):
         shutil.rmtree(environment.work_path / name, ignore_errors=True)

@@ -1,18 +1,21 @@
-"""The setup task: everything that can be known to fail is found out here, before a map starts; then the split plan."""
+"""The setup task: everything that can be known to fail is found out here, before a map starts; then the split plan.
 
+The first step's input is the job's. A later one's is what the step before wrote: the data of its winners.
+"""
+
+import hashlib
 import secrets
 from collections.abc import Iterator
 from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, locations, splits
-from boathouse_task.contract import Plan, Reason, TaskResult
+from boathouse_task import commits, contract, locations, splits
+from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.layout import TEMPORARY
 from boathouse_task.locations import Location
-from boathouse_task.partition import Prefixer
-from boathouse_task.splits import InputFile
+from boathouse_task.prefix import Prefixer
 from boathouse_task.storage import Storage, StoredObject, not_exclusive
 from boathouse_task.task import Task
 
@@ -32,10 +35,12 @@ def run(task: Task) -> TaskResult:
             if command is not None:
                 task.commands.find(command)
         Prefixer(spec.partitioner, max(1, spec.reduces))
-        check_output(task)
+        if spec.step == 0:
+            check_output(task)
         plan = make_plan(task)
-    with task.phase("race"):
-        race(task)
+    if spec.step == 0:
+        with task.phase("race"):
+            race(task)
     digest = contract.plan_digest(plan)
     with task.phase("post"):
         if task.client is None:
@@ -58,7 +63,26 @@ def check_output(task: Task) -> None:
 
 
 def make_plan(task: Task) -> Plan:
-    """Lists all inputs in the order they were given, each by name, and splits them."""
+    """Lists the input and splits it. Small files share a split if the job says so, and between steps.
+
+    Raises:
+        TaskError: InputNotFound, CommitMissing, or the storage's reasons.
+    """
+    spec = task.spec
+    found = _previous(task) if spec.step else _inputs(task)
+    if not (spec.combine_files or spec.step):
+        return splits.plan(found, split_max_bytes=spec.split_max_bytes)
+    planned: list[Split] = []
+    for group in splits.combine(found, split_max_bytes=spec.split_max_bytes):
+        if len(group) > 1:
+            planned.append(_combined(task, group))
+        else:
+            planned += splits.plan(group, split_max_bytes=spec.split_max_bytes).splits
+    return Plan(splits=planned, bytes_total=sum(split.length_bytes for split in planned))
+
+
+def _inputs(task: Task) -> list[InputFile]:
+    """All inputs in the order they were given, the files of each by name."""
     found: list[InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)
@@ -69,7 +93,31 @@ def make_plan(task: Task) -> Plan:
             )
             raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
         found += [InputFile(url=file.location.url, size_bytes=file.size_bytes) for file in files]
-    return splits.plan(found, split_max_bytes=task.spec.split_max_bytes)
+    return found
+
+
+def _previous(task: Task) -> list[InputFile]:
+    """What the winners of the step before wrote."""
+    kind = TaskType.REDUCE if task.spec.previous_reduces else TaskType.MAP
+    folder = task.layout.at_step(task.spec.step - 1)
+    records = commits.every(task.storage, folder, kind)
+    missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
+    if missing:
+        message = f"{missing} commits of the step before are not in {folder.url}/_commit"
+        raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
+    return [
+        InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
+        for index, record in sorted(records.items())
+    ]
+
+
+def _combined(task: Task, group: list[InputFile]) -> Split:
+    """One split of several files: their list lies in the work folder, named by its content, as attempts may differ."""
+    listed = msgspec.json.encode(group)
+    location = task.layout.step.child(f"splits/{hashlib.sha256(listed).hexdigest()[:32]}.json")
+    task.storage.write(location, listed)
+    size = sum(file.size_bytes for file in group)
+    return Split(url=location.url, offset_bytes=0, length_bytes=size, size_bytes=size, combined=len(group))
 
 
 def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:

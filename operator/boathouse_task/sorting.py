@@ -130,6 +130,11 @@ class SortProcess:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
+    def chunks(self) -> Iterator[bytes]:
+        """Its output as it comes; `finish` is still to be called."""
+        assert self._process.stdout is not None
+        return chunks_of(self._process.stdout)
+
     def write(self, block: bytes) -> None:
         """Gives it lines."""
         assert self._process.stdin is not None

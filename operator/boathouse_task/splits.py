@@ -1,32 +1,48 @@
 """The split plan as Hadoop's FileInputFormat makes it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from boathouse_task.contract import Plan, Split
+from boathouse_task import compression
+from boathouse_task.contract import InputFile, Plan, Split
 
 SPLIT_SLOP = 1.1
 """A file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
-    """A file of the input."""
-
-    url: str
-    size_bytes: int
+MAX_COMBINED = 5000
+"""Files of one split: each is a request to the storage."""
 
 
 def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
     """Splits of at most `split_max_bytes` (the last of a file: 1.1 times that), in the order of the files.
 
-    An empty file is one empty split: its map runs, as in Hadoop.
+    An empty file is one empty split: its map runs, as in Hadoop. A compressed file is one split, whatever its size.
     """
     splits = [split for file in files for split in _file_splits(file, split_max_bytes)]
     return Plan(splits=splits, bytes_total=sum(split.length_bytes for split in splits))
 
 
+def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[list[InputFile]]:
+    """Groups of whole files, in their order, for one split each: as many as fit into `split_max_bytes`.
+
+    A file that is larger, or that nothing fits beside, is a group of its own, to be split as ever. Empty files are left
+    out; if all are empty, the first is kept, so that there is a split.
+    """
+    every = list(files)
+    group: list[InputFile] = []
+    size = 0
+    for file in [each for each in every if each.size_bytes] or every[:1]:
+        if group and (size + file.size_bytes > split_max_bytes or len(group) >= MAX_COMBINED):
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += file.size_bytes
+    if group:
+        yield group
+
+
 def _file_splits(file: InputFile, split_max_bytes: int) -> Iterator[Split]:
+    if compression.codec_of(file.url):
+        yield _split(file, 0, file.size_bytes)
+        return
     offset, remaining = 0, file.size_bytes
     while remaining / split_max_bytes > SPLIT_SLOP:
         yield _split(file, offset, split_max_bytes)

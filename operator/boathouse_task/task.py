@@ -40,6 +40,7 @@ class Task:
     ) -> None:
         self.spec = spec
         self.environment = environment
+        self.processes = processes
         self.counters = CounterSet()
         retry_s = _SETUP_RETRY_S if spec.task_type is TaskType.SETUP else _RETRY_S
         self.storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes, retry_s=retry_s)

@@ -1,0 +1,126 @@
+"""Compressed files: which there are, by their names' ends as Hadoop's codecs have them, and reading and writing them.
+
+A compressed file is read as a whole by one map: gzip and zstd have no places to begin at, and those of bzip2 are not
+used. Files of several members (`cat a.gz b.gz`, pbzip2, zstd's frames) are read to their end.
+"""
+
+import bz2
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from boathouse_task.contract import Reason
+from boathouse_task.errors import TaskError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst"}
+"""Of the files of each codec."""
+_OUTPUT_BYTES = 1024 * 1024
+"""What is decompressed in one go at most: a file of zeros grows a thousandfold."""
+
+
+def codec_of(path: str) -> str | None:
+    """The codec of a file of this name; None when it is read as it is."""
+    return next((codec for codec, suffix in SUFFIXES.items() if path.endswith(suffix)), None)
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Gunzip:
+    """zlib's decompressor with the manners of the others: what it has not used yet, it keeps."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+
+
+_READERS: dict[str, Callable[[], _Decompressor]] = {
+    "gzip": _Gunzip,
+    "bzip2": bz2.BZ2Decompressor,
+    "zstd": zstd.ZstdDecompressor,
+}
+_BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
+
+
+def decompressed(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]:
+    """What a compressed file holds, in pieces of bounded size.
+
+    Raises:
+        TaskError: CorruptInput.
+    """
+    stream: _Decompressor | None = None
+    read = 0
+    for chunk in chunks:
+        read += len(chunk)
+        data, pending = chunk, True
+        while pending:
+            if stream is None:
+                data = data.lstrip(b"\0")  # gzip files on tapes are filled up with zeros
+                if not data:
+                    break
+                stream = _READERS[codec]()
+            try:
+                piece = stream.decompress(data, _OUTPUT_BYTES)
+            except _BROKEN as error:
+                raise _corrupt(url, f"cannot be read as {codec} near byte {read} ({error})") from None
+            if piece:
+                yield piece
+            pending, data = len(piece) == _OUTPUT_BYTES, b""
+            if stream.eof:
+                data, stream, pending = stream.unused_data, None, True
+    if stream is not None:
+        raise _corrupt(url, f"ends in the middle of its {codec} data, after {read} bytes")
+
+
+def _corrupt(url: str, what: str) -> TaskError:
+    message = f"{url} {what}: write it anew, or rename it if it is not compressed"
+    return TaskError(Reason.CORRUPT_INPUT, message, user_error=True)
+
+
+class _Compressor(Protocol):
+    def compress(self, data: bytes) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
+def compressed(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
+    """The chunks' compressed form, the same bytes for the same input; levels as Hadoop's defaults (zstd: 3)."""
+    writer = _writer(codec)
+    for chunk in chunks:
+        piece = writer.compress(chunk)
+        if piece:
+            yield piece
+    yield writer.flush()
+
+
+def _writer(codec: str) -> _Compressor:
+    match codec:
+        case "gzip":
+            return zlib.compressobj(wbits=31)
+        case "bzip2":
+            return bz2.BZ2Compressor()
+        case "zstd":
+            return zstd.ZstdCompressor()
+        case unknown:
+            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2 or zstd"
+            raise TaskError(Reason.INVALID_SPEC, message, user_error=True)

@@ -1,0 +1,127 @@
+"""Makes mapper output sortable.
+
+Each line becomes KEY<TAB>VALUE behind its partition's digits and, where keys have an order of their own, its sort key.
+"""
+
+from collections.abc import Sequence
+from itertools import repeat
+from operator import add, contains
+
+import msgspec
+
+from boathouse_task import partition
+from boathouse_task.contract import Partitioner
+from boathouse_task.ordering import Ordering
+
+_TAB = 0x09
+_CACHE_KEYS = 50_000
+"""Keys whose partition is remembered; real keys repeat."""
+_UNREPEATED_BLOCKS = 15
+"""After a block of mostly new keys, so many blocks pass without a look at what is remembered."""
+_LARGE_LINE_BYTES = 1024 * 1024
+"""A line so long is not taken apart: each copy of it would be felt."""
+
+
+class Prefixer:
+    """Takes blocks of whole lines.
+
+    A line without a separator is a key with an empty value and gets its TAB, as Hadoop writes it to the reducer;
+    without it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
+
+    Args:
+        partitioner: which one, and what a key is.
+        reduces: the number of partitions, at least 1.
+
+    Raises:
+        TaskError: InvalidSpec, when the partitioner, the comparator or their options are not Hadoop's.
+    """
+
+    def __init__(self, partitioner: Partitioner, reduces: int) -> None:
+        self._fields = partitioner.num_key_fields
+        self._separator = partitioner.field_separator.encode()
+        self._choose = partition.chooser(partitioner, reduces)
+        self._reduces = reduces
+        self._plain = self._separator == b"\t" and self._fields == 1
+        self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
+        self._prefixes = [partition.prefix(number, partition.prefix_width(reduces)) for number in range(reduces)]
+        self._known: dict[bytes, bytes] = {}
+        self._unrepeated = 0
+
+    def __call__(self, block: bytes) -> bytes:
+        """The block with prefixes and TABs."""
+        if len(block) > _LARGE_LINE_BYTES and block.find(b"\n") == len(block) - 1:
+            return self._large(block)
+        lines = block[:-1].split(b"\n")
+        keys: list[bytes] = []
+        if not self._plain:
+            keys = [key(line, self._separator, self._fields) for line in lines]
+            width = len(self._separator)
+            lines = [b"%b\t%b" % (each, line[len(each) + width :]) for each, line in zip(keys, lines, strict=True)]
+        elif not all(map(contains, lines, repeat(_TAB))):
+            lines = [line if b"\t" in line else line + b"\t" for line in lines]
+        elif self._reduces == 1 and self._ordering is None:
+            return block
+        if not keys and (self._ordering is not None or self._reduces > 1):
+            keys = [line.partition(b"\t")[0] for line in lines]
+        if self._ordering is not None:
+            lines = list(map(add, map(self._ordering.sort_key, keys), lines))
+        if self._reduces > 1:
+            lines = list(map(add, self._prefixes_of(keys), lines))
+        lines.append(b"")
+        return b"\n".join(lines)
+
+    def _large(self, line: bytes) -> bytes:
+        end = _key_end(line, self._separator, self._fields)
+        found = line[:end]
+        head = self._prefixes_of([found])[0] if self._reduces > 1 else b""
+        if self._ordering is not None:
+            head += self._ordering.sort_key(found)
+        lacks_tab = end == len(line) - 1
+        if self._plain and not lacks_tab:
+            return head + line if head else line
+        return b"".join([head, found, b"\t", b"\n" if lacks_tab else line[end + len(self._separator) :]])
+
+    def _prefixes_of(self, keys: list[bytes]) -> Sequence[bytes]:
+        if self._unrepeated:
+            self._unrepeated -= 1
+            return self._compute(keys)
+        known = self._known
+        new = set(keys).difference(known)
+        if len(new) * 2 > len(keys):
+            self._unrepeated = _UNREPEATED_BLOCKS
+            return self._compute(keys)
+        if len(known) + len(new) > _CACHE_KEYS:
+            known.clear()
+            new = set(keys)
+        fresh = list(new)
+        known.update(zip(fresh, self._compute(fresh), strict=True))
+        return list(map(known.__getitem__, keys))
+
+    def _compute(self, keys: list[bytes]) -> list[bytes]:
+        return list(map(self._prefixes.__getitem__, self._choose(keys)))
+
+
+def key(line: bytes, separator: bytes, fields: int) -> bytes:
+    """A line's first `fields` fields (stream.num.map.output.key.fields); the whole line when it has no more."""
+    if fields == 1:
+        return line.partition(separator)[0]
+    parts = line.split(separator, fields)
+    return separator.join(parts[:fields]) if len(parts) > fields else line
+
+
+def _key_end(line: bytes, separator: bytes, fields: int) -> int:
+    """Where the key of a line with its newline ends."""
+    end = start = 0
+    for _ in range(fields):
+        end = line.find(separator, start)
+        if end < 0:
+            return len(line) - 1
+        start = end + len(separator)
+    return end
+
+
+def shuffled(partitioner: Partitioner) -> Partitioner:
+    """How lines are read once their key ends with a TAB: behind a combiner, and by a reduce."""
+    if partitioner.field_separator == "\t":
+        return partitioner
+    return msgspec.structs.replace(partitioner, field_separator="\t", num_key_fields=1)
