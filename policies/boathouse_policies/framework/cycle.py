@@ -30,6 +30,8 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
     Returns:
         The plan, for the shell to assume and carry out, and to settle in the waiting room.
     """
+    if profile.express is not None and (plan := profile.express.plan(queue, profile, view)) is not None:
+        return plan
     scratch = Scratch(view, queue.kept)
     draft = Draft(profile, scratch)
     draft.advise(queue)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies.framework import neutral
 from boathouse_policies.framework.predicates import PREDICATES
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework import extension
+    from boathouse_policies.framework.plan import Plan
+    from boathouse_policies.framework.view import ClusterView
+    from boathouse_policies.framework.waiting import WaitingRoom
+
+
+class Express(Protocol):
+    """A quick way through plain cycles, with the very decisions of the general one."""
+
+    def plan(self, queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
+        """The cycle's plan; None to go the general way."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +43,7 @@ class Profile:
         gang: What must be placed together.
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.
+        express: Asked first, before the general way through a cycle.
         node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new:
             what failed on the others fails there still. A shell may offer all nodes all the same.
     """
@@ -47,6 +59,7 @@ class Profile:
     gang: extension.Gang = neutral.MINIMUM_TOGETHER
     controllers: tuple[extension.Controller, ...] = ()
     observers: tuple[extension.Observer, ...] = ()
+    express: Express | None = None
     node_driven: bool = False
 
     def score_of(self, stage: model.Stage) -> extension.Score:

@@ -10,6 +10,7 @@ data-parallel applications and its application to cluster scheduling", USENIX AT
 | `book`, `timeline` | 3.2: the timeline generator |
 | `decide` | 3.3: Algorithm 1, the disk budget |
 | `reserve` | 3.3: node reservations, and who may pass |
+| `express`, `cast` | 3.3: Algorithm 1 at once for the plain case |
 
 Deviations, each with its reason where it is made: the timeline plays the future on a heap instead of adding up
 durations (`timeline`); one cycle looks at all nodes on offer (`decide`); the spills' formula is ours (`penalty`).
@@ -24,6 +25,7 @@ from boathouse_policies.baselines.yarn import LockedNodes, MemoryHeld
 from boathouse_policies.framework import PREDICATES, Profile
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity
+from boathouse_policies.yarn_me.express import Express
 from boathouse_policies.yarn_me.reserve import Passing
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         config: The constants.
     """
     elastic = Elasticity(config, scorer(placement))
-    reserve: Reserve = Passing(elastic) if config.passing else LockedNodes()
+    passing = Passing(elastic) if config.passing else None
+    reserve: Reserve = passing or LockedNodes()
     return Profile(
         name="yarn-me",
         order=MemoryHeld(),
@@ -52,5 +55,6 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         reserve=reserve,
         controllers=(elastic,),
         observers=(elastic,),
+        express=Express(elastic, None if passing is None else passing.waits),
         node_driven=True,
     )

@@ -90,7 +90,7 @@ class Book:
         classes: The classes of those jobs.
         columns: The same as vectors.
         nodes: Running tasks by node.
-        touched: Nodes where anything changed, until somebody clears it.
+        versions: Of each node, another number whenever anything changed there.
         changes: How often anything changed: what is derived from the book is good as long as this stays.
     """
 
@@ -99,7 +99,7 @@ class Book:
         self.classes: dict[model.ClassId, model.TaskClass] = {}
         self.columns = Columns()
         self.nodes: dict[model.NodeName, dict[model.TaskId, Running]] = {}
-        self.touched: set[model.NodeName] = set()
+        self.versions: dict[model.NodeName, int] = {}
         self.changes = 0
         self._ends: list[End] = []  # with some that are out of date
         self._sweep_at = _SWEEP_FROM
@@ -172,14 +172,14 @@ class Book:
         book.running[event.task] = task
         self._ends_at(task, event.node, -math.inf)
         self.nodes.setdefault(event.node, {})[event.task] = task
-        self.touched.add(event.node)
+        self.versions[event.node] = self.changes
 
     def _started(self, event: model.Started) -> None:
         task = self.nodes.get(event.node, {}).get(event.task)
         if task is not None and task.end_s != event.now_s + task.seconds:
             before_s, task.end_s = task.end_s, event.now_s + task.seconds
             self._ends_at(task, event.node, before_s)
-            self.touched.add(event.node)
+            self.versions[event.node] = self.changes
 
     def _ends_at(self, task: Running, node: model.NodeName, before_s: float) -> None:
         task.job.ends(task, before_s)
@@ -196,7 +196,7 @@ class Book:
         gone = here.pop(task, None)
         if gone is None:
             return None
-        self.touched.add(node)
+        self.versions[node] = self.changes
         if not here:
             del self.nodes[node]
         gone.node = None

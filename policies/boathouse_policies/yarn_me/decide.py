@@ -82,9 +82,10 @@ class Elasticity:
 
     # Controller
 
-    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:  # noqa: ARG002
-        """Nothing: it only learns which nodes are kept."""
+    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+        """Nothing: it only learns which nodes are kept, and looks ahead."""
         self._kept = queue.kept
+        self._renew(view)
         return ()
 
     # Filter
@@ -129,65 +130,57 @@ class Elasticity:
         regular_s = one.seconds(one.ideal_bytes)
         asked = sorted({s for s in seconds.tolist() if regular_s < s < math.inf}, reverse=True)
         for longest_s in asked:
-            if self._in_time(want, longest_s, scratch):
+            if self.ends_in_time(want.task_class.id, scratch.view.now_s + longest_s):
                 return float(longest_s)
         return regular_s
 
-    def _in_time(self, want: Want, seconds: float, scratch: Scratch) -> bool:
-        """Line 9: does an elastic task of this run time end no later than its job?"""
-        row = self._book.columns.row(want.task_class.id)
-        self._renew(scratch)
-        return row is not None and self._ends_in_time(row, want.job.id, scratch.view.now_s + seconds, scratch)
-
-    def _ends_in_time(self, row: int, job: model.JobId, end_s: float, scratch: Scratch) -> bool:
-        columns = self._book.columns
+    def ends_in_time(self, class_id: model.ClassId, end_s: float) -> bool:
+        """Line 9: does an elastic task of the class with this end finish no later than its job?"""
+        columns, one = self._book.columns, self._book.classes.get(class_id)
+        row = columns.row(class_id)
+        if row is None or one is None or self._timeline is None:
+            return False
         if end_s <= columns.allowed_s[row]:
             return True
         if end_s >= columns.refused_s[row]:
             return False
-        in_time = self._book.jobs[job].last_end_s >= end_s or self._future(scratch).reaches(job, end_s)
+        in_time = self._book.jobs[one.job].last_end_s >= end_s or self._timeline.reaches(one.job, end_s)
         (columns.allowed_s if in_time else columns.refused_s)[row] = end_s
         return in_time
 
-    def placeable(self, scratch: Scratch, gap_s: model.FloatVector) -> set[model.ClassId]:
-        """The classes that may be placed on a node on offer which is kept for another, all seen at once.
+    def placeable(self, free: Sequence[int], gaps_s: Sequence[float], now_s: float) -> set[model.ClassId]:
+        """The classes that may be placed on one of some nodes that are kept for others, all seen at once.
 
         Args:
-            scratch: The cycle; all nodes on offer are kept.
-            gap_s: How long each node is of no use to its owner, shape [N].
+            free: Bytes of memory on each node.
+            gaps_s: How long each is of no use to its owner.
+            now_s: The time.
         """
-        self._renew(scratch)
         columns = self._book.columns
-        least_s = np.full(len(columns.left), np.inf)
-        free = scratch.free[model.MEMORY]
         longest_s: dict[int, float] = {}
-        for node in scratch.offered.nonzero()[0].tolist():
-            free_bytes, seconds = int(free[node]), float(gap_s[node])
-            longest_s[free_bytes] = max(longest_s.get(free_bytes, -math.inf), seconds)
-        for free_bytes, seconds in longest_s.items():
+        for free_bytes, gap_s in zip(free, gaps_s, strict=True):
+            if gap_s > longest_s.get(free_bytes, 0.0):
+                longest_s[free_bytes] = gap_s
+        if not longest_s:
+            return set()
+        least_s = np.full(len(columns.left), np.inf)
+        for free_bytes, gap_s in longest_s.items():
             here = columns.seconds(free_bytes)
-            np.minimum(least_s, np.where(here <= seconds, here, np.inf), out=least_s)
+            np.minimum(least_s, here, out=least_s, where=here <= gap_s)
         found = set()
         for row in ((least_s < np.inf) & (columns.left > 0)).nonzero()[0].tolist():
-            seconds, class_id = float(least_s[row]), columns.id(row)
-            job = self._book.classes[class_id].job
-            if seconds <= columns.regular_s[row] or self._ends_in_time(row, job, scratch.view.now_s + seconds, scratch):
+            class_id, seconds = columns.id(row), float(least_s[row])
+            if seconds <= columns.regular_s[row] or self.ends_in_time(class_id, now_s + seconds):
                 found.add(class_id)
         return found
 
-    def _renew(self, scratch: Scratch) -> None:
-        """Forget a timeline that is too old, and what it said."""
+    def _renew(self, view: ClusterView) -> None:
+        """Look ahead anew if the timeline is too old."""
         made_s, changes = self._made
-        now_s = scratch.view.now_s
-        if changes != self._book.changes and now_s - made_s >= self._config.refresh_s:
-            self._timeline = None
-            self._made = (now_s, self._book.changes)
+        if changes != self._book.changes and view.now_s - made_s >= self._config.refresh_s:
+            self._made = (view.now_s, self._book.changes)
+            self._timeline = Timeline(self._book, view, self._kept)
             self._book.columns.ask_again()
-
-    def _future(self, scratch: Scratch) -> Timeline:
-        if self._timeline is None:
-            self._timeline = Timeline(self._book, scratch.view, self._kept)
-        return self._timeline
 
     def _of(self, scratch: Scratch) -> _Cycle:
         if self._cycle is None or self._cycle.scratch is not scratch:
@@ -195,6 +188,11 @@ class Elasticity:
         return self._cycle
 
     # Disk
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether elastic tasks' disk bandwidth is bounded."""
+        return self._config.disk_bytes_per_s is not None
 
     def _within_budget(self, one: Elastic, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where the node's disk has bandwidth left for the elastic task that would go there."""
@@ -242,7 +240,7 @@ class Elasticity:
             return task_class.resources
         return self._sized(task_class.resources, one.least_bytes).resources
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized:
         """The ideal if it fits, else the least memory with the lowest run time."""
         one = want.task_class.estimates
         free = int(scratch.free[model.MEMORY, node])

@@ -1,0 +1,95 @@
+"""The line of a plain cycle, prepared once and used as long as the same classes wait (`express`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from boathouse_policies.yarn_me.penalty import Elastic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from boathouse_policies import model
+    from boathouse_policies.framework import Layout, Waiting, WaitingRoom
+    from boathouse_policies.framework.extension import Sizer
+    from boathouse_policies.framework.layout import Eligibilities
+    from boathouse_policies.framework.lineup import Lineup
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class One:
+    """A waiting class.
+
+    Attributes:
+        waiting: As the room has it.
+        id: Its id.
+        code: Its place in the line.
+        job: Its job's place in the order of submission.
+        rows: The resources that it asks for.
+        need: The least amounts of those, shape [len(rows), 1].
+        elastic: What is known of it with less memory; None where nothing is.
+        regular_s: Run time with the ideal memory; infinite where nothing is known.
+        never_fits: Whether no node is large enough for the least size, even empty.
+    """
+
+    waiting: Waiting
+    id: model.ClassId
+    code: int
+    job: int
+    rows: npt.NDArray[np.intp]
+    need: model.IntMatrix
+    elastic: Elastic | None
+    regular_s: float
+    never_fits: bool
+
+
+class Cast:
+    """Who is in line.
+
+    Args:
+        lineup: The room's.
+        layout: The nodes.
+        sizer: Says the least size.
+        axis: Rows of sizes.
+
+    Attributes:
+        jobs: The classes of each job, in order of submission.
+        by_id: The classes, in the order of the line.
+    """
+
+    def __init__(self, lineup: Lineup, layout: Layout, sizer: Sizer, axis: model.Axis) -> None:
+        self.lineup = lineup
+        self.layout = layout
+        places = {job.id: i for band in lineup.bands for i, job in enumerate(band.jobs)}
+        self.by_id: dict[model.ClassId, One] = {}
+        self.jobs: list[list[One]] = [[] for _ in places]
+        for code, waiting in enumerate(lineup.waiting):
+            least = axis.vector(sizer.least(waiting.task_class))
+            rows, known = least.nonzero()[0], waiting.task_class.estimates
+            elastic = known if isinstance(known, Elastic) else None
+            regular_s = math.inf if elastic is None else elastic.seconds(elastic.ideal_bytes)
+            job, never_fits = places[waiting.job.id], not layout.could_hold(least)
+            one = One(
+                waiting, waiting.task_class.id, code, job, rows, least[rows, None], elastic, regular_s, never_fits
+            )
+            self.by_id[one.id] = one
+            self.jobs[job].append(one)
+
+
+def is_plain(lineup: Lineup, room: WaitingRoom, layout: Layout, eligibilities: Eligibilities, axis: model.Axis) -> bool:
+    """Whether nothing but memory, CPU and the order decides: one queue without limits, one priority, no constraints."""
+    if len(lineup.bands) > 1 or lineup.orphans or lineup.gangs or len(axis) != len(layout.allocatable):
+        return False
+    if lineup.bands and room.queues[lineup.bands[0].queue].limits:
+        return False
+    return all(_is_plain(waiting, layout, eligibilities) for waiting in lineup.waiting)
+
+
+def _is_plain(waiting: Waiting, layout: Layout, eligibilities: Eligibilities) -> bool:
+    constraints, pool = waiting.task_class.constraints, waiting.pool
+    expected = bool(pool.order) and pool.order[-1].expected  # they come last
+    alone = not constraints.host_ports and not pool.located and not expected
+    return alone and eligibilities.of(constraints, layout).everywhere

@@ -1,0 +1,266 @@
+"""Algorithm 1 for the plain case, in which nothing but memory, CPU and the order decides.
+
+The cycle's general machinery asks filters, scores and reservations class by class. With few nodes on offer, as whenever
+a task ends, nearly all of its time goes into classes that cannot be placed. Here the same decisions are made from the
+columns of the nodes on offer alone, with all classes that might pass seen at once (`Elasticity.placeable`). Where
+anything else could matter (`cast.is_plain`) there is no plan, and the cycle goes its general way.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.baselines.yarn import keep_unkept
+from boathouse_policies.framework import PREDICATES, Left, Plan, Scratch, Want, neutral
+from boathouse_policies.framework.attempt import refusal
+from boathouse_policies.framework.want import Spot
+from boathouse_policies.yarn_me.cast import Cast, is_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy.typing as npt
+
+    from boathouse_policies.framework import ClusterView, Profile, WaitingRoom
+    from boathouse_policies.yarn_me.cast import One
+    from boathouse_policies.yarn_me.decide import Elasticity
+    from boathouse_policies.yarn_me.reserve import Waits
+
+_NOBODY, _STRANGER = -1, -2
+
+
+class Express:
+    """Plans plain cycles.
+
+    Args:
+        elasticity: The policy.
+        waits: When kept nodes are free for their owners; None where nobody may pass.
+    """
+
+    def __init__(self, elasticity: Elasticity, waits: Waits | None) -> None:
+        self._elasticity = elasticity
+        self._waits = waits
+        self._cast: tuple[Cast, bool] | None = None
+
+    def plan(self, queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
+        """The cycle's plan; None where the case is not plain."""
+        cast = self._cast_of(queue, view) if self._is_usual(profile) else None
+        if cast is None:
+            return None
+        self._elasticity.advise(queue, view)
+        turns = _Turns(self._elasticity, self._waits, cast, profile, Scratch(view, queue.kept))
+        turns.run()
+        return Plan(tuple(turns.decisions), turns.left, profile, turns.scratch)
+
+    def _is_usual(self, profile: Profile) -> bool:
+        """Whether nothing was put between: a shell may add filters of its own."""
+        return (
+            profile.controllers == (self._elasticity,)
+            and profile.filters == (*PREDICATES, self._elasticity)
+            and profile.patience is neutral.NO_PATIENCE
+            and profile.gang is neutral.MINIMUM_TOGETHER
+            and not profile.scores
+            and not self._elasticity.has_budget
+        )
+
+    def _cast_of(self, queue: WaitingRoom, view: ClusterView) -> Cast | None:
+        lineup, known = queue.lineup(), self._cast
+        if known is None or known[0].lineup is not lineup or known[0].layout is not view.layout:
+            plain = is_plain(lineup, queue, view.layout, view.eligibilities, view.axis)
+            known = self._cast = Cast(lineup, view.layout, self._elasticity, view.axis), plain
+        return known[0] if known[1] else None
+
+
+class _Turns:
+    """One cycle.
+
+    Attributes:
+        scratch: The state.
+        decisions: So far.
+    """
+
+    def __init__(
+        self, elasticity: Elasticity, waits: Waits | None, cast: Cast, profile: Profile, scratch: Scratch
+    ) -> None:
+        self.scratch = scratch
+        self.decisions: list[model.Decision] = []
+        self._elasticity = elasticity
+        self._waits = waits
+        self._cast = cast
+        self._profile = profile
+        self._now_s = scratch.view.now_s
+        self._wants: dict[int, Want] = {}
+        self._closed: set[int] = set()
+        self._allowed: set[model.ClassId] | None = None
+        nodes = len(scratch.offered)
+        self._owner = np.full(nodes, _NOBODY, np.int64)
+        self._gap_s = np.full(nodes, np.inf)  # how long others may stay: for ever where the node is kept for nobody
+        self._open: npt.NDArray[np.intp] = scratch.offered.nonzero()[0]
+        for node in self._open.tolist():
+            self._kept(node, changed=False)
+        owners = scratch.owners() if scratch.all_kept else ()
+        self._owners = [one for one in reversed(cast.by_id.values()) if one.id in owners]
+        self._line: list[tuple[int, int]] | None = None
+
+    def run(self) -> None:
+        """Turn by turn, until nothing more can be placed."""
+        while not self.scratch.exhausted and (one := self._next()) is not None:
+            want = self._want(one)
+            node = self._node_for(one) if want.left else None
+            if node is None:
+                self._closed.add(one.code)
+                self._refused(one, want)
+            else:
+                self._place(one, want, node)
+
+    def _next(self) -> One | None:
+        """While all nodes on offer are kept, those whom they were kept for at first; then the job that holds least."""
+        while self._owners and self.scratch.all_kept:
+            if self._owners[-1].code not in self._closed:
+                return self._owners[-1]
+            self._owners.pop()
+        if self._line is None:
+            self._line = [(self._held(job), job) for job in self._jobs()]
+            heapq.heapify(self._line)
+        while self._line:
+            held, job = self._line[0]
+            one, now = self._first(job), self._held(job)
+            if one is not None and held == now:
+                return one
+            if one is None:
+                heapq.heappop(self._line)
+            else:  # it got a task meanwhile: jobs only gain in a cycle
+                heapq.heapreplace(self._line, (now, job))
+        return None
+
+    def _jobs(self) -> Iterable[int]:
+        if self._allowed is None:
+            return range(len(self._cast.jobs))
+        return {self._cast.by_id[one].job for one in self._allowed if one in self._cast.by_id}
+
+    def _first(self, job: int) -> One | None:
+        allowed, closed = self._allowed, self._closed
+        return next(
+            (
+                one
+                for one in self._cast.jobs[job]
+                if one.code not in closed and (allowed is None or one.id in allowed)
+            ),
+            None,
+        )
+
+    def _held(self, job: int) -> int:
+        return int(self.scratch.job_usage(self._cast.jobs[job][0].waiting.job.id)[model.MEMORY])
+
+    def _want(self, one: One) -> Want:
+        want = self._wants.get(one.code)
+        if want is None:
+            want = self._wants[one.code] = Want(one.waiting, self._profile, self.scratch)
+        return want
+
+    # Where
+
+    def _node_for(self, one: One) -> int | None:
+        """Lines 5 to 9: the best node with room for the ideal, else the one on which it is fastest and in time."""
+        places = self._open
+        free = self.scratch.free[:, places]
+        enough = (free[one.rows] >= one.need).all(axis=0)
+        if not enough.any():
+            return None
+        own = self._owner[places] == one.code
+        seconds = self._seconds(one, free[model.MEMORY])
+        passing = enough & (own | (seconds <= self._gap_s[places]))
+        if one.elastic is not None:
+            passing &= seconds <= self._allowance_s(one, seconds[passing])
+        found = places[passing]
+        if not len(found):
+            return None
+        if len(found) == 1:
+            return int(found[0])
+        score = self._profile.score_of(one.waiting.task_class.stage).score(self._want(one), self.scratch, found)
+        return int(found[score.argmax()])
+
+    @staticmethod
+    def _seconds(one: One, memory: model.IntVector) -> model.FloatVector:
+        if one.elastic is None:
+            return np.full(len(memory), np.inf)
+        _, table = one.elastic.table()
+        ideal = one.elastic.ideal_bytes
+        steps = np.minimum(np.maximum(memory, 0), ideal) // one.elastic.step_bytes
+        return np.where(memory >= ideal, one.regular_s, table[steps])
+
+    def _allowance_s(self, one: One, seconds: model.FloatVector) -> float:
+        slow = {s for s in seconds.tolist() if one.regular_s < s < math.inf}
+        for longest_s in sorted(slow, reverse=True):
+            if self._elasticity.ends_in_time(one.id, self._now_s + longest_s):
+                return float(longest_s)
+        return one.regular_s
+
+    # What follows
+
+    def _place(self, one: One, want: Want, node: int) -> None:
+        scratch = self.scratch
+        size = self._elasticity.size(want, node, scratch).resources
+        pick = want.picker.closest(scratch.view.nodes[node])
+        assert pick is not None
+        want.picker.take(pick)
+        scratch.place(Spot(want, pick, node, size, scratch.view.axis.vector(size)))
+        if not want.left:
+            self._closed.add(one.code)
+        if scratch.kept.get(node) == one.id:
+            scratch.release(node)
+        kind = model.Create if pick.task.pod_uid is None else model.Bind
+        self.decisions.append(
+            kind(
+                task=pick.task,
+                task_class=want.task_class,
+                job=want.job,
+                node=scratch.view.layout.names[node],
+                resources=size,
+                distance=pick.distance,
+            )
+        )
+        if not scratch.offered[node]:
+            self._open = scratch.offered.nonzero()[0]
+        self._kept(node, changed=True)
+
+    def _refused(self, one: One, want: Want) -> None:
+        """Line 14; and once all nodes are kept, who may pass is known."""
+        if one.never_fits:
+            return
+        for held in keep_unkept(want, self.scratch):
+            assert held.node is not None
+            self.decisions.append(held)
+            self._kept(self.scratch.view.layout.index[held.node], changed=True)
+        if self._allowed is None and self.scratch.all_kept:
+            free, places = self.scratch.free, self._open
+            self._allowed, self._line = self.scratch.owners(), None
+            if self._waits is not None:
+                gaps_s = self._gap_s[places].tolist()
+                self._allowed |= self._elasticity.placeable(free[model.MEMORY, places].tolist(), gaps_s, self._now_s)
+
+    def _kept(self, node: int, *, changed: bool) -> None:
+        owner = self.scratch.kept.get(node)
+        if owner is None:
+            self._owner[node], self._gap_s[node] = _NOBODY, math.inf
+            return
+        one = self._cast.by_id.get(owner)
+        self._owner[node] = _STRANGER if one is None else one.code
+        self._gap_s[node] = -math.inf
+        if self._waits is not None:
+            name, free = self.scratch.view.layout.names[node], self.scratch.free[:, node].tolist()
+            self._gap_s[node] = self._waits.until_s(name, owner, free, changed=changed) - self._now_s
+
+    def left(self) -> Mapping[model.ClassId, Left]:
+        """What is left waiting, and why."""
+        found = {}
+        for one in self._cast.by_id.values():
+            want = self._want(one)
+            if want.left:
+                found[one.id] = Left(want, refusal(want, self._profile, self.scratch), want.left)
+        return found
