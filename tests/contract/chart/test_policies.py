@@ -312,6 +312,11 @@ def test_a_controller_may_copy_a_template_with_our_labels(controller):
     assert controller.creates(pod(meta={"labels": {"boathouse.dev/queue": "nightly"}})) == "admitted"
 
 
+def test_a_user_may_name_the_queue_of_a_pod_that_is_created(alice):
+    assert alice.creates(pod(meta={"labels": {"boathouse.dev/queue": "nightly"}})) == "admitted"
+    assert "written by Boathouse only" in alice.creates(pod(meta={"annotations": {"boathouse.dev/queue": "nightly"}}))
+
+
 @pytest.mark.parametrize("value", ["another", None], ids=["changed", "removed"])
 def test_a_user_may_not_change_what_boathouse_wrote(alice, task, value):
     patch = {"metadata": {"labels": {"boathouse.dev/job-uid": value}}}
@@ -336,7 +341,6 @@ SPREAD = {"maxSkew": 1, **TERM}
         ({"affinity": {"podAntiAffinity": REQUIRED}}, "spec.affinity.podAntiAffinity.required"),
         ({"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "DoNotSchedule"}]}, "spec.topologySpread"),
         ({"resourceClaims": [{"name": "g", "resourceClaimName": "g"}]}, "spec.resourceClaims"),
-        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, "spec.volumes with persistentVol"),
     ],
 )
 def test_what_the_scheduler_does_not_honour_is_refused_by_field(alice, spec, field):
@@ -349,11 +353,55 @@ def test_what_the_scheduler_does_not_honour_is_refused_by_field(alice, spec, fie
     [
         {"affinity": {"podAffinity": PREFERRED, "podAntiAffinity": PREFERRED}},
         {"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "ScheduleAnyway"}]},
-        {"volumes": [{"name": "v", "emptyDir": {}}]},
+        {"volumes": [{"name": "v", "emptyDir": {}}, {"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
     ],
 )
-def test_what_is_only_preferred_is_admitted(alice, spec):
+def test_preferences_and_volumes_are_admitted(alice, spec):
     assert alice.creates(pod(schedulerName="boathouse", **spec)) == "admitted"
+
+
+# Volumes: the operator's account binds those at hand, and asks for others to be made
+
+STORAGE = {"accessModes": ["ReadWriteOnce"], "storageClassName": "late"}
+CLAIM_SPEC = {**STORAGE, "resources": {"requests": {"storage": "1Gi"}}}
+VOLUME_SPEC = {**STORAGE, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/volume"}}
+WHOM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "demo", "name": "c", "uid": "1-2"}
+
+
+@pytest.fixture(scope="module")
+def with_storage(installed):
+    installed.apply(
+        object_("PersistentVolumeClaim", "c", "demo", spec=CLAIM_SPEC),
+        object_("PersistentVolume", "free", spec=VOLUME_SPEC),
+        object_("PersistentVolume", "kept", spec=VOLUME_SPEC | {"claimRef": {"namespace": "demo", "name": "other"}}),
+    )
+
+
+@pytest.mark.usefixtures("with_storage")
+def test_the_operator_gives_a_volume_its_claim_and_a_claim_its_node(operator):
+    bound = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
+    assert operator.patches("pv/free", {"metadata": bound, "spec": {"claimRef": WHOM}}) == "admitted"
+    selected = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "node-0"}}}
+    assert operator.patches("pvc/c", selected) == "admitted"
+
+
+@pytest.mark.usefixtures("with_storage")
+@pytest.mark.parametrize(
+    ("what", "patch", "complaint"),
+    [
+        ("pv/kept", {"spec": {"claimRef": WHOM}}, "only to a volume that has none"),
+        ("pv/free", {"spec": {"persistentVolumeReclaimPolicy": "Delete", "claimRef": WHOM}}, "claimRef only"),
+        (
+            "pv/free",
+            {"metadata": {"labels": {"a": "b"}}, "spec": {"claimRef": WHOM}},
+            "of volumes pv.kubernetes.io/bound",
+        ),
+        ("pvc/c", {"spec": {"volumeName": "free"}}, "nothing in the spec"),
+        ("pvc/c", {"metadata": {"annotations": {"a": "b"}}}, "selected-node only"),
+    ],
+)
+def test_the_operator_writes_nothing_else_of_volumes_and_claims(operator, what, patch, complaint):
+    assert complaint in operator.patches(what, patch)
 
 
 # The policies themselves

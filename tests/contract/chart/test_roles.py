@@ -8,11 +8,20 @@ OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CLUSTER_WIDE = {
     "nodes": {"get", "list", "watch"},
     "pods": {"get", "list", "watch"},
+    "persistentvolumeclaims": {"get", "list", "watch"},
+    "persistentvolumes": {"get", "list", "watch"},
+    "storageclasses.storage.k8s.io": {"get", "list", "watch"},
+    "csinodes.storage.k8s.io": {"get", "list", "watch"},
+    "csidrivers.storage.k8s.io": {"get", "list", "watch"},
+    "csistoragecapacities.storage.k8s.io": {"get", "list", "watch"},
+    "volumeattachments.storage.k8s.io": {"get", "list", "watch"},
+    "namespaces": {"get", "list", "watch"},
     "tokenreviews.authentication.k8s.io": {"create"},
 }
 WHERE_JOBS_RUN = {
     "pods": {"create", "delete"},
     "pods/binding": {"create"},
+    "persistentvolumeclaims": {"patch"},
     "pods/status": {"patch"},
     "pods/resize": {"patch"},
     "events.events.k8s.io": {"create", "patch"},
@@ -51,6 +60,7 @@ def bindings(manifests) -> dict[tuple[str, str | None], str]:
 def test_in_all_namespaces_one_cluster_role_lets_it_run_jobs(defaults):
     assert bindings(defaults) == {
         ("boathouse-reader", None): "ClusterRoleBinding",
+        ("boathouse-volumes", None): "ClusterRoleBinding",
         ("boathouse", None): "ClusterRoleBinding",
         ("boathouse-leader", "boathouse-system"): "RoleBinding",
     }
@@ -63,6 +73,7 @@ def test_with_namespaces_a_role_in_each_lets_it_run_jobs_there_and_nowhere_else(
     manifests = chart.render(namespaces=["a", "b"])
     assert bindings(manifests) == {
         ("boathouse-reader", None): "ClusterRoleBinding",
+        ("boathouse-volumes", None): "ClusterRoleBinding",
         ("boathouse", "a"): "RoleBinding",
         ("boathouse", "b"): "RoleBinding",
         ("boathouse-leader", "boathouse-system"): "RoleBinding",
@@ -88,7 +99,7 @@ def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
     assert editor["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
     assert rights(viewer)["mrjobs.boathouse.dev"] == {"get", "list", "watch"}
     assert rights(editor)["mrjobs.boathouse.dev"] == {"create", "update", "patch", "delete", "deletecollection"}
-    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 2
+    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 3
 
 
 MAY = [
@@ -96,6 +107,8 @@ MAY = [
     ("watch", "pods", ""),
     ("create", "pods", "team"),
     ("create", "pods/binding", "team"),
+    ("patch", "persistentvolumeclaims", "team"),
+    ("patch", "persistentvolumes", ""),
     ("patch", "mrjobs/status", "team"),
     ("patch", "pods", "boathouse-system"),
 ]
@@ -108,6 +121,9 @@ MAY_NOT = [
     ("create", "mrjobs", "team"),
     ("delete", "mrjobs", "team"),
     ("patch", "validatingadmissionpolicies", ""),
+    ("patch", "persistentvolumeclaims", "elsewhere"),
+    ("update", "persistentvolumes", ""),
+    ("delete", "persistentvolumes", ""),
     ("create", "pods", "elsewhere"),
     ("delete", "pods", "elsewhere"),
     ("delete", "pods", ""),

@@ -8,7 +8,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
-from boathouse.cluster import catalogue, client, errors, recorder
+from boathouse.cluster import catalogue, client, errors, recorder, storage
 from boathouse.scheduling import assembly
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
@@ -107,7 +107,22 @@ class Comparison:
     async def _set_up(self) -> None:
         nodes = catalogue.NODES.untyped()
         await all_of(self._api.create(nodes, one) for case in self._cases for one in case.nodes)
+        await all_of(self._bind(case) for case in self._cases if case.volume is not None)
         await all_of(self._hold(one) for case in self._cases for one in case.held)
+
+    async def _bind(self, case: generator.Case) -> None:
+        """Make a volume and its claim, and let the volume controller bind them."""
+        assert case.volume is not None
+        assert case.claim is not None
+        name = case.volume["metadata"]["name"]
+        await self._api.create(storage.VOLUMES.untyped(), case.volume)
+        await self._api.create(storage.CLAIMS.untyped(), case.claim, self._namespace)
+        deadline = time.monotonic() + 60
+        while True:
+            if (await self._api.get(storage.CLAIMS, name, self._namespace)).is_bound:
+                return
+            assert time.monotonic() < deadline, f"the volume controller did not bind {name}"
+            await asyncio.sleep(0.1)
 
     async def _hold(self, held: generator.Held) -> None:
         name = held.manifest["metadata"]["name"]
@@ -152,6 +167,11 @@ class Comparison:
         page = await self._api.list(catalogue.PODS, self._namespace)
         await all_of(self._remove(one.metadata.name) for one in page.items)
         await all_of(self._api.delete(catalogue.NODES, node) for case in self._cases for node in _names(case))
+        for case in self._cases:
+            if case.volume is not None:
+                name = case.volume["metadata"]["name"]
+                await self._api.delete(storage.CLAIMS, name, self._namespace)
+                await self._api.delete(storage.VOLUMES, name)
 
 
 def _names(case: generator.Case) -> list[str]:

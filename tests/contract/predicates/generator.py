@@ -51,6 +51,8 @@ FEATURES = (
     "pods",
     "ended",
     "limits",
+    "volume",
+    "zone",
 )
 
 
@@ -72,6 +74,8 @@ class Case:
     nodes: tuple[Manifest, ...]
     held: tuple[Held, ...]
     probe: Manifest
+    volume: Manifest | None
+    claim: Manifest | None
 
     def probe_for(self, node: str, scheduler: str) -> Manifest:
         """The probe, for a scheduler, bound to say whether it may go to this one node."""
@@ -95,7 +99,9 @@ def case(rng: random.Random, number: int) -> Case:
     held = tuple(
         maker.held(node["metadata"]["name"], i) for node in nodes for i in range(rng.choice((0, 0, 1, 1, 2, 3)))
     )
-    return Case(number=number, features=features, nodes=nodes, held=held, probe=maker.probe())
+    volume, claim = maker.volume()
+    probe = maker.probe(claim)
+    return Case(number=number, features=features, nodes=nodes, held=held, probe=probe, volume=volume, claim=claim)
 
 
 class _Maker:
@@ -131,7 +137,8 @@ class _Maker:
         }
 
     def _labels(self) -> Manifest:
-        return {key: self._rng.choice(values) for key, values in _LABELS.items() if self._rng.random() < 0.7}
+        zone = {"topology.kubernetes.io/zone": self._rng.choice(("a", "b", "c"))} if self._about("zone", 0.8) else {}
+        return zone | {key: self._rng.choice(values) for key, values in _LABELS.items() if self._rng.random() < 0.7}
 
     def _taints(self) -> list[Manifest]:
         rng = self._rng
@@ -150,11 +157,34 @@ class _Maker:
             amounts[HUGE] = rng.choice(("4Mi", "8Mi", "64Mi"))
         return amounts
 
+    # A volume that is bound to its claim
+
+    def volume(self) -> tuple[Manifest, Manifest] | tuple[None, None]:
+        if not self._features & {"volume", "zone"}:
+            return None, None
+        name, rng = f"c{self._number:04}", self._rng
+        common = {"accessModes": ["ReadWriteMany"], "storageClassName": "bound"}
+        spec: Manifest = {**common, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/volume"}}
+        if "volume" in self._features:
+            terms = [{"matchExpressions": [self._requirement()]} for _ in range(rng.randint(1, 2))]
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
+        labels = {}
+        if "zone" in self._features:
+            key = rng.choice(("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"))
+            labels = {key: rng.choice(("a", "b", "a__b"))}
+        spec["claimRef"] = {"namespace": "default", "name": name}
+        asked = {**common, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}
+        volume = {"metadata": {"name": name, "labels": labels}, "spec": spec}
+        return volume, {"metadata": {"name": name}, "spec": asked}
+
     # Pods
 
-    def probe(self) -> Manifest:
+    def probe(self, claim: Manifest | None) -> Manifest:
         pod = self._pod("probe")
         spec, rng = pod["spec"], self._rng
+        if claim is not None:
+            source = {"claimName": claim["metadata"]["name"]}
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": source}]
         if self._about("selector", 0.8):
             key = rng.choice(sorted(_LABELS))
             spec["nodeSelector"] = {key: rng.choice(_LABELS[key])}

@@ -8,6 +8,10 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
+# The node for which a claim's volume is to be made: only that, see the policy boathouse-account-volumes.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [patch]
 # Why a pod waits; and a smaller size for one that is not placed yet.
 - apiGroups: [""]
   resources: [pods/status, pods/resize]
