@@ -120,7 +120,7 @@ def _writer(codec: str) -> _Compressor:
         case "bzip2":
             return bz2.BZ2Compressor()
         case "zstd":
-            return zstd.ZstdCompressor()
+            return zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
         case unknown:
             message = f"spec.outputCompression {unknown!r} is not gzip, bzip2 or zstd"
             raise TaskError(Reason.INVALID_SPEC, message, user_error=True)

@@ -42,6 +42,7 @@ def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[byte
 
 def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
     """The split's lines, counted; runs in the thread that feeds the mapper."""
+    task.counters.add(counters.MAP_INPUT_RECORDS, 0)
     for chunk in reader.read_split(task.storage, split, task.environment.window_bytes, task.spec.max_record_bytes):
         yield chunk
         task.bytes_in += len(chunk)
