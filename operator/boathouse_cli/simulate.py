@@ -12,14 +12,14 @@ from rich import console, progress
 
 from boathouse_cli import options, simulate_tables
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_sim import fluid, ground, neutral, results, simulation, swim, swim_model, world
+from boathouse_sim import fluid, ground, neutral, results, simulation, swim, swim_model
 from boathouse_sim.workload import Workload, WorkloadError
 
 _EVERY = 512  # events between two looks at the clock
 _WIDTH = 120  # of what is not a terminal
 _LOG_EVERY_S = 10.0  # where there is no terminal
 
-Ticker = Callable[[world.World], None]
+Ticker = Callable[[ground.AnyGround], None]
 
 
 def simulate(  # noqa: PLR0917  each is an option of the command
@@ -137,7 +137,7 @@ def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
     """A line on stderr every ten seconds."""
     last_s = clock_s()
 
-    def log(seen: world.World) -> None:
+    def log(seen: ground.AnyGround) -> None:
         nonlocal last_s
         if clock_s() - last_s >= _LOG_EVERY_S:
             last_s = clock_s()
@@ -150,7 +150,7 @@ def _each(look: Ticker) -> Ticker:
     """Look at every so many events only."""
     counted = 0
 
-    def count(seen: world.World) -> None:
+    def count(seen: ground.AnyGround) -> None:
         nonlocal counted
         counted += 1
         if not counted % _EVERY:

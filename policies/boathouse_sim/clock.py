@@ -51,6 +51,11 @@ class Clock:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
         heapq.heappush(self._heap, (time_ms, int(priority), next(self._made), happening))
 
+    @property
+    def waiting(self) -> int:
+        """Events that are still to come."""
+        return len(self._heap)
+
     def next_ms(self) -> int | None:
         """When the next event is; None if there is none."""
         return self._heap[0][0] if self._heap else None

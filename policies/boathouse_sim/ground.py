@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from boathouse_policies import framework, model
 from boathouse_sim import results
@@ -42,6 +42,16 @@ class Spec(Protocol):
         """The job at whose end it is submitted."""
         ...
 
+    @property
+    def queue(self) -> str:
+        """Where it waits."""
+        ...
+
+    @property
+    def program(self) -> str:
+        """What it runs."""
+        ...
+
 
 class Run(Protocol):
     """A job on its way."""
@@ -79,7 +89,7 @@ class Ground(Generic[S, R]):
         self.clock = Clock()
         self.axis = model.Axis()
         self.ledger = framework.Ledger(self.axis)
-        self.room = framework.WaitingRoom(self.axis, [model.Queue.of(QUEUE)])
+        self.room = framework.WaitingRoom(self.axis, workload.queues or [model.Queue.of(QUEUE)])
         self.tally = results.Tally()
         self.cycles = 0
         self.ended_jobs = 0
@@ -142,6 +152,9 @@ class Ground(Generic[S, R]):
         """Tell whatever learns."""
         for observer in self.profile.observers:
             observer.observe(event)
+
+
+AnyGround: TypeAlias = Ground[Any, Any]
 
 
 class Call:

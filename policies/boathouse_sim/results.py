@@ -24,8 +24,19 @@ class Tally:
     elastic: int = 0
     mb_ms: int = 0
     core_ms: int = 0
+    busy_core_ms: float = 0.0
+    distances: list[int] = dataclasses.field(default_factory=lambda: [0, 0, 0, 0])
+    suspensions: int = 0
+    resizes: int = 0
+    lost: int = 0
     probes: int = 0
     probe_mb_ms: int = 0
+    located: int = 0
+
+    def at(self, distance: int) -> None:
+        """A task with input in blocks was placed at this distance of it."""
+        self.distances[distance] += 1
+        self.located += 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +55,12 @@ class Outcome:
             where there is no memory (one fluid resource).
         cpu_utilisation: The same of cores.
         elastic_tasks: Tasks that got less than their ideal memory.
+        node_local_share: Of the tasks with input in blocks, those placed on a node that has it; None without such.
+        distances: Tasks with input in blocks by its distance: node, server, rack, further.
+        suspensions: Times that a task was suspended.
+        lost_tasks: Attempts that were lost with their node, or gave way.
+        busy_cpu_utilisation: As `cpu_utilisation`, but of what tasks computed, not of what they held; None where tasks
+            only last.
         events: Events handled, cycles included.
         probes: Probing jobs that ran; they count as neither jobs nor tasks, and as memory and CPU that was used.
         probing_share: Their part of the memory-seconds that were used.
@@ -64,6 +81,11 @@ class Outcome:
     probes: int = 0
     probing_share: float = 0.0
     cpu_s: float = 0.0
+    node_local_share: float | None = None
+    distances: tuple[int, ...] = ()
+    suspensions: int = 0
+    lost_tasks: int = 0
+    busy_cpu_utilisation: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The values by name, without the single job times."""
@@ -76,6 +98,7 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
     """Turn sums into an outcome."""
     times = np.array(job_times_ms, np.float64) / 1000
     whole_ms = max(1, makespan_ms)
+    located = sum(tally.distances)
     return Outcome(
         jobs=len(times),
         tasks=tally.tasks,
@@ -90,6 +113,11 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
         events=events,
         probes=tally.probes,
         probing_share=tally.probe_mb_ms / max(1, tally.mb_ms),
+        node_local_share=tally.distances[0] / located if located else None,
+        distances=tuple(tally.distances) if located else (),
+        suspensions=tally.suspensions,
+        lost_tasks=tally.lost,
+        busy_cpu_utilisation=tally.busy_core_ms / (whole_ms * cluster.total_cores) if tally.busy_core_ms else None,
     )
 
 

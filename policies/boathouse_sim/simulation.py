@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 from boathouse_policies import profiles
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.instant import Instant
+from boathouse_sim.live import Live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boathouse_sim.errors import Errors
+    from boathouse_sim.ground import AnyGround
     from boathouse_sim.results import Outcome
     from boathouse_sim.workload import Workload
-    from boathouse_sim.world import World
 
 MEGANODE = "meganode"
 """Shortest remaining job first on one node as large as all: the bound without fragmentation (the paper's 6.2)."""
@@ -25,7 +26,10 @@ MEGANODE = "meganode"
 class Shell(Protocol):
     """Drives a world."""
 
-    world: World
+    @property
+    def world(self) -> AnyGround:
+        """The world."""
+        ...
 
     def advance(self) -> bool:
         """One event; False at the end."""
@@ -41,7 +45,7 @@ def pooled(workload: Workload) -> Workload:
     """The same jobs on one node as large as all; it takes any number of containers at a heartbeat."""
     whole = workload.cluster
     one = dataclasses.replace(
-        whole, nodes=1, racks=1, node_mem_mb=whole.nodes * whole.node_mem_mb, node_cores=whole.nodes * whole.node_cores
+        whole, nodes=1, racks=1, machines=(), hosts=(), node_mem_mb=whole.total_mem_mb, node_cores=whole.total_cores
     )
     timing = dataclasses.replace(workload.timing, allocs_per_node_heartbeat=workload.tasks + len(workload.jobs))
     return dataclasses.replace(workload, cluster=one, timing=timing)
@@ -72,6 +76,10 @@ def shell(
     if name == MEGANODE:
         workload = pooled(workload)
     profile = profiles.build("srjf" if name == MEGANODE else name)
+    if workload.live:
+        if heartbeat_s is not None:
+            raise ValueError(f"{workload.name}: applications and conditions know no heartbeats: leave the period out")
+        return Live(workload, profile, errors=errors, seed=seed)
     if heartbeat_s is None:
         return Instant(workload, profile, errors=errors, seed=seed)
     period_ms = round(heartbeat_s * 1000)
@@ -88,7 +96,7 @@ def simulate(
     heartbeat_s: float | None = None,
     errors: Errors | None = None,
     seed: int = 0,
-    watch: Callable[[World], None] | None = None,
+    watch: Callable[[AnyGround], None] | None = None,
 ) -> Outcome:
     """Run a simulation to its end.
 

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_policies import model
+    from boathouse_sim.conditions import Conditions
+    from boathouse_sim.live.course import App
     from boathouse_sim.topology import Host, Machine
 
 
@@ -98,6 +101,7 @@ class JobSpec:
             the job ends; None for none. The heartbeat protocol has masters of its own (`Timing`).
         probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
         stated: Whether a policy that predicts run times itself is told them all the same.
+        queue: Where it waits.
     """
 
     id: str
@@ -108,6 +112,7 @@ class JobSpec:
     master: Phase | None = None
     probe: Phase | None = None
     stated: bool = True
+    queue: str = "default"
 
     @property
     def containers(self) -> tuple[Phase, ...]:
@@ -189,18 +194,29 @@ class Workload:
         jobs: In the order in which ties are broken.
         timing: Used by the heartbeat protocol alone.
         assumptions: What the trace does not say and was taken from named defaults.
+        apps: Applications with a course of their own (`boathouse_sim.live`): MapReduce jobs, Spark applications.
+        conditions: What holds beside fixed run times; None for nothing.
+        queues: Where jobs wait; one, `default`, where none is named.
     """
 
     name: str
     cluster: Cluster
-    jobs: tuple[JobSpec, ...]
+    jobs: tuple[JobSpec, ...] = ()
     timing: Timing = Timing()
     assumptions: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
+    apps: tuple[App, ...] = ()
+    conditions: Conditions | None = None
+    queues: tuple[model.Queue, ...] = ()
+
+    @property
+    def live(self) -> bool:
+        """Whether run times depend on what happens, so that it takes `boathouse_sim.live` to simulate it."""
+        return bool(self.apps) or self.conditions is not None
 
     @property
     def tasks(self) -> int:
         """Tasks of all jobs."""
-        return sum(phase.tasks for job in self.jobs for phase in job.phases)
+        return sum(phase.tasks for job in self.jobs for phase in job.phases) + sum(one.tasks for one in self.apps)
 
     def on(self, nodes: int) -> Workload:
         """The same jobs on another number of nodes.
@@ -210,6 +226,8 @@ class Workload:
         """
         if nodes < 1:
             raise WorkloadError(f"a cluster has at least 1 node, not {nodes}")
+        if self.cluster.machines:
+            raise WorkloadError(f"{self.name} names its machines one by one: change them in the workload")
         return dataclasses.replace(self, cluster=dataclasses.replace(self.cluster, nodes=nodes))
 
     def check(self) -> None:
@@ -218,24 +236,33 @@ class Workload:
         Raises:
             WorkloadError: A task is larger than a node, or a job waits for one that never ends before it.
         """
-        ids = [job.id for job in self.jobs]
-        if len(set(ids)) < len(ids):
+        specs: tuple[JobSpec | App, ...] = (*self.jobs, *self.apps)
+        if not specs:
+            raise WorkloadError(f"{self.name}: holds no jobs")
+        if len({one.id for one in specs}) < len(specs):
             raise WorkloadError(f"{self.name}: job ids are not unique")
         for job in self.jobs:
             for phase in job.containers:
-                self._check_size(job, phase)
-        self._check_chain(self.jobs)
+                self._check_size(f"job {job.id}, phase {phase.kind}", phase.mem_ideal_mb, phase.cores)
+        for app in self.apps:
+            for kind, container in app.containers():
+                self._check_size(f"job {app.id}, {kind}", container.mem_mb, container.cores)
+        queues = {str(queue.name) for queue in self.queues} or {"default"}
+        for one in specs:
+            if one.queue not in queues:
+                raise WorkloadError(f"{self.name}: job {one.id}: there is no queue {one.queue!r}; name it in `queues`")
+        self._check_chain(specs)
 
-    def _check_size(self, job: JobSpec, phase: Phase) -> None:
+    def _check_size(self, where: str, mem_mb: int, cores: int) -> None:
         cluster = self.cluster
-        if not cluster.holds(phase.mem_ideal_mb, phase.cores):
+        if not cluster.holds(mem_mb, cores):
             raise WorkloadError(
-                f"{self.name}: job {job.id}, phase {phase.kind}: a task asks for {phase.mem_ideal_mb} MB and "
-                f"{phase.cores} cores, a node has {cluster.node_mem_mb} MB and {cluster.node_cores}: it never "
-                "fits; make the nodes larger in the workload's cluster, or the tasks smaller"
+                f"{self.name}: {where}: a task asks for {mem_mb} MB and {cores} cores, a node has "
+                f"{cluster.node_mem_mb} MB and {cluster.node_cores}: it never fits; make the nodes larger in the "
+                "workload's cluster, or the tasks smaller"
             )
 
-    def _check_chain(self, jobs: Sequence[JobSpec]) -> None:
+    def _check_chain(self, jobs: Sequence[JobSpec | App]) -> None:
         comes = {job.id for job in jobs if job.after is None}
         left = [job for job in jobs if job.after is not None]
         while left:

@@ -16,7 +16,7 @@ from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
 from boathouse_sim.clock import Priority
 from boathouse_sim.errors import Errors, Truth
-from boathouse_sim.ground import MB, QUEUE, Call, Ground
+from boathouse_sim.ground import MB, Call, Ground
 from boathouse_sim.workload import PenaltyModel
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boathouse_policies import framework
     from boathouse_sim.workload import Cluster, JobSpec, Phase, Workload
 
-_STAGES = {
+STAGES = {
     "map": model.Stage.MAP,
     "reduce": model.Stage.REDUCE,
     "executor": model.Stage.EXECUTOR,
@@ -114,7 +114,8 @@ class World(Ground["JobSpec", JobRun]):
 
     def _admit(self, spec: JobSpec, job_id: model.JobId, probe_of: model.JobId | None = None) -> JobRun:
         now_s = self.clock.now_s
-        job = model.Job(id=job_id, queue=QUEUE, submitted_s=now_s, name=spec.id, kind=spec.program, probe_of=probe_of)
+        queue = model.QueueName(spec.queue)
+        job = model.Job(id=job_id, queue=queue, submitted_s=now_s, name=spec.id, kind=spec.program, probe_of=probe_of)
         told = spec.stated or self._needs_probe is None
         run = JobRun(
             spec=spec,
@@ -140,7 +141,7 @@ class World(Ground["JobSpec", JobRun]):
             id=model.ClassId(f"{job.id}/{step}/{phase.kind}"),
             job=job.id,
             resources=resources,
-            stage=_STAGES.get(phase.kind, model.Stage.OTHER),
+            stage=STAGES.get(phase.kind, model.Stage.OTHER),
             step=step,
             estimates=estimates(phase, self.workload.cluster) if told else probing.InputOnly(phase.input_bytes),
         )

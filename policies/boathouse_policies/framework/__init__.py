@@ -5,6 +5,7 @@ from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.extension import (
     Controller,
+    Curious,
     Filter,
     Gang,
     JobOrder,
@@ -31,6 +32,7 @@ __all__ = [
     "Account",
     "ClusterView",
     "Controller",
+    "Curious",
     "Drift",
     "Filter",
     "Freed",

@@ -147,3 +147,16 @@ class Observer(Protocol):
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump of this or an earlier version; what it does not know it ignores."""
         ...
+
+
+@runtime_checkable
+class Curious(Observer, Protocol):
+    """An observer that wants `Progress` of running tasks and `Measured` of nodes, where a shell can choose how often.
+
+    Attributes:
+        report_every_s: Between two reports of a task; 0 for none.
+        measure_every_s: Between two measurements of a node; 0 for none.
+    """
+
+    report_every_s: float
+    measure_every_s: float

@@ -113,10 +113,25 @@ class NodeChanged:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a node's own instruments show.
+
+    Attributes:
+        now_s: The shell's time.
+        name: The node.
+        usage: By name: `cpu_cores`, `disk_bytes_per_s`, `network_bytes_per_s`; what is not measured is missing.
+    """
+
+    now_s: float
+    name: NodeName
+    usage: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
     """Time passed."""
 
     now_s: float
 
 
-Event: TypeAlias = Submitted | Placed | Started | Progress | Finished | Failed | Ended | NodeChanged | Tick
+Event: TypeAlias = Submitted | Placed | Started | Progress | Finished | Failed | Ended | NodeChanged | Measured | Tick

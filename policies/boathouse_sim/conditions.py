@@ -1,0 +1,73 @@
+"""What a simulation has beside tasks that last a fixed time: contention, reading, outages, reports."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_sim.work import PLAIN_READING, Pool, Reading
+
+if TYPE_CHECKING:
+    from boathouse_sim.contention import Contention
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """A node is away for a while: its tasks and map output are lost, its blocks come back with it.
+
+    Attributes:
+        node: Its name.
+        from_s: Since when.
+        to_s: When it comes back; None for never.
+    """
+
+    node: str
+    from_s: float
+    to_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Outages:
+    """Which nodes fail, and when.
+
+    Attributes:
+        given: These.
+        mean_time_to_failure_s: And each node anew after exponential times of this mean; 0 for none.
+        mean_time_to_recovery_s: How long it is then away, exponentially too.
+    """
+
+    given: tuple[Outage, ...] = ()
+    mean_time_to_failure_s: float = 0.0
+    mean_time_to_recovery_s: float = 300.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What holds for a whole simulation.
+
+    Attributes:
+        contention: What sharing a host costs; None for nothing.
+        reading: What remote input costs.
+        pools: Capacities that all hosts share.
+        outages: Nodes that fail.
+        jitter: Coefficient of variation of run times, log-normal with mean 1, drawn for each attempt.
+        launch_ms: From a task's placement until it starts.
+        suspend_ms: From the decision to suspend until the CPU is free.
+        tick_ms: How often controllers are asked, where the profile has any.
+        preempt_ms: How long a job's maps may wait while its own reducers hold room, before one of them gives way.
+        records: Whether to keep a record of each task.
+    """
+
+    contention: Contention | None = None
+    reading: Reading = PLAIN_READING
+    pools: tuple[Pool, ...] = ()
+    outages: Outages = Outages()
+    jitter: float = 0.0
+    launch_ms: int = 0
+    suspend_ms: int = 500
+    tick_ms: int = 5000
+    preempt_ms: int = 15_000
+    records: bool = False
+
+
+PLAIN = Conditions()

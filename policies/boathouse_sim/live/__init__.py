@@ -1,0 +1,23 @@
+"""Simulations in which run times depend on what happens: neighbours, suspension, shuffles, executors, outages."""
+
+from boathouse_sim.live.course import App, Course, Report
+from boathouse_sim.live.mapreduce import MapReduce
+from boathouse_sim.live.pod import LiveRun, Pod, TaskRecord
+from boathouse_sim.live.shell import Live
+from boathouse_sim.live.spark import DynamicAllocation, Spark, SparkStage
+from boathouse_sim.live.world import LiveWorld
+
+__all__ = [
+    "App",
+    "Course",
+    "DynamicAllocation",
+    "Live",
+    "LiveRun",
+    "LiveWorld",
+    "MapReduce",
+    "Pod",
+    "Report",
+    "Spark",
+    "SparkStage",
+    "TaskRecord",
+]

@@ -1,0 +1,81 @@
+"""How long a segment takes where it runs: what its machine, size, input's distance and luck make of its work. Pure."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies.model import Distance
+
+if TYPE_CHECKING:
+    from boathouse_sim.live.pod import Pod
+    from boathouse_sim.live.rates import Four
+    from boathouse_sim.work import Reading, Segment
+
+
+def work_ms(segment: Segment) -> float:
+    """Its work; a millisecond at least, so that shares of it have a meaning."""
+    return float(max(1, segment.work_ms))
+
+
+def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Reading, luck: float) -> Four:
+    """Milliseconds that a millisecond of its work takes, by kind.
+
+    Args:
+        segment: The work.
+        pod: Where, and with how much.
+        distance: Of its input; None for at hand.
+        reading: What distance costs.
+        luck: What chance makes it longer by.
+    """
+    whole, factor, remote = work_ms(segment), 1.0, False
+    if distance is not None:
+        factor, remote = reading.factor(distance), distance > Distance.SERVER
+    read = segment.read_ms * factor
+    rest = whole - segment.work_ms  # of what would take no time
+    return (
+        luck * (segment.cpu_ms + rest) / whole / pod.machine.speed / cpu_share(pod),
+        luck * ((0.0 if remote else read) + segment.write_ms) / whole + (pod.penalty - 1.0),
+        luck * (segment.copy_ms + (read if remote else 0.0)) / whole,
+        luck * segment.pool_ms / whole,
+    )
+
+
+def loads(segment: Segment, pod: Pod, distance: Distance | None, stretch: Four) -> Four:
+    """What it uses while nobody is in its way: cores, and MB/s of disks, network and pool."""
+    remote = distance is not None and distance > Distance.SERVER
+    seconds = work_ms(segment) * sum(stretch) / 1000
+    on_disk = segment.write_mb + (0.0 if remote else segment.read_mb)
+    on_network = segment.copy_mb + (segment.read_mb if remote else 0.0)
+    cores = segment.cores * cpu_share(pod) * stretch[0] / sum(stretch)
+    return cores, on_disk / seconds, on_network / seconds, segment.pool_mb / seconds
+
+
+def cpu_share(pod: Pod) -> float:
+    """What it has of the CPU that it asked for, at most all."""
+    asked = pod.container.cores * 1000
+    return min(1.0, max(1, pod.asked.cpu_milli) / asked) if asked else 1.0
+
+
+def luck_of(seed: int, task: str, attempt: int, jitter: float, error: tuple[float, float]) -> float:
+    """What chance makes of a task: the same for the same task of a seed, whatever policy places it.
+
+    Args:
+        seed: Of the simulation.
+        task: Its name.
+        attempt: From 0.
+        jitter: Coefficient of variation, log-normal with mean 1.
+        error: Bounds of the relative error of its estimate.
+    """
+    if not jitter and error == (0.0, 0.0):
+        return 1.0
+    random = np.random.default_rng([seed, zlib.crc32(task.encode()), attempt])
+    low, high = error
+    luck = 1.0 + (float(random.uniform(low, high)) if low != high else low)
+    if jitter:
+        sigma = math.sqrt(math.log1p(jitter**2))
+        luck *= float(random.lognormal(-sigma * sigma / 2, sigma))
+    return max(0.0, luck)

@@ -1,0 +1,262 @@
+"""A MapReduce job: maps read blocks, reducers copy map output as it appears, sort it and reduce.
+
+* Reducers are offered once `slow_start` of the maps have ended (mapreduce.job.reduce.slowstart.completedmaps), after
+  the maps. They hold their room while they wait for maps, and no copy ends before the last map has.
+* Where maps wait, none runs and reducers of the job hold room, a reducer gives way after `Conditions.preempt_ms`, as
+  Hadoop's master pre-empts reducers: else the two could wait for each other for ever.
+* A node that goes takes the map output on it along. What reducers still have to copy is made again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from boathouse_policies import model
+from boathouse_sim.clock import Priority
+from boathouse_sim.ground import MB, Call
+from boathouse_sim.live.course import Course, Report
+from boathouse_sim.live.gate import Gate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_sim.live.pod import LiveRun, Pod
+    from boathouse_sim.live.world import LiveWorld
+    from boathouse_sim.work import Container
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MapReduce:
+    """A job.
+
+    Attributes:
+        id: Unique in its workload.
+        maps: Number of maps.
+        map: What one is; its segments read, compute and write.
+        reduces: Number of reducers; 0 for none.
+        reduce: What one is: the first segment copies (its `work_ms` is the time to copy all of it when it is there),
+            the others sort, reduce, write.
+        slow_start: Share of the maps after whose end reducers are offered.
+        replicas: Of each block of the input; 0 for input that is nowhere near.
+        submit_ms: When it comes.
+        after: Or the job at whose end.
+        program: What it runs.
+        queue: Where it waits.
+    """
+
+    id: str
+    maps: int
+    map: Container
+    reduces: int = 0
+    reduce: Container | None = None
+    slow_start: float = 0.05
+    replicas: int = 3
+    submit_ms: int | None = 0
+    after: str | None = None
+    program: str = ""
+    queue: str = "default"
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning.
+
+        Raises:
+            ValueError: No maps; reducers without their container or their copy; a share outside of 0..1.
+        """
+        if self.maps < 1:
+            raise ValueError(f"job {self.id}: a MapReduce job has at least one map, not {self.maps}")
+        if self.reduces and (self.reduce is None or not self.reduce.segments):
+            raise ValueError(f"job {self.id}: say in `reduce` what its {self.reduces} reducers do")
+        if not 0 <= self.slow_start <= 1:
+            raise ValueError(f"job {self.id}: slow_start must be between 0 and 1, not {self.slow_start}")
+
+    @property
+    def tasks(self) -> int:
+        """Maps and reducers."""
+        return self.maps + self.reduces
+
+    def containers(self) -> Sequence[tuple[str, Container]]:
+        """By kind."""
+        return [("map", self.map), *([("reduce", self.reduce)] if self.reduce is not None and self.reduces else [])]
+
+    def course(self, world: LiveWorld, run: LiveRun) -> Course:
+        """Its course in a world."""
+        return MapReduceCourse(self, world, run)
+
+
+class MapReduceCourse(Course):
+    """See the module's docstring.
+
+    Attributes:
+        gate: What map output exists.
+    """
+
+    def __init__(self, spec: MapReduce, world: LiveWorld, run: LiveRun) -> None:
+        self._spec, self._world, self._run = spec, world, run
+        self._map = world.task_class(run, "map", model.Stage.MAP, spec.map, spec.maps)
+        blocks = world.file(run, spec.maps, spec.replicas) if spec.replicas else [()] * spec.maps
+        self._maps = _tasks(self._map, spec.maps, blocks)
+        self._reduce: model.TaskClass | None = None
+        self._reduces: list[model.Task] = []
+        if spec.reduces and spec.reduce is not None:
+            self._reduce = world.task_class(run, "reduce", model.Stage.REDUCE, spec.reduce, spec.reduces)
+            self._reduces = _tasks(self._reduce, spec.reduces, [()] * spec.reduces)
+        self.gate = Gate(spec.maps)
+        self._output: dict[int, model.NodeName] = {}  # where the output of maps that ended is
+        self._reduced: set[int] = set()
+        self._running: dict[model.TaskId, Pod] = {}
+        self._offered = False
+        self._checks = 0
+
+    @override
+    def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
+        found = [(self._map, self._spec.maps)]
+        return found if self._reduce is None else [*found, (self._reduce, self._spec.reduces)]
+
+    @override
+    def container(self, task_class: model.TaskClass) -> Container:
+        if task_class.id == self._map.id:
+            return self._spec.map
+        assert self._spec.reduce is not None
+        return self._spec.reduce
+
+    @override
+    def begin(self) -> None:
+        self._offered = not math.ceil(self._spec.slow_start * self._spec.maps)
+        self._offer()
+
+    def _offer(self) -> None:
+        offers = [(self._map, [one for one in self._maps if one.index not in self._output])]
+        if self._offered and self._reduce is not None:
+            offers.append((self._reduce, [one for one in self._reduces if one.index not in self._reduced]))
+        self._world.wait(self._run, *(offer for offer in offers if offer[1]))
+
+    # Tasks
+
+    @override
+    def placed(self, pod: Pod) -> None:
+        self._running[pod.id] = pod
+        if not self._is_map(pod):
+            self._check_later()
+
+    @override
+    def started(self, pod: Pod) -> None:
+        if self._is_map(pod):
+            self._world.perform(pod, self._mapped)
+        else:
+            self._world.perform(pod, self._reduced_, gate=self.gate)
+
+    def _is_map(self, pod: Pod) -> bool:
+        return pod.task_class.id == self._map.id
+
+    def _mapped(self, pod: Pod) -> None:
+        index = pod.task.index
+        del self._running[pod.id]
+        self._output[index] = pod.node
+        opened = self.gate.more(self._world.clock.now_ms)
+        self._world.finish(pod)
+        if opened:
+            self._mend_copies()
+        if not self._offered and len(self._output) >= math.ceil(self._spec.slow_start * self._spec.maps):
+            self._offered = True
+            if self._reduce is not None:
+                self._offer()
+        self._end_if_over()
+        self._check_later()
+
+    def _reduced_(self, pod: Pod) -> None:
+        del self._running[pod.id]
+        self._reduced.add(pod.task.index)
+        self._world.finish(pod)
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        if len(self._output) == self._spec.maps and len(self._reduced) == self._spec.reduces and not self._running:
+            self._world.end_job(self._run)
+
+    def _copying(self) -> list[Pod]:
+        return [pod for pod in self._running.values() if not self._is_map(pod) and pod.segment == 0 and pod.activities]
+
+    def _mend_copies(self) -> None:
+        for pod in self._copying():
+            self._world.rates.mend(pod.activities[0])
+
+    # What goes wrong
+
+    @override
+    def lost(self, pod: Pod) -> None:
+        self._running.pop(pod.id, None)
+        self._offer()
+        self._check_later()
+
+    @override
+    def node_lost(self, node: model.NodeName) -> None:
+        gone = [index for index, where in self._output.items() if where == node]
+        if not gone or not self._still_needed():
+            return
+        self._mend_copies()  # what was copied so far
+        for index in gone:
+            del self._output[index]
+            self.gate.less(self._world.clock.now_ms)
+        self._mend_copies()
+        self._offer()
+
+    def _still_needed(self) -> bool:
+        return self.past_copy < self._spec.reduces
+
+    @property
+    def past_copy(self) -> int:
+        """Reducers that have copied all."""
+        past = sum(1 for pod in self._running.values() if not self._is_map(pod) and pod.segment > 0)
+        return len(self._reduced) + past
+
+    def _check_later(self) -> None:
+        if self._stuck():
+            self._checks += 1
+            at_ms = self._world.clock.now_ms + self._world.conditions.preempt_ms
+            self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._check, self._checks))
+
+    def _stuck(self) -> bool:
+        if len(self._output) == self._spec.maps or not self._running:
+            return False
+        return not any(self._is_map(pod) for pod in self._running.values())
+
+    def _check(self, number: int) -> None:
+        """A reducer gives way, the one with the most left to copy, to maps of its own job that cannot run."""
+        copying = self._copying()
+        if number != self._checks or not self._stuck() or not copying:
+            return
+        left_ms = self._world.rates.left_ms
+        self._world.lose(max(copying, key=lambda pod: (left_ms(pod.activities[0]), pod.task.index)), "gave way to maps")
+
+    # Reports
+
+    @override
+    def report(self, pod: Pod) -> Report | None:
+        if not pod.activities:
+            return None
+        active = pod.activities[0]
+        segments = pod.container.segments
+        share = 1.0 - self._world.rates.left_ms(active) / active.work_ms
+        done_mb = segments[0].copy_mb * (share if pod.segment == 0 else 1.0)
+        return Report(
+            fraction=(pod.segment + share) / len(segments),
+            phase=segments[pod.segment].name,
+            counters={
+                "phase_fraction": share,
+                "maps_fraction": len(self._output) / self._spec.maps,
+                "copied_bytes": done_mb * MB if segments[0].copy_mb else 0.0,
+                "input_bytes": pod.container.input_mb * MB,
+                "cpu_milli": float(pod.resources.cpu_milli),
+            },
+        )
+
+
+def _tasks(one: model.TaskClass, count: int, locations: Sequence[tuple[model.NodeName, ...]]) -> list[model.Task]:
+    return [
+        model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i, locations=locations[i])
+        for i in range(count)
+    ]

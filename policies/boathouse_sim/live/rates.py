@@ -1,0 +1,210 @@
+"""Work that progresses at rates that change: the end is made anew whenever something changes the rate.
+
+An activity has some work left, in milliseconds of a task that is alone. It progresses at 1 / (sum of its stretches)
+milliseconds of work a millisecond, or not at all while it is paused. `Rates` treats each alone;
+`boathouse_sim.live.shared` couples those on one host.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from boathouse_sim.clock import Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boathouse_policies.model import Distance
+    from boathouse_sim.clock import Clock
+    from boathouse_sim.live.gate import Gate
+    from boathouse_sim.work import Segment
+
+Four: TypeAlias = tuple[float, float, float, float]
+"""One value for each kind of `boathouse_sim.contention`: CPU, disk, network, pool."""
+
+NOTHING = 1e-6
+"""Milliseconds of work that count as none: what rounding leaves."""
+
+
+class Activity:
+    """Work in progress.
+
+    Args:
+        host: Where it runs.
+        work_ms: All of its work, alone.
+        stretch: Milliseconds that a millisecond of its work takes where nobody is in its way, by kind: their sum is 1
+            for a task with its ideal resources and local input.
+        load: What it uses of its host and pool while nobody is in its way.
+        ended: Called at its end.
+        pool: Name of the pool that it uses, if any.
+        gate: What keeps it from going on or ending; None for nothing.
+    """
+
+    __slots__ = (
+        "distance",
+        "ended",
+        "gate",
+        "host",
+        "left_ms",
+        "load",
+        "luck",
+        "paused",
+        "pool",
+        "segment",
+        "since_ms",
+        "slot",
+        "speed",
+        "stretch",
+        "version",
+        "work_ms",
+    )
+
+    def __init__(
+        self,
+        host: str,
+        work_ms: float,
+        stretch: Four,
+        load: Four,
+        ended: Callable[[], None],
+        *,
+        pool: str = "",
+        gate: Gate | None = None,
+    ) -> None:
+        self.host = host
+        self.work_ms = self.left_ms = float(work_ms)
+        self.stretch = stretch
+        self.load = load
+        self.ended = ended
+        self.pool = pool
+        self.gate = gate
+        self.paused = False
+        self.speed = 0.0
+        self.since_ms = 0
+        self.version = 0
+        self.slot = -1
+        self.segment: Segment | None = None  # what it does, where it is part of a container
+        self.distance: Distance | None = None
+        self.luck = 1.0
+
+    def advance(self, now_ms: int) -> None:
+        """Bring `left_ms` up to date."""
+        self.left_ms = self.left_at(now_ms)
+        self.since_ms = now_ms
+
+    def left_at(self, now_ms: int) -> float:
+        """Work left at a time, at the rate since the last change."""
+        if now_ms == self.since_ms:
+            return self.left_ms
+        if self.gate is not None:
+            done = 1.0 - self.left_ms / self.work_ms
+            return (1.0 - self.gate.done(done, self.since_ms, now_ms, self.speed / self.work_ms)) * self.work_ms
+        return self.left_ms - self.speed * (now_ms - self.since_ms)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether nothing but time is between it and its end."""
+        return not self.paused and (self.gate is None or self.gate.open)
+
+
+class Progressing(Protocol):
+    """Runs activities."""
+
+    done_ms: float
+
+    def start(self, activity: Activity) -> None:
+        """It goes on from now."""
+        ...
+
+    def stop(self, activity: Activity) -> None:
+        """It is given up."""
+        ...
+
+    def mend(self, activity: Activity) -> None:
+        """Its stretch, its gate or whether it is paused has changed: after `advance` under the old values."""
+        ...
+
+    def left_ms(self, activity: Activity) -> float:
+        """Work that is left now."""
+        ...
+
+    def used(self, activity: Activity) -> Four:
+        """What it uses now, at its real rate: cores, MB/s of disks, network and pool."""
+        ...
+
+    def settle(self) -> None:
+        """After all that happens at once: work out what depends on neighbours."""
+        ...
+
+
+class Rates:
+    """Activities that do not know of each other.
+
+    Attributes:
+        done_ms: Work of all activities that came to their end.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.done_ms = 0.0
+
+    def start(self, activity: Activity) -> None:
+        """It goes on from now."""
+        activity.since_ms = self._clock.now_ms
+        self._go_on(activity)
+
+    def stop(self, activity: Activity) -> None:
+        """It is given up: its end, if one was made, is stale."""
+        activity.version += 1
+
+    def mend(self, activity: Activity) -> None:
+        """Its stretch, its gate or whether it is paused has changed."""
+        activity.advance(self._clock.now_ms)
+        self._go_on(activity)
+
+    def left_ms(self, activity: Activity) -> float:
+        """Work that is left now."""
+        return activity.left_at(self._clock.now_ms)
+
+    def used(self, activity: Activity) -> Four:
+        """What it uses now, at its real rate: cores, MB/s of disks, network and pool."""
+        waits = activity.paused or (activity.gate is not None and not activity.gate.open)
+        return (0.0, 0.0, 0.0, 0.0) if waits else activity.load
+
+    def settle(self) -> None:
+        """Nothing depends on neighbours."""
+
+    def _go_on(self, activity: Activity) -> None:
+        activity.version += 1
+        activity.speed = 0.0 if activity.paused else 1.0 / sum(activity.stretch)
+        if activity.may_end:
+            end_ms = self._clock.now_ms + whole_ms(activity.left_ms / activity.speed)
+            self._clock.at(end_ms, Priority.END, _End(self, activity))
+
+    def end(self, activity: Activity) -> None:
+        """It comes to its end."""
+        activity.left_ms = 0.0
+        activity.version += 1
+        self.done_ms += activity.work_ms
+        activity.ended()
+
+
+class _End:
+    """An end on the heap, stale once the activity has another version."""
+
+    __slots__ = ("_activity", "_rates", "_version")
+
+    def __init__(self, rates: Rates, activity: Activity) -> None:
+        self._rates = rates
+        self._activity = activity
+        self._version = activity.version
+
+    def __call__(self) -> None:
+        """End it, unless its rate has changed since."""
+        if self._activity.version == self._version:
+            self._rates.end(self._activity)
+
+
+def whole_ms(ms: float) -> int:
+    """Rounded up, what rounding left aside."""
+    return max(0, math.ceil(ms - NOTHING))

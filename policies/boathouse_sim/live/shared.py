@@ -1,0 +1,247 @@
+"""Rates of activities that are in each other's way: columns for each host, mended when one comes, goes or pauses.
+
+All activities of a host make a domain. Whenever one of them changes, all are brought up to date at their old rates, the
+host's load is added up anew, and the earliest end among them is the one event of the domain on the heap; older events
+are recognised by the domain's version. Where a pool is used, everything is one domain, for its load is felt everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_sim.clock import Priority
+from boathouse_sim.contention import DISK, KINDS, NETWORK, POOL
+from boathouse_sim.live.rates import NOTHING, whole_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from boathouse_policies.model import FloatVector
+    from boathouse_sim.clock import Clock
+    from boathouse_sim.contention import Contention
+    from boathouse_sim.live.rates import Activity, Four
+    from boathouse_sim.topology import Host
+    from boathouse_sim.work import Pool
+
+
+class _Domain:
+    """Activities that feel each other."""
+
+    __slots__ = ("members", "since_ms", "slots", "version")
+
+    def __init__(self) -> None:
+        self.members: dict[int, Activity] = {}
+        self.slots: npt.NDArray[np.intp] | None = None
+        self.since_ms = 0
+        self.version = 0
+
+
+class SharedRates:
+    """See the module's docstring.
+
+    Args:
+        clock: Virtual time.
+        hosts: All of them.
+        contention: What sharing costs.
+        pools: Shared capacities.
+
+    Attributes:
+        done_ms: Work of all activities that came to their end.
+    """
+
+    def __init__(self, clock: Clock, hosts: Sequence[Host], contention: Contention, pools: Sequence[Pool] = ()) -> None:
+        self._clock = clock
+        self._contention = contention
+        self._host_at = {host.name: i for i, host in enumerate(hosts)}
+        self._pool_at = {pool.name: i + 1 for i, pool in enumerate(pools)}  # 0 is no pool
+        self._capacity = np.ones((len(hosts), KINDS))
+        for i, host in enumerate(hosts):
+            self._capacity[i, : NETWORK + 1] = host.cores, host.disk_mb_per_s, host.network_mb_per_s
+        self._pools = np.array([np.inf, *(pool.mb_per_s for pool in pools)])
+        self._domains = [_Domain()] * len(hosts) if pools else [_Domain() for _ in hosts]
+        self._dirty: dict[int, _Domain] = {}
+        self._empty: list[int] = []
+        self._left = np.zeros(0)
+        self._speed = np.zeros(0)
+        self._stretch = np.zeros((0, KINDS))
+        self._load = np.zeros((0, KINDS))
+        self._going = np.zeros(0)
+        self._where = np.zeros((0, 2), np.intp)  # host and pool
+        self.done_ms = 0.0
+
+    # Activities
+
+    def start(self, activity: Activity) -> None:
+        """It goes on from now."""
+        if not self._empty:
+            self._grow()
+        slot = activity.slot = self._empty.pop()
+        host = self._host_at[activity.host]
+        activity.since_ms = self._clock.now_ms
+        self._left[slot], self._speed[slot] = activity.left_ms, 0.0
+        self._where[slot] = host, self._pool_at[activity.pool] if activity.pool else 0
+        self._write(activity)
+        domain = self._domains[host]
+        domain.members[slot] = activity
+        domain.slots = None
+        self._touch(domain)
+
+    def stop(self, activity: Activity) -> None:
+        """It is given up."""
+        domain = self._domains[self._host_at[activity.host]]
+        del domain.members[activity.slot]
+        domain.slots = None
+        activity.left_ms = self.left_ms(activity)
+        self._going[activity.slot] = 0.0
+        self._empty.append(activity.slot)
+        activity.slot = -1
+        self._touch(domain)
+
+    def mend(self, activity: Activity) -> None:
+        """Its stretch, its gate or whether it is paused has changed."""
+        self._left[activity.slot] = self.left_ms(activity)
+        self._speed[activity.slot] = 0.0
+        activity.left_ms, activity.since_ms = float(self._left[activity.slot]), self._clock.now_ms
+        self._write(activity)
+        self._touch(self._domains[self._host_at[activity.host]])
+
+    def left_ms(self, activity: Activity) -> float:
+        """Work that is left now."""
+        if activity.slot < 0:
+            return activity.left_ms
+        now_ms = self._clock.now_ms
+        if activity.gate is not None:
+            return activity.left_at(now_ms)
+        domain = self._domains[self._host_at[activity.host]]
+        since_ms = max(domain.since_ms, activity.since_ms)
+        return float(self._left[activity.slot] - self._speed[activity.slot] * (now_ms - since_ms))
+
+    def set_pool(self, name: str, mb_per_s: float) -> None:
+        """The capacity of a pool is another from now on."""
+        self._pools[self._pool_at[name]] = mb_per_s
+        self._touch(self._domains[0])
+
+    def _write(self, activity: Activity) -> None:
+        slot = activity.slot
+        self._stretch[slot] = activity.stretch
+        self._going[slot] = float(not activity.paused)
+        # A copy that waits for maps hardly uses the network: it counts once all there is to copy is there.
+        loads = not activity.paused and (activity.gate is None or activity.gate.open)
+        self._load[slot] = activity.load if loads else 0.0
+
+    def _grow(self) -> None:
+        size = len(self._left)
+        more = max(64, size)
+        self._left, self._speed, self._going = (np.pad(a, (0, more)) for a in (self._left, self._speed, self._going))
+        self._stretch, self._load = (np.pad(a, ((0, more), (0, 0))) for a in (self._stretch, self._load))
+        self._where = np.pad(self._where, ((0, more), (0, 0)))
+        self._empty = list(range(size + more - 1, size - 1, -1))
+
+    # Domains
+
+    def _touch(self, domain: _Domain) -> None:
+        self._dirty[id(domain)] = domain
+
+    def settle(self) -> None:
+        """Bring what changed up to date, and make its next end."""
+        dirty, self._dirty = self._dirty, {}
+        for domain in dirty.values():
+            slots = self._advance(domain)
+            domain.version += 1
+            if len(slots):
+                self._load_up(slots)
+                self._next_end(domain, slots)
+            for activity in domain.members.values():
+                if activity.gate is not None:
+                    activity.speed = float(self._speed[activity.slot])
+
+    def _advance(self, domain: _Domain) -> npt.NDArray[np.intp]:
+        """Progress at the old rates until now."""
+        if domain.slots is None:
+            domain.slots = np.fromiter(domain.members, np.intp, len(domain.members))
+        slots, now_ms = domain.slots, self._clock.now_ms
+        elapsed_ms, domain.since_ms = now_ms - domain.since_ms, now_ms
+        if elapsed_ms and len(slots):
+            self._left[slots] -= self._speed[slots] * elapsed_ms
+            for slot, activity in domain.members.items():
+                if activity.gate is not None:
+                    activity.advance(now_ms)
+                    self._left[slot] = activity.left_ms
+        return slots
+
+    def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
+        """The rates from now on."""
+        where, load = self._where[slots], self._load[slots]
+        hosts, at = np.unique(where[:, 0], return_inverse=True)
+        total = np.zeros((len(hosts), KINDS))
+        for kind in range(POOL):
+            total[:, kind] = np.bincount(at, weights=load[:, kind], minlength=len(hosts))
+        streams = np.bincount(at, weights=load[:, DISK] > 0, minlength=len(hosts)).astype(np.float64)
+        slow = self._contention.slowdown(total, self._capacity[hosts], streams)[at]
+        if len(self._pools) > 1:
+            used = np.bincount(where[:, 1], weights=load[:, POOL], minlength=len(self._pools))
+            slow[:, POOL] = np.maximum(used / self._pools, 1.0)[where[:, 1]]
+        self._speed[slots] = self._going[slots] / (self._stretch[slots] * slow).sum(axis=1)
+
+    def _next_end(self, domain: _Domain, slots: npt.NDArray[np.intp]) -> None:
+        speed = self._speed[slots]
+        ends_ms = np.divide(self._left[slots], speed, out=np.full(len(slots), np.inf), where=speed > 0)
+        closed = [i for i, one in enumerate(domain.members.values()) if one.gate is not None and not one.gate.open]
+        if closed:
+            ends_ms[closed] = np.inf
+        first = float(ends_ms.min())
+        if first < np.inf:
+            self._clock.at(self._clock.now_ms + whole_ms(first), Priority.END, _Due(self, domain))
+
+    def due(self, domain: _Domain) -> None:
+        """The earliest end of a domain has come."""
+        slots = self._advance(domain)
+        left_ms = self._left[slots].tolist()
+        ended = [one for one, left in zip(domain.members.values(), left_ms, strict=True) if left <= NOTHING]
+        for activity in ended:
+            if activity.slot >= 0 and activity.may_end:  # what ended before may have stopped it
+                self.stop(activity)
+                activity.left_ms = 0.0
+                self.done_ms += activity.work_ms
+                activity.ended()
+        self._touch(domain)
+
+    # Reading
+
+    def used(self, activity: Activity) -> Four:
+        """What it uses now, at its real rate: cores, MB/s of disks, network and pool."""
+        slot = activity.slot
+        if slot < 0:
+            return (0.0, 0.0, 0.0, 0.0)
+        share = float(self._speed[slot] * self._stretch[slot].sum())
+        cpu, disk, network, pool = (self._load[slot] * share).tolist()
+        return cpu, disk, network, pool
+
+    def disturbance(self, host: str) -> FloatVector:
+        """By what factor a host slows its tasks down now, shape [4]: the truth, for reports and tests alone."""
+        at = self._host_at[host]
+        members = [slot for slot, one in self._domains[at].members.items() if one.host == host]
+        load = self._load[members].sum(axis=0, keepdims=True)
+        streams = np.array([(self._load[members, DISK] > 0).sum()], np.float64)
+        slow: FloatVector = self._contention.slowdown(load, self._capacity[at : at + 1], streams)[0]
+        return slow
+
+
+class _Due:
+    """A domain's earliest end on the heap."""
+
+    __slots__ = ("_domain", "_rates", "_version")
+
+    def __init__(self, rates: SharedRates, domain: _Domain) -> None:
+        self._rates = rates
+        self._domain = domain
+        self._version = domain.version
+
+    def __call__(self) -> None:
+        """End what is due, unless something has changed since."""
+        if self._domain.version == self._version:
+            self._rates.due(self._domain)

@@ -1,0 +1,96 @@
+"""The shell of a live world: all that happens at one millisecond, then cycles, then the rates that follow from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from boathouse_policies import framework, model
+from boathouse_sim.clock import Priority
+from boathouse_sim.live.outages import Failing
+from boathouse_sim.live.reports import Reports
+from boathouse_sim.live.world import LiveWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boathouse_sim.errors import Errors
+    from boathouse_sim.workload import Workload
+
+
+class Live:
+    """Drives a live world: tasks start when they fit.
+
+    Args:
+        workload: Its jobs, applications and conditions.
+        profile: The policies.
+        errors: How the truth strays from the estimates.
+        seed: Of all that is drawn.
+    """
+
+    def __init__(
+        self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
+    ) -> None:
+        self.world = LiveWorld(workload, profile, errors=errors, seed=seed)
+        self._reports = Reports(self.world)
+        self._failing = Failing(self.world, self.world.conditions.outages)
+
+    def advance(self) -> bool:
+        """One event; after the last of a millisecond, the cycles. False at the end."""
+        clock = self.world.clock
+        if not clock.step():
+            return False
+        if clock.next_ms() != clock.now_ms:
+            self._settle_down(clock.now_s)
+            self.world.rates.settle()
+        return True
+
+    def _settle_down(self, now_s: float) -> None:
+        """Cycles until nothing more can be placed."""
+        world = self.world
+        once, self._reports.ticked = self._reports.ticked, False
+        waits = world.room.tick(now_s)
+        if not world.profile.node_driven:
+            while waits or once:
+                once = False
+                self._cycle(now_s, offered=None, park=True)
+                waits = world.room.tick(now_s)
+        else:
+            while once or ((world.freed or world.renewed) and len(world.room)):
+                offered = None if world.renewed or once else frozenset(world.freed)
+                once = world.renewed = False
+                self._cycle(now_s, offered=offered, park=False)
+                if not world.renewed:
+                    break
+        world.freed.clear()
+        world.renewed = False
+
+    def _cycle(self, now_s: float, *, offered: Iterable[model.NodeName] | None, park: bool) -> None:
+        world = self.world
+        world.cycles += 1
+        plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
+        world.room.settle(plan, now_s, park=park)
+        for decision in plan.decisions:
+            self._carry_out(decision, now_s)
+
+    def _carry_out(self, decision: model.Decision, now_s: float) -> None:
+        world = self.world
+        match decision:
+            case model.Create() | model.Bind():
+                world.place(decision)
+            case model.Hold(until_s=until_s):
+                if until_s is not None and until_s > now_s:
+                    world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
+            case model.Suspend():
+                world.sizes.suspend(decision)
+            case model.Resume():
+                world.sizes.resume(decision)
+            case model.Resize():
+                world.sizes.resize(decision)
+            case model.Scale():
+                world.runs[decision.job].course.scale(decision.workers)
+            case _:
+                assert_never(decision)
+
+    def _look_again(self) -> None:
+        """Time itself is the event."""
+        self.world.renewed = True

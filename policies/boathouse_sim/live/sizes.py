@@ -1,0 +1,181 @@
+"""What pods take of their nodes: suspension, resizes, and growth that has to wait for room.
+
+A shrunk pod's CPU is free once the node shows it (`suspend_ms`). A pod that grows is counted with its larger size at
+once, as a resize that Kubernetes defers: so nobody new comes to a node that owes room, and the pod has its size when
+there is room, before all others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_policies import framework, model
+from boathouse_sim.clock import Priority
+from boathouse_sim.ground import Call
+from boathouse_sim.live import doing
+
+if TYPE_CHECKING:
+    from boathouse_sim.live.pod import Pod
+    from boathouse_sim.live.world import LiveWorld
+
+
+@dataclasses.dataclass(slots=True)
+class Room:
+    """What is really taken on a node."""
+
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+
+
+class Sizes:
+    """See the module's docstring.
+
+    Attributes:
+        taken: By node: what its pods really have, growth that waits left out.
+    """
+
+    def __init__(self, world: LiveWorld) -> None:
+        self._world = world
+        self.taken = {node.name: Room() for node in world.nodes}
+        self._whole = {node.name: node.allocatable for node in world.nodes}
+        self._growing: dict[model.NodeName, list[Pod]] = {}
+
+    def take(self, pod: Pod) -> None:
+        """A pod came."""
+        self._add(pod.node, pod.resources, +1)
+
+    def leave(self, pod: Pod) -> None:
+        """A pod went: who waits to grow on its node goes first, then whoever its room helps is looked at again."""
+        self._add(pod.node, pod.resources, -1)
+        if pod.growing is not None:
+            self._growing[pod.node].remove(pod)
+            pod.growing = None
+        self._freed(self._world.ledger.gone(pod.id))
+        self._let_grow(pod.node)
+
+    def _add(self, node: model.NodeName, size: model.Resources, sign: int) -> None:
+        room = self.taken[node]
+        room.cpu_milli += sign * size.cpu_milli
+        room.memory_bytes += sign * size.memory_bytes
+
+    def _freed(self, freed: framework.Freed | None) -> None:
+        world = self._world
+        if freed is not None:
+            world.room.capacity_freed(freed, world.ledger.free(freed.node))
+            world.freed.add(freed.node)
+
+    # Decisions
+
+    def suspend(self, decision: model.Suspend) -> None:
+        """Stop a task; its CPU is free a little later. Nothing happens to what is suspended or gone."""
+        world = self._world
+        pod = world.pods.get(decision.task.id)
+        if pod is None or pod.suspended or pod.started_ms < 0:
+            return
+        pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
+        world.tally.suspensions += 1
+        self._pause(pod, paused=True)
+        shrink = Call(self._shrunk, (pod, decision.resources))
+        world.clock.at(world.clock.now_ms + world.conditions.suspend_ms, Priority.ARRIVAL, shrink)
+        if decision.until_s is not None:
+            until_ms = max(round(decision.until_s * 1000), world.clock.now_ms)
+            world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, (pod, pod.suspended_at_ms)))
+
+    def _shrunk(self, what: tuple[Pod, model.Resources]) -> None:
+        pod, size = what
+        if pod.suspended and pod.growing is None and self._world.pods.get(pod.id) is pod:
+            self._have(pod, size)
+
+    def _time_is_up(self, what: tuple[Pod, int]) -> None:
+        pod, since_ms = what
+        if pod.suspended and pod.suspended_at_ms == since_ms:
+            self._resume(pod)
+
+    def resume(self, decision: model.Resume) -> None:
+        """Give a suspended task its resources back, as soon as there is room, and continue it."""
+        pod = self._world.pods.get(decision.task.id)
+        if pod is not None and pod.suspended:
+            self._resume(pod)
+
+    def _resume(self, pod: Pod) -> None:
+        if self._world.pods.get(pod.id) is pod and pod.growing is None:
+            self._grow(pod, pod.asked)
+
+    def resize(self, decision: model.Resize) -> None:
+        """Change what a running task has: less at once, more as soon as there is room."""
+        pod = self._world.pods.get(decision.task.id)
+        if pod is None or pod.suspended or pod.growing is not None:
+            return
+        self._world.tally.resizes += 1
+        if pod.resources.covers(decision.resources):
+            self._have(pod, decision.resources)
+            self._resized(pod, decision.resources)
+        else:
+            self._grow(pod, decision.resources)
+
+    # Growth
+
+    def _grow(self, pod: Pod, size: model.Resources) -> None:
+        pod.growing = size
+        self._world.ledger.assume_resize(pod.id, size)
+        self._growing.setdefault(pod.node, []).append(pod)
+        self._let_grow(pod.node)
+
+    def _let_grow(self, node: model.NodeName) -> None:
+        waiting = self._growing.get(node)
+        while waiting and self._fits(waiting[0]):
+            pod = waiting.pop(0)
+            size, pod.growing = pod.growing, None
+            assert size is not None
+            self._have(pod, size)
+            if pod.suspended:
+                pod.suspended = False
+                pod.suspended_ms += self._world.clock.now_ms - pod.suspended_at_ms
+                self._pause(pod, paused=False)
+            else:
+                self._resized(pod, size)
+
+    def _fits(self, pod: Pod) -> bool:
+        size, room, whole = pod.growing, self.taken[pod.node], self._whole[pod.node]
+        assert size is not None
+        cpu = room.cpu_milli - pod.resources.cpu_milli + size.cpu_milli
+        memory = room.memory_bytes - pod.resources.memory_bytes + size.memory_bytes
+        return cpu <= whole.cpu_milli and memory <= whole.memory_bytes
+
+    # What a pod has
+
+    def _have(self, pod: Pod, size: model.Resources) -> None:
+        world = self._world
+        self._add(pod.node, pod.resources, -1)
+        pod.resources = size
+        self._add(pod.node, size, +1)
+        self._freed(
+            world.ledger.observe(
+                framework.Account(
+                    id=pod.id,
+                    node=pod.node,
+                    resources=size,
+                    job=pod.run.job.id,
+                    queue=pod.run.job.queue,
+                    task_class=pod.task_class.id,
+                )
+            )
+        )
+        self._let_grow(pod.node)
+
+    def _resized(self, pod: Pod, size: model.Resources) -> None:
+        world = self._world
+        pod.asked = size
+        for one in pod.activities:
+            if one.segment is not None:
+                world.rates.mend(one)  # what was done so far, at the old rate
+                one.stretch = doing.stretches(one.segment, pod, one.distance, world.conditions.reading, one.luck)
+                one.load = doing.loads(one.segment, pod, one.distance, one.stretch)
+                world.rates.mend(one)
+
+    def _pause(self, pod: Pod, *, paused: bool) -> None:
+        for one in pod.activities:
+            self._world.rates.mend(one)
+            one.paused = paused
+            self._world.rates.mend(one)

@@ -1,0 +1,365 @@
+"""A Spark application: a driver and executors that hold their room while stages of tasks run inside the executors.
+
+* Executors are asked for once the driver runs; or together with it, where `min_executors` must start with it (a gang).
+* The first stage waits for `registered` of the executors (spark.scheduler.minRegisteredResourcesRatio), or half a
+  minute (maxRegisteredResourcesWaitingTime). A stage starts when the one before has ended.
+* An executor runs one task for each `task_cores` of its CPUs: one whose block is on its node, else the next.
+* An executor that is lost is asked for again, and its tasks run elsewhere; what it shuffled is kept by the node's
+  shuffle service.
+* With dynamic allocation executors are asked for as tasks wait, and let go when idle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from boathouse_policies import model
+from boathouse_sim.clock import Priority
+from boathouse_sim.ground import Call
+from boathouse_sim.live import doing
+from boathouse_sim.live.course import Course
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_sim.live.pod import LiveRun, Pod
+    from boathouse_sim.live.rates import Activity
+    from boathouse_sim.live.world import LiveWorld
+    from boathouse_sim.work import Container, Segment
+
+REGISTERED_WAIT_MS = 30_000  # spark.scheduler.maxRegisteredResourcesWaitingTime
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStage:
+    """Equal tasks that run inside executors.
+
+    Attributes:
+        tasks: How many.
+        work: What one does.
+        replicas: Of each block that a task reads; 0 for input that is not in blocks (shuffled, or cached).
+    """
+
+    tasks: int
+    work: Segment
+    replicas: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicAllocation:
+    """spark.dynamicAllocation: between these bounds, as many executors as there are tasks to run.
+
+    Attributes:
+        least: minExecutors.
+        most: maxExecutors.
+        idle_s: executorIdleTimeout.
+    """
+
+    least: int = 0
+    most: int = 100
+    idle_s: float = 60.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spark:
+    """An application.
+
+    Attributes:
+        id: Unique in its workload.
+        executors: How many it asks for; with dynamic allocation at first.
+        executor: What one asks for; its segments are not used.
+        stages: In order.
+        driver: What the driver asks for; None for one outside of the cluster (client mode).
+        min_executors: That start together with the driver, or not at all; 0 for no gang.
+        task_cores: spark.task.cpus.
+        startup_ms: From a container's start until it takes tasks.
+        registered: Share of the executors that the first stage waits for.
+        dynamic: Dynamic allocation; None for a fixed number.
+        submit_ms: When it comes.
+        after: Or the job at whose end.
+        program: What it runs.
+        queue: Where it waits.
+    """
+
+    id: str
+    executors: int
+    executor: Container
+    stages: tuple[SparkStage, ...]
+    driver: Container | None = None
+    min_executors: int = 0
+    task_cores: int = 1
+    startup_ms: int = 3000
+    registered: float = 0.8
+    dynamic: DynamicAllocation | None = None
+    submit_ms: int | None = 0
+    after: str | None = None
+    program: str = ""
+    queue: str = "default"
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning.
+
+        Raises:
+            ValueError: Nothing to do, or no executors to do it.
+        """
+        if not self.stages or min(one.tasks for one in self.stages) < 1:
+            raise ValueError(f"application {self.id}: each stage has at least one task, and there is at least one")
+        if self.most < 1 or self.slots < 1:
+            raise ValueError(f"application {self.id}: give it executors with at least {self.task_cores} cores")
+        if self.min_executors > self.executors:
+            raise ValueError(f"application {self.id}: it asks for {self.executors} executors, fewer than its minimum")
+
+    @property
+    def most(self) -> int:
+        """Executors that it may have at once."""
+        return self.executors if self.dynamic is None else max(self.executors, self.dynamic.most)
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run in an executor at once."""
+        return self.executor.cores // self.task_cores
+
+    @property
+    def tasks(self) -> int:
+        """Containers: the driver and the executors asked for at first."""
+        return self.executors + (self.driver is not None)
+
+    def containers(self) -> Sequence[tuple[str, Container]]:
+        """By kind."""
+        return [*([("driver", self.driver)] if self.driver is not None else []), ("executor", self.executor)]
+
+    def course(self, world: LiveWorld, run: LiveRun) -> Course:
+        """Its course in a world."""
+        return SparkCourse(self, world, run)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Executor:
+    """An executor that runs.
+
+    Attributes:
+        busy: Its tasks, by index.
+        idle_since: Counts its changes: an idle timeout of an earlier one is stale.
+    """
+
+    pod: Pod
+    busy: dict[int, Activity] = dataclasses.field(default_factory=dict)
+    idle_since: int = 0
+
+
+class SparkCourse(Course):
+    """See the module's docstring."""
+
+    def __init__(self, spec: Spark, world: LiveWorld, run: LiveRun) -> None:
+        self._spec, self._world, self._run = spec, world, run
+        gang = spec.min_executors
+        self._driver: model.TaskClass | None = None
+        if spec.driver is not None:
+            self._driver = world.task_class(
+                run, "driver", model.Stage.DRIVER, spec.driver, 1, gang_min=int(gang > 0), known=False
+            )
+        self._executor = world.task_class(
+            run, "executor", model.Stage.EXECUTOR, spec.executor, spec.executors, gang_min=gang, known=False
+        )
+        self._up: dict[model.TaskId, _Executor] = {}
+        self._driver_pod: Pod | None = None
+        self._running: dict[model.TaskId, Pod] = {}
+        self._wanted = spec.executors
+        self._released: set[int] = set()
+        self._stage = -1
+        self._stage_files = [
+            world.file(run, one.tasks, one.replicas) if one.replicas else [()] * one.tasks for one in spec.stages
+        ]
+        self._waiting: dict[int, None] = {}
+        self._left = 0
+        self._may_begin = False
+        self._over = False
+
+    @override
+    def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
+        found = [(self._executor, self._spec.executors)]
+        return found if self._driver is None else [(self._driver, 1), *found]
+
+    @override
+    def container(self, task_class: model.TaskClass) -> Container:
+        if self._driver is not None and task_class.id == self._driver.id and self._spec.driver is not None:
+            return self._spec.driver
+        return self._spec.executor
+
+    @override
+    def begin(self) -> None:
+        if self._driver is None:
+            self._arm()
+        self._offer()
+
+    def _offer(self) -> None:
+        """What waits: the driver, and the executors once it runs (or with it, in a gang)."""
+        offers = []
+        if self._driver is not None:
+            driver = model.Task(id=model.TaskId(f"{self._driver.id}-0"), task_class=self._driver.id)
+            offers.append((self._driver, [driver]))
+        if self._driver is None or self._spec.min_executors or self._driver_pod is not None:
+            one = self._executor
+            indexes = [i for i in range(self._spec.most) if i not in self._released][: self._wanted]
+            tasks = [model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i) for i in indexes]
+            offers.append((one, tasks))
+        self._world.wait(self._run, *(offer for offer in offers if offer[1]))
+
+    # Containers
+
+    @override
+    def placed(self, pod: Pod) -> None:
+        self._running[pod.id] = pod
+
+    @override
+    def started(self, pod: Pod) -> None:
+        up_ms = self._world.clock.now_ms + self._spec.startup_ms
+        self._world.clock.at(up_ms, Priority.ARRIVAL, Call(self._is_up, pod))
+
+    def _is_up(self, pod: Pod) -> None:
+        if self._running.get(pod.id) is not pod:
+            return  # lost before
+        if pod.task_class.id == self._executor.id:
+            self._up[pod.id] = one = _Executor(pod)
+            self._begin_stages()
+            self._assign()
+            self._watch_idle(one)
+            return
+        self._driver_pod = pod
+        self._arm()
+        if not self._spec.min_executors:
+            self._offer()
+        self._begin_stages()
+
+    def _arm(self) -> None:
+        at_ms = self._world.clock.now_ms + REGISTERED_WAIT_MS
+        self._world.clock.at(at_ms, Priority.ARRIVAL, self._waited)
+
+    def _waited(self) -> None:
+        self._may_begin = True
+        self._begin_stages()
+
+    @override
+    def lost(self, pod: Pod) -> None:
+        self._running.pop(pod.id, None)
+        gone = self._up.pop(pod.id, None)
+        if gone is not None:
+            self._waiting = dict.fromkeys([*gone.busy, *self._waiting])
+        if pod is self._driver_pod:
+            self._driver_pod = None
+        if not self._over:
+            self._offer()
+            self._assign()
+
+    # Stages
+
+    def _begin_stages(self) -> None:
+        if self._stage >= 0 or not self._up or (self._driver is not None and self._driver_pod is None):
+            return
+        if self._may_begin or len(self._up) >= math.ceil(self._spec.registered * self._spec.executors):
+            self._next_stage()
+
+    def _next_stage(self) -> None:
+        self._stage += 1
+        if self._stage == len(self._spec.stages):
+            self._end()
+            return
+        self._left = self._spec.stages[self._stage].tasks
+        self._waiting = dict.fromkeys(range(self._left))
+        self._want_more()
+        self._assign()
+
+    def _assign(self) -> None:
+        """Give waiting tasks to free slots, executors in order of their names, round after round."""
+        free = True
+        while free and self._waiting and self._driver_is_up:
+            free = False
+            for one in [self._up[name] for name in sorted(self._up)]:
+                if self._waiting and len(one.busy) < self._spec.slots:
+                    self._run_on(one, self._closest(one.pod.node))
+                    free = True
+
+    @property
+    def _driver_is_up(self) -> bool:
+        return self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
+
+    def _closest(self, node: model.NodeName) -> int:
+        files = self._stage_files[self._stage]
+        first = next(iter(self._waiting))
+        return next((i for i in self._waiting if node in files[i]), first) if files[first] else first
+
+    def _run_on(self, one: _Executor, index: int) -> None:
+        stage, world = self._spec.stages[self._stage], self._world
+        del self._waiting[index]
+        began_ms, pod = world.clock.now_ms, one.pod
+        distance = world.distance(pod.node, self._stage_files[self._stage][index])
+        if distance is not None:
+            world.tally.at(distance)
+
+        def ended() -> None:
+            activity = one.busy.pop(index)
+            world.record_inner(pod, activity, index, began_ms)
+            self._task_over(one)
+
+        luck = doing.luck_of(
+            world.seed, f"{self._executor.id}/{self._stage}/{index}", 0, world.conditions.jitter, world.errors.duration
+        )
+        one.idle_since += 1
+        one.busy[index] = world.do(pod, stage.work, ended, distance=distance, luck=luck)
+
+    def _task_over(self, one: _Executor) -> None:
+        self._left -= 1
+        if not self._left:
+            self._next_stage()
+        else:
+            self._assign()
+        if not self._over and not one.busy:
+            self._watch_idle(one)
+
+    def _end(self) -> None:
+        self._over = True
+        for pod in sorted(self._running.values(), key=lambda pod: pod.id):
+            self._world.finish(pod)
+        self._running.clear()
+        self._up.clear()
+        self._world.end_job(self._run)
+
+    # Dynamic allocation
+
+    def _want_more(self) -> None:
+        dynamic = self._spec.dynamic
+        if dynamic is None:
+            return
+        busy = sum(len(one.busy) for one in self._up.values())
+        needed = math.ceil((len(self._waiting) + busy) / self._spec.slots)
+        wanted = min(dynamic.most, max(dynamic.least, needed))
+        if wanted > len(self._running):
+            self._released -= set(sorted(self._released)[: wanted - len(self._running)])
+        if wanted > self._wanted or self._released:
+            self._wanted = max(self._wanted, wanted)
+            self._offer()
+
+    def _watch_idle(self, one: _Executor) -> None:
+        dynamic = self._spec.dynamic
+        if dynamic is None or one.busy:
+            return
+        one.idle_since += 1
+        at_ms = self._world.clock.now_ms + round(dynamic.idle_s * 1000)
+        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, (one, one.idle_since)))
+
+    def _idle(self, what: tuple[_Executor, int]) -> None:
+        one, since = what
+        dynamic = self._spec.dynamic
+        assert dynamic is not None
+        if self._up.get(one.pod.id) is not one or one.idle_since != since or len(self._up) <= dynamic.least:
+            return
+        del self._up[one.pod.id]
+        del self._running[one.pod.id]
+        self._released.add(one.pod.task.index)
+        self._wanted -= 1
+        self._world.finish(one.pod)
+        self._offer()

@@ -1,0 +1,421 @@
+"""A world in which run times depend on what happens: the operator's ledger and waiting room, tasks that progress."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_sim import blocks, work
+from boathouse_sim.clock import Priority
+from boathouse_sim.conditions import PLAIN
+from boathouse_sim.errors import Errors
+from boathouse_sim.ground import MB, Call, Ground
+from boathouse_sim.live import doing
+from boathouse_sim.live.phased import Phased
+from boathouse_sim.live.pod import LiveRun, Pod, TaskRecord
+from boathouse_sim.live.rates import Activity, Rates
+from boathouse_sim.live.shared import SharedRates
+from boathouse_sim.live.sizes import Sizes
+from boathouse_sim.topology import Machine
+from boathouse_sim.workload import JobSpec
+from boathouse_sim.world import estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boathouse_policies import framework
+    from boathouse_sim.live.course import App
+    from boathouse_sim.live.gate import Gate
+    from boathouse_sim.live.rates import Progressing
+    from boathouse_sim.work import Container, Segment
+    from boathouse_sim.workload import Workload
+
+
+class LiveWorld(Ground["JobSpec | App", LiveRun]):
+    """One simulation, from the first submission to the last end.
+
+    Args:
+        workload: Its jobs, applications and conditions.
+        profile: The policies.
+        errors: How the truth strays from the estimates; of containers only the duration does.
+        seed: Of all that is drawn: blocks, luck, outages.
+
+    Attributes:
+        conditions: Of the workload.
+        rates: What progresses.
+        sizes: What pods take.
+        pods: What runs or is about to.
+        records: Of attempts that are over, where the conditions ask for them.
+        freed: Nodes where room came free since the shell looked.
+        renewed: Whether a class is new since the shell looked, so that every node is worth a look.
+    """
+
+    def __init__(
+        self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(workload, profile, (*workload.jobs, *workload.apps), self._come)
+        self.conditions = workload.conditions or PLAIN
+        self.seed = seed
+        self.errors = errors or Errors()
+        self.machines = {one.name: one for one in _machines(workload, self.nodes)}
+        self.rates: Progressing = self._rates()
+        self.sizes = Sizes(self)
+        self.pods: dict[model.TaskId, Pod] = {}
+        self.records: list[TaskRecord] = []
+        self.attempts: dict[model.TaskId, int] = {}
+        self.freed: set[model.NodeName] = set()
+        self.renewed = False
+        self._periodic = 0
+        self._alone_since_ms: int | None = None
+        self._places = {node.name: node for node in self.nodes}
+        self._stores = [node for node in self.nodes if self.machines[node.name].stores]
+
+    def _rates(self) -> Progressing:
+        here = self.conditions
+        if here.contention is None:
+            return Rates(self.clock)
+        known = {host.name: host for host in self.workload.cluster.hosts}
+        names = dict.fromkeys(one.server or one.name for one in self.machines.values())
+        hosts = [known.get(name) or self.machines[model.NodeName(name)].host for name in names]
+        return SharedRates(self.clock, hosts, here.contention, here.pools)
+
+    # Jobs
+
+    def _come(self, spec: JobSpec | App) -> None:
+        job = model.Job(
+            id=self.job_id(spec),
+            queue=model.QueueName(spec.queue),
+            submitted_s=self.clock.now_s,
+            name=spec.id,
+            kind=spec.program,
+        )
+        run = LiveRun(spec, job, self.clock.now_ms)
+        self.runs[job.id] = run
+        run.course = Phased(self, run, spec) if isinstance(spec, JobSpec) else spec.course(self, run)
+        if self.profile.observers:
+            classes = run.course.classes()
+            counts = {one.id: count for one, count in classes}
+            told = tuple(one for one, _ in classes)
+            self.tell(model.Submitted(now_s=self.clock.now_s, job=job, classes=told, tasks=counts))
+        run.course.begin()
+
+    def task_class(
+        self,
+        run: LiveRun,
+        kind: str,
+        stage: model.Stage,
+        container: Container,
+        tasks: int,
+        *,
+        step: int = 0,
+        gang_min: int = 0,
+        known: bool = True,
+    ) -> model.TaskClass:
+        """A class of equal tasks.
+
+        Args:
+            run: Its job.
+            kind: As in its name.
+            stage: The kind of work.
+            container: What each asks for and does.
+            tasks: How many.
+            step: Step of the job.
+            gang_min: How many must start together.
+            known: Whether policies are told how long one runs alone.
+        """
+        size = model.Resources(cpu_milli=container.cores * 1000, memory_bytes=container.mem_mb * MB)
+        told = estimates(container.phase(kind, tasks), self.workload.cluster) if known else model.UNKNOWN
+        return model.TaskClass(
+            id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
+            job=run.job.id,
+            resources=size,
+            stage=stage,
+            step=step,
+            gang_min=gang_min,
+            estimates=told,
+        )
+
+    def file(self, run: LiveRun, count: int, replicas: int) -> list[tuple[model.NodeName, ...]]:
+        """The nodes of the blocks of a job's input: the same for the same seed, whatever policy runs."""
+        random = np.random.default_rng([self.seed, zlib.crc32(run.spec.id.encode())])
+        return blocks.Stores(self._stores, random).file(count, replicas)
+
+    def wait(self, run: LiveRun, *offers: tuple[model.TaskClass, Sequence[model.Task]]) -> None:
+        """All that waits of a job from now on, running tasks included: replaces what was said before."""
+        tasks = [task for _, those in offers for task in those]
+        self.room.submit(run.job, [one for one, _ in offers], tasks, placed=self.ledger)
+        self.renewed = True
+
+    def distance(self, node: model.NodeName, locations: Sequence[model.NodeName]) -> model.Distance | None:
+        """How far a block is from a node; None for no block."""
+        if not locations:
+            return None
+        here = self._places[node]
+        return min(_distance(here, self._places[one]) for one in locations)
+
+    # Time
+
+    def periodic(self, after_ms: int, happening: Call) -> None:
+        """Make an event that alone does not keep the simulation going."""
+        self._periodic += 1
+
+        def happen() -> None:
+            self._periodic -= 1
+            happening()
+
+        self.clock.at(self.clock.now_ms + after_ms, Priority.ARRIVAL, happen)
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether anything may still happen: not once nothing has been about to for an hour but time passing."""
+        if self.pods or self.clock.waiting > self._periodic:
+            self._alone_since_ms = None
+            return True
+        if self._alone_since_ms is None:
+            self._alone_since_ms = self.clock.now_ms
+        return self.clock.now_ms - self._alone_since_ms < _HOUR_MS
+
+    # Pods
+
+    def place(self, decision: model.Placement) -> None:
+        """Carry a decision out: the task is on its way."""
+        self.ledger.assume(decision)
+        run, task = self.runs[decision.job.id], decision.task
+        pod = Pod(
+            run=run,
+            task=task,
+            task_class=decision.task_class,
+            container=run.course.container(decision.task_class),
+            node=decision.node,
+            machine=self.machines[decision.node],
+            resources=decision.resources,
+            asked=decision.resources,
+            distance=decision.distance if task.locations else None,
+            placed_ms=self.clock.now_ms,
+        )
+        self.pods[task.id] = pod
+        self.sizes.take(pod)
+        if pod.distance is not None:
+            self.tally.at(pod.distance)
+        if self.profile.observers:
+            self._tell_placed(decision)
+        run.course.placed(pod)
+        if self.conditions.launch_ms:
+            self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))
+        else:
+            self._start(pod)
+
+    def _tell_placed(self, decision: model.Placement) -> None:
+        self.tell(
+            model.Placed(
+                now_s=self.clock.now_s,
+                task=decision.task.id,
+                task_class=decision.task_class.id,
+                job=decision.job.id,
+                node=decision.node,
+                resources=decision.resources,
+                distance=decision.distance,
+            )
+        )
+
+    def _start(self, pod: Pod) -> None:
+        if self.pods.get(pod.id) is not pod:
+            return  # lost on the way
+        pod.started_ms = self.clock.now_ms
+        given_mb, ideal_mb = pod.resources.memory_bytes // MB, pod.container.mem_mb
+        attempt = self.attempts.get(pod.id, 0)
+        pod.luck = doing.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
+        pod.penalty = pod.container.penalty.run_time_ms(_FINE, given_mb, ideal_mb) / _FINE if ideal_mb else 1.0
+        self.tally.tasks += attempt == 0
+        self.tally.elastic += attempt == 0 and given_mb < ideal_mb
+        if self.profile.observers:
+            now_s, one, job = self.clock.now_s, pod.task_class.id, pod.run.job.id
+            self.tell(model.Started(now_s=now_s, task=pod.id, task_class=one, job=job, node=pod.node))
+        pod.run.course.started(pod)
+
+    def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
+        """Do the rest of a container's segments, one after the other.
+
+        Args:
+            pod: Where.
+            done: Called at the end of the last.
+            gate: What the first segment waits for.
+        """
+        segments = pod.container.segments
+        while pod.segment < len(segments) and not segments[pod.segment].work_ms and (gate is None or pod.segment):
+            pod.segment += 1
+        if pod.segment == len(segments):
+            self.clock.at(self.clock.now_ms, Priority.END, Call(self._done, (pod, done)))
+            return
+
+        def ended() -> None:
+            pod.segment += 1
+            self.perform(pod, done, gate)
+
+        self.do(pod, segments[pod.segment], ended, gate=None if pod.segment else gate, distance=pod.distance)
+
+    def _done(self, what: tuple[Pod, Callable[[Pod], None]]) -> None:
+        pod, done = what
+        if self.pods.get(pod.id) is pod:
+            done(pod)
+
+    def do(
+        self,
+        pod: Pod,
+        segment: Segment,
+        ended: Callable[[], None],
+        *,
+        gate: Gate | None = None,
+        distance: model.Distance | None = None,
+        luck: float | None = None,
+    ) -> Activity:
+        """Work in a pod from now on.
+
+        Args:
+            pod: Where.
+            segment: What.
+            ended: Called at its end.
+            gate: What keeps it from ending.
+            distance: Of its input; None for at hand.
+            luck: What chance makes it longer by; None for the pod's own.
+        """
+        luck = pod.luck if luck is None else luck
+        stretch = doing.stretches(segment, pod, distance, self.conditions.reading, luck)
+        activity = Activity(
+            pod.machine.server or pod.machine.name,
+            doing.work_ms(segment),
+            stretch,
+            doing.loads(segment, pod, distance, stretch),
+            lambda: self._ended(pod, activity, segment, ended),
+            pool=segment.pool,
+            gate=gate,
+        )
+        activity.segment, activity.distance, activity.luck = segment, distance, luck
+        activity.paused = pod.suspended
+        pod.activities.append(activity)
+        self.rates.start(activity)
+        return activity
+
+    def _ended(self, pod: Pod, activity: Activity, segment: Segment, ended: Callable[[], None]) -> None:
+        pod.activities.remove(activity)
+        self.tally.busy_core_ms += segment.cpu_ms * segment.cores
+        ended()
+
+    def finish(self, pod: Pod) -> None:
+        """The task is over, successfully."""
+        remote = pod.distance is not None and pod.distance > model.Distance.SERVER
+        now_ms, ran_ms = self.clock.now_ms, self._leave(pod, lost=False)
+        if self.profile.observers:
+            share = pod.penalty - 1.0
+            self.tell(
+                model.Finished(
+                    now_s=now_ms / 1000,
+                    task=pod.id,
+                    task_class=pod.task_class.id,
+                    job=pod.run.job.id,
+                    node=pod.node,
+                    duration_s=ran_ms / 1000,
+                    counters=work.counters(
+                        pod.container.segments, spilled_mb=share * pod.container.work_ms / 1000 * _DISK, remote=remote
+                    ),
+                )
+            )
+
+    def lose(self, pod: Pod, reason: str) -> None:
+        """The task is over before its end: it waits again, or whatever its course makes of it."""
+        for activity in pod.activities:
+            self.rates.stop(activity)
+        pod.activities.clear()
+        self.tally.lost += 1
+        self.attempts[pod.id] = self.attempts.get(pod.id, 0) + (pod.started_ms >= 0)
+        self._leave(pod, lost=True)
+        if self.profile.observers:
+            now_s, one, job = self.clock.now_s, pod.task_class.id, pod.run.job.id
+            self.tell(model.Failed(now_s=now_s, task=pod.id, task_class=one, job=job, node=pod.node, reason=reason))
+        pod.run.course.lost(pod)
+
+    def _leave(self, pod: Pod, *, lost: bool) -> int:
+        """Its room is free; how long it ran, in milliseconds."""
+        now_ms = self.clock.now_ms
+        if pod.suspended:
+            pod.suspended_ms += now_ms - pod.suspended_at_ms
+        del self.pods[pod.id]
+        self.sizes.leave(pod)
+        if pod.started_ms < 0:
+            return 0
+        ran_ms = now_ms - pod.started_ms
+        self.tally.mb_ms += pod.resources.memory_bytes // MB * ran_ms
+        self.tally.core_ms += pod.asked.cpu_milli * (ran_ms - pod.suspended_ms) // 1000
+        if self.conditions.records:
+            self.records.append(self._record(pod, lost=lost))
+        return ran_ms
+
+    def _record(self, pod: Pod, *, lost: bool) -> TaskRecord:
+        reading, segments = self.conditions.reading, pod.container.segments
+        calm = [doing.work_ms(s) * sum(doing.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
+        return TaskRecord(
+            job=pod.run.spec.id,
+            kind=pod.task_class.id.rsplit("/", 1)[1],
+            index=pod.task.index,
+            node=pod.node,
+            distance=None if pod.distance is None else int(pod.distance),
+            placed_ms=pod.placed_ms,
+            started_ms=pod.started_ms,
+            ended_ms=self.clock.now_ms,
+            alone_ms=float(pod.container.work_ms),
+            calm_ms=sum(calm),
+            suspended_ms=pod.suspended_ms,
+            memory_mb=pod.resources.memory_bytes // MB,
+            cpu_milli=pod.asked.cpu_milli,
+            lost=lost,
+        )
+
+    def record_inner(self, pod: Pod, activity: Activity, index: int, began_ms: int) -> None:
+        """Keep a record of a task inside an executor."""
+        if self.conditions.records:
+            self.records.append(
+                TaskRecord(
+                    job=pod.run.spec.id,
+                    kind="task",
+                    index=index,
+                    node=pod.node,
+                    distance=None if activity.distance is None else int(activity.distance),
+                    placed_ms=began_ms,
+                    started_ms=began_ms,
+                    ended_ms=self.clock.now_ms,
+                    alone_ms=activity.work_ms,
+                    calm_ms=activity.work_ms * sum(activity.stretch),
+                    suspended_ms=0,
+                    memory_mb=pod.resources.memory_bytes // MB,
+                    cpu_milli=pod.asked.cpu_milli,
+                    lost=False,
+                )
+            )
+
+
+def _distance(here: model.Node, there: model.Node) -> model.Distance:
+    if here.name == there.name:
+        return model.Distance.NODE
+    if here.server is not None and here.server == there.server:
+        return model.Distance.SERVER
+    if here.rack is not None and here.rack == there.rack:
+        return model.Distance.RACK
+    return model.Distance.ANYWHERE
+
+
+_HOUR_MS = 3_600_000
+_FINE = 1_000_000  # a run time in which a penalty's rounding is not seen
+_DISK = 100.0  # MB/s at which a penalty's time is told as bytes
+
+
+def _machines(workload: Workload, nodes: Sequence[model.Node]) -> Sequence[Machine]:
+    cluster = workload.cluster
+    if cluster.machines:
+        return cluster.machines
+    return [
+        Machine(name=one.name, cores=cluster.node_cores, mem_mb=cluster.node_mem_mb, rack=one.rack or "")
+        for one in nodes
+    ]
