@@ -9,7 +9,8 @@
 # A network with its own package index or certificate authority: two optional secrets, which no layer keeps.
 #   --secret id=pip.conf,src=pip.conf    pip's configuration (index-url, proxy, cert = /run/secrets/ca.crt)
 #   --secret id=ca.crt,src=bundle.pem    the authorities that pip.conf names
-ARG BASE=python:3.13-slim-bookworm
+# 3.11, because mrjob and other code of Hadoop Streaming's time needs distutils and pipes, which later ones lack.
+ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS base
 ENV LANG=C.UTF-8 PYTHONUNBUFFERED=1 PATH=/opt/boathouse/bin:$PATH

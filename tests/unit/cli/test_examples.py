@@ -1,12 +1,17 @@
+import importlib.metadata
+import os
 import pathlib
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 
 import pytest
 import yaml
 
 from boathouse.resources import mrjob_status
+from boathouse_task import local
+from boathouse_task.contract import FileSource
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 TEXT = b"The cat and the dog.\nTHE END\n"
@@ -41,3 +46,40 @@ def test_the_word_counts_scripts_count_words(tmp_path):
     reduced = run(scripts["reducer.py"], b"".join(sorted(mapped.splitlines(keepends=True))), tmp_path)
     expected = {word: count * 3 for word, count in Counter(b"the cat and the dog the end".split()).items()}
     assert {line.split(b"\t")[0]: int(line.split(b"\t")[1]) for line in reduced.splitlines()} == expected
+
+
+def wheel(path):
+    """mrjob as its wheel has it, made of what is installed here."""
+    files = [each for each in importlib.metadata.files("mrjob") if each.parts[0] == "mrjob" and each.suffix == ".py"]
+    with zipfile.ZipFile(path, "w") as archive:
+        for each in files:
+            archive.write(each.locate(), str(each))
+    return path
+
+
+def test_the_mrjob_examples_steps_give_what_mrjob_itself_gives(tmp_path):
+    config, job = documents("mrjob.yaml")
+    (script := tmp_path / "words.py").write_text(config["data"]["words.py"])
+    (text := tmp_path / "text").write_bytes(TEXT * 3 + b"cat dog dog\n")
+    expected = subprocess.run(
+        [sys.executable, script, "--no-conf", "--quiet", "--top=2", text], capture_output=True, check=True
+    ).stdout
+    steps = [
+        {kind: each[kind]["command"] for kind in ("mapper", "combiner", "reducer") if kind in each}
+        for each in job["spec"]["steps"]
+    ]
+    commands = [{kind: [*argv[:-1], "--top=2"] for kind, argv in step.items()} for step in steps]
+    variables = {
+        **os.environ,
+        "PYTHONPATH": "mrjob.whl",
+        "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    files = [
+        FileSource(name="words.py", path=str(script)),
+        FileSource(name="mrjob.whl", path=str(wheel(tmp_path / "w"))),
+    ]
+    (work := tmp_path / "work").mkdir()
+    spec = local.job_spec(inputs=[f"file://{text}"], output=f"file://{tmp_path}/out", files=files, **commands[0])
+    local.run_job(spec, local.local_environment(work, variables, 512 << 20), later=commands[1:])
+    assert (tmp_path / "out" / "part-00000").read_bytes() == expected
+    assert expected.count(b"\n") == 2
