@@ -93,6 +93,7 @@ class Line:
         self._bands = [self._band(members, room) for members in self._lineup.bands]
         for line in self._queues.values():
             self._share(line)
+        self._monotone = profile.monotone_in(scratch)
         self.orphans = [self._want(one) for one in self._lineup.orphans]
         self._first = [self._want(one) for one in self._lineup.gangs if self._begun(one, room)]
         self._owners: list[Want] = []
@@ -237,7 +238,7 @@ class Line:
         Room only shrinks within a cycle. So what asks for at least as much under the same constraints fails too, and
         what asks for more of something than any node has free.
         """
-        if not self._profile.monotone:
+        if not self._monotone:
             return ()
         waiting, sizes = self._lineup.waiting, self._lineup.sizes(self._profile.sizer, self._scratch.view.axis)
         scratch, rows = self._scratch, len(sizes)

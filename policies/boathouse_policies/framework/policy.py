@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from boathouse_policies import model
     from boathouse_policies.framework import extension
     from boathouse_policies.framework.plan import Plan
+    from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.waiting import WaitingRoom
 
@@ -70,3 +71,10 @@ class Profile:
     def monotone(self) -> bool:
         """Whether a class that fits nowhere implies that larger ones with the same constraints do not either."""
         return self.filters == PREDICATES and self.reserve is neutral.NO_RESERVE
+
+    def monotone_in(self, scratch: Scratch) -> bool:
+        """The same for one cycle, in which a reserve may be idle: one that has `idle(scratch)` knows."""
+        if self.monotone:
+            return True
+        idle = getattr(self.reserve, "idle", None)
+        return idle is not None and self.filters == PREDICATES and bool(idle(scratch))

@@ -30,6 +30,10 @@ class KeptForAged:
     def __init__(self, order: SizeBased) -> None:
         self._order = order
 
+    def idle(self, scratch: Scratch) -> bool:
+        """Whether nothing is kept in this cycle, nor will be."""
+        return not scratch.kept and self._order.nobody_aged(scratch)
+
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or for this class."""
         if not scratch.kept:

@@ -37,7 +37,7 @@ from boathouse_policies.fspy.prediction import Predictor
 from boathouse_policies.fspy.virtual import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from boathouse_policies.framework import Scratch
     from boathouse_policies.fspy.config import Config
@@ -73,16 +73,27 @@ class SizeBased:
         self.predictor = Predictor(config)
         self._jobs: dict[model.JobId, JobRecord] = {}
         self._restored: dict[model.JobId, Mapping[str, Any]] = {}
+        self._probes: dict[model.JobId, None] = {}
+        self._unsized: tuple[int, frozenset[model.JobId], float] = (-1, frozenset(), 0.0)
+        self._calm_until_s = -math.inf
         self._turn: _Turn | None = None
 
     # Order
 
     def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
         """Group, then what counts within it."""
-        turn = self._turn_of(scratch)
-        for job in jobs:
-            turn.look(job.id)
-        return [_key(*self._standing(job, turn)) for job in jobs]
+        turn, virtual, now_s = self._turn_of(scratch), self.world.virtual, scratch.view.now_s
+        found = [virtual.get(job.id) for job in jobs]
+        sized = [one is not None and one.sized and not one.finished for one in found]
+        for job, is_sized in zip(jobs, sized, strict=True):
+            if not is_sized:  # what a job of known size holds changes nobody's standing
+                turn.look(job.id)
+        return [
+            _key(Group.SIZED, self.world.size_left(one, now_s))
+            if is_sized and one is not None
+            else _key(*self._standing(job, turn))
+            for job, one, is_sized in zip(jobs, found, sized, strict=True)
+        ]
 
     def generation(self, scratch: Scratch) -> int:
         """Changes when a sub-queue came to hold its share, or less than it: then all its jobs' keys have changed."""
@@ -92,14 +103,31 @@ class SizeBased:
         """Where a job stands in this cycle."""
         return self._standing(job, self._turn_of(scratch))[0]
 
+    def nobody_aged(self, scratch: Scratch) -> bool:
+        """Whether no job is aged in this cycle. It is looked up only when the first could have become so."""
+        now_s = scratch.view.now_s
+        if now_s < self._calm_until_s:
+            return True
+        turn, since_s = self._turn_of(scratch), now_s
+        for record in self._jobs.values():
+            if not record.is_probe and not turn.runs(record.job.id):  # one that runs may be owed a turn from now on
+                virtual = self.world.job(record.job.id)
+                if virtual is None or not virtual.sized or virtual.finished:
+                    since_s = min(since_s, self._owed_since_s(record, virtual))
+        self._calm_until_s = since_s + self.config.ageing_s
+        return now_s < self._calm_until_s
+
     def _turn_of(self, scratch: Scratch) -> _Turn:
         if self._turn is None or self._turn.scratch is not scratch:
             totals, now_s = scratch.view.layout.totals, scratch.view.now_s
             self.world.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), now_s)
             self.world.advance(now_s)
-            probes = [one.job.id for one in self._jobs.values() if one.is_probe]
-            unsized = [one for one in self.world.queue() if not one.sized]
-            self._turn = _Turn(scratch, probes, unsized, self.config.probing_share * float(totals[model.MEMORY]))
+            if self._unsized[0] != self.world.version:
+                unsized = [one for one in self.world.queue() if not one.sized]
+                share = math.fsum(one.share[model.MEMORY] for one in unsized)
+                self._unsized = self.world.version, frozenset(one.id for one in unsized), share
+            probing_share = self.config.probing_share * float(totals[model.MEMORY])
+            self._turn = _Turn(scratch, self._probes, probing_share, *self._unsized[1:])
         return self._turn
 
     def _standing(self, job: model.Job, turn: _Turn) -> tuple[Group, float]:
@@ -146,7 +174,9 @@ class SizeBased:
             restored = self._restored.get(event.job.id, {})
             record = self._jobs[event.job.id] = JobRecord(event.job, event.now_s, restored)
         record.describe(event)
-        if not record.is_probe:
+        if record.is_probe:
+            self._probes[event.job.id] = None
+        else:
             self._reshape(record, event.now_s)
 
     def _count(self, event: model.Placed | model.Failed, placed: int) -> None:
@@ -175,6 +205,7 @@ class SizeBased:
 
     def _ended(self, event: model.Ended) -> None:
         record = self._jobs.pop(event.job, None)
+        self._probes.pop(event.job, None)
         self._restored.pop(event.job, None)
         self.world.end(event.job, event.now_s, succeeded=event.succeeded)
         if record is not None and event.succeeded and not record.is_probe:
@@ -211,6 +242,7 @@ class SizeBased:
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump: jobs take up their virtual state when they are submitted again."""
         self._turn = None
+        self._calm_until_s = -math.inf
         self.predictor.load(state.get("predictor", {}))
         self.world.largest_size = float(state.get("largest_size", 0.0))
         self._restored = {model.JobId(job): known for job, known in state.get("jobs", {}).items()}
@@ -220,15 +252,20 @@ class _Turn:
     """What the sub-queues hold in one cycle, kept up as tasks are placed."""
 
     def __init__(
-        self, scratch: Scratch, probes: Iterable[model.JobId], unsized: Sequence[VirtualJob], probing_share: float
+        self,
+        scratch: Scratch,
+        probes: Collection[model.JobId],
+        probing_share: float,
+        unsized: Collection[model.JobId],
+        fair_share: float,
     ) -> None:
         self.scratch = scratch
         self.generation = 0
         self._memory: dict[model.JobId, float] = {}
-        self._probes = frozenset(probes)
-        self._unsized = frozenset(job.id for job in unsized)
+        self._probes = probes
+        self._unsized = unsized
         self._probing_share = probing_share
-        self._fair_share = math.fsum(job.share[model.MEMORY] for job in unsized)
+        self._fair_share = fair_share
         self._probing_held = math.fsum(self.held(job) for job in self._probes)
         self._fair_held = math.fsum(self.held(job) for job in self._unsized)
         self.probing_is_short = self._probing_held < self._probing_share

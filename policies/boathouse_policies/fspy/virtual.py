@@ -26,12 +26,13 @@ from __future__ import annotations
 
 import bisect
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_policies.fspy import shape as shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
@@ -142,6 +143,13 @@ class World:
 
     Args:
         config: The constants.
+
+    Attributes:
+        cluster: What there is.
+        now_s: When sizes and shares were last updated.
+        largest_size: The largest size seen.
+        version: Another number whenever shares were.
+        virtual: Jobs that are not gone.
     """
 
     def __init__(self, config: Config) -> None:
@@ -149,7 +157,9 @@ class World:
         self.cluster: Amount = shapes.NOTHING
         self.now_s = 0.0
         self.largest_size = 0.0
+        self.version = 0
         self._jobs: dict[model.JobId, VirtualJob] = {}
+        self.virtual: Mapping[model.JobId, VirtualJob] = MappingProxyType(self._jobs)
         self._queue: list[VirtualJob] = []
         self._next_end_s = math.inf
 
@@ -274,6 +284,7 @@ class World:
 
     def _update_shares(self) -> None:
         """Algorithm 2, VRA, and when the next job finishes if nothing else happens."""
+        self.version += 1
         queue = self._queue
         given = allocate([job.bound for job in queue], [job.weight for job in queue], self.cluster)
         self._next_end_s = math.inf
