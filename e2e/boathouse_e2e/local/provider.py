@@ -156,16 +156,17 @@ class Start:
 
     def _start_control_plane(self) -> None:
         layout, spec, programs = self._layout, self._spec, self._programs
-        components = (
-            control_plane.etcd(layout, programs),
-            control_plane.kube_apiserver(layout, spec, programs),
+        server = (control_plane.etcd(layout, programs), control_plane.kube_apiserver(layout, spec, programs))
+        clients = (
             control_plane.kube_controller_manager(layout, spec, programs),
             control_plane.kube_scheduler(layout, spec, programs),
         )
-        self._launch(*components)
-        names = [component.name for component in components]
+        names = [component.name for component in (*server, *clients)]
+        self._launch(*server)
         with self._api() as api:
-            self._wait("the API server is ready", api.ready, names)
+            # The controller manager ends when its roles are not there within 10 s, which a busy machine exceeds.
+            self._wait("the API server is ready", api.ready, [component.name for component in server])
+            self._launch(*clients)
             account = "/api/v1/namespaces/default/serviceaccounts/default"
             self._wait("the controllers work", lambda: api.exists(account), names)
 
