@@ -50,6 +50,7 @@ def at_least(minimum: str, why: str) -> dict[str, str]:
 
 
 Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"))]
+MemorySize = Annotated[int | str, _quantity_schema(at_least("64Mi", "the task runtime itself needs that much"))]
 SplitSize = Annotated[
     int | str, _quantity_schema(at_least("1Ki", "smaller splits make more tasks than a cluster can hold"))
 ]

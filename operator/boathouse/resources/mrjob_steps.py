@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import Model, Quantity, rule, rules
+from boathouse.resources.base import MemorySize, Model, Quantity, rule, rules
 from boathouse.resources.quantity_rules import limits_rules, requests_rules
 
 MAX_STEPS = 32
@@ -40,11 +40,38 @@ class ResourceRequirements(Model):
     )
 
 
+_ASKED = (
+    "(has(self.resources.requests) && 'memory' in self.resources.requests && "
+    "isQuantity(string(self.resources.requests['memory'])) ? quantity(string(self.resources.requests['memory'])) : "
+    "quantity('512Mi'))"
+)
 _DEFAULT_RESOURCES: JsonDict = {"default": {"requests": {"cpu": "1", "memory": "512Mi"}}}
+
+
+class ElasticMemory(Model):
+    """How much less memory than it asks for a task may be started with."""
+
+    min: MemorySize = Field(description="The least memory. The command must run in half of it; the rest sorts.")
+    slowdown_percent: int = Field(
+        default=50,
+        ge=0,
+        le=1000,
+        description="How much longer a task takes with less memory, until tasks of this program have shown it.",
+    )
 
 
 class TaskTemplate(Model):
     """The mapper or the reducer: a command that reads lines and writes `key<TAB>value` lines."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.elasticMemory) || !isQuantity(string(self.elasticMemory.min)) || "
+                f"quantity(string(self.elasticMemory.min)).compareTo({_ASKED}) <= 0",
+                "elasticMemory.min is more than resources.requests.memory (absent: 512Mi): lower it",
+            )
+        )
+    )
 
     command: Command = Field(description="The command and its arguments; no shell.", json_schema_extra=ATOMIC)
     resources: ResourceRequirements = Field(default_factory=ResourceRequirements, json_schema_extra=_DEFAULT_RESOURCES)
@@ -53,6 +80,11 @@ class TaskTemplate(Model):
         ge=1,
         le=20,
         description="The job fails when a task failed so often by its own fault (as mapreduce.map.maxattempts).",
+    )
+    elastic_memory: ElasticMemory | None = Field(
+        default=None,
+        description="Let a task be started with less memory where memory is scarce and its job ends no later for it "
+        "(chart value profile: yarn-me). Absent: never.",
     )
 
 

@@ -85,6 +85,7 @@ def in_progress(
     problem: TaskPod | None,
     waiting: bool,
     diagnosis: tuple[str, str] | None,
+    less: int = 0,
 ) -> Record:
     """The job is on its way; say what it waits for, if for anything."""
     table = Table(record.conditions, record.observed_generation, now_s)
@@ -92,11 +93,14 @@ def in_progress(
     if record.condition(ConditionType.SUSPENDED) is not None:
         table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     reason = ""
+    squeezed = f" ({less} run with less memory than they asked for, because no node had more to spare)" if less else ""
     if waiting and diagnosis is not None:
         reason = diagnosis[0]
-        table.set(ConditionType.SCHEDULED, False, *diagnosis)
+        table.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
     elif not waiting:
-        table.set(ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, "every task that may run has a node")
+        table.set(
+            ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"every task that may run has a node{squeezed}"
+        )
     elif record.condition(ConditionType.SCHEDULED) is None:
         table.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "the scheduler has not looked at it yet")
     if problem is not None and problem.problem is not None:

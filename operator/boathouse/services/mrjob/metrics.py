@@ -49,7 +49,14 @@ class JobMetrics:
         self._bytes = prometheus.Counter(
             "boathouse_mrjob_task_output_bytes", "Bytes that tasks wrote to storage", ["type"], registry=target
         )
+        self._elastic = prometheus.Counter(
+            "boathouse_mrjob_elastic_tasks",
+            "Task attempts that were started with less memory than they asked for",
+            ["type"],
+            registry=target,
+        )
         for each in TaskType:
+            self._elastic.labels(each)
             self._tasks.labels(each, "succeeded", "")
             self._bytes.labels(each)
         for result in ("succeeded", "failed"):
@@ -91,6 +98,11 @@ class JobMetrics:
             letter = failure.task.partition("-")[0]
             kind = _LETTERS.get(letter) or TaskType(letter)
             self._tasks.labels(kind, "failed", _known_reason(failure.reason)).inc()
+
+    def elastic(self, started: Iterable[TaskType]) -> None:
+        """Attempts that were started with less memory."""
+        for task_type in started:
+            self._elastic.labels(task_type).inc()
 
     def _by_phase(self) -> Mapping[tuple[str, ...], float]:
         count = collections.Counter(self._phases.values())

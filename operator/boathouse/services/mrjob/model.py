@@ -42,11 +42,18 @@ class Resources:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The mapper or the reducer of a step; setup and commit are stages without a command."""
+    """The mapper or the reducer of a step; setup and commit are stages without a command.
+
+    Attributes:
+        min_memory_bytes: the least limit that a task may be started with where memory is scarce; 0: only all of it.
+        slowdown: how much longer a task takes with less, until it is known better.
+    """
 
     resources: Resources
     command: tuple[str, ...] = ()
     max_attempts: int = 4
+    min_memory_bytes: int = 0
+    slowdown: float = 1.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,8 +283,13 @@ def _uber(spec: mrjob.MRJobSpec) -> Uber | None:
 
 
 def _stage(template: mrjob_steps.TaskTemplate) -> Stage:
+    elastic = template.elastic_memory
     return Stage(
-        command=tuple(template.command), max_attempts=template.max_attempts, resources=_resources(template.resources)
+        command=tuple(template.command),
+        max_attempts=template.max_attempts,
+        resources=_resources(template.resources),
+        min_memory_bytes=-(-quantity.units(elastic.min) // MIB) * MIB if elastic else 0,
+        slowdown=1 + elastic.slowdown_percent / 100 if elastic else 1.0,
     )
 
 

@@ -284,6 +284,7 @@ def _describe(seen: Observation, record: Record, stage_type: TaskType, settlemen
         problem=settlement.problems[0] if settlement.problems else None,
         waiting=bool(settlement.waiting) and not moved,
         diagnosis=(seen.diagnosis.reason, seen.diagnosis.message) if seen.diagnosis else None,
+        less=sum(pod.state.live and pod.ideal_memory_bytes > 0 for pod in seen.pods),
     )
 
 

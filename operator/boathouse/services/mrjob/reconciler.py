@@ -11,10 +11,12 @@ from typing import Any, Final, Protocol
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, recorder
-from boathouse.resources import mrjob_status, names
+from boathouse.resources import mrjob_status, names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import attempts, conditions, metrics, model, planner, pods, record, tasks
+from boathouse.services.mrjob import attempts, conditions, metrics, model, planner, pods, record, steps, tasks
+from boathouse.services.mrjob.estimates import Learner
+from boathouse.services.mrjob.feed import Feed
 from boathouse.services.mrjob.jobstore import Body, JobStore
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.planner import Desired, Observation, Waiting
@@ -111,6 +113,8 @@ class Parts:
     """What the reconciler works with.
 
     Attributes:
+        learner: knows how long tasks take.
+        feed: tells the profile's observers what happens.
         may_lead: whether this process is still the leader; asked before every write.
         now: epoch seconds.
         monotonic: seconds that only grow.
@@ -128,6 +132,8 @@ class Parts:
     config: OperatorConfig
     pod_settings: pods.PodSettings
     may_lead: Callable[[], bool]
+    learner: Learner = dataclasses.field(default_factory=Learner)
+    feed: Feed = dataclasses.field(default_factory=lambda: Feed((), Learner(), time.time))
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
 
@@ -184,8 +190,10 @@ class Reconciler:
         if delay_s is None:
             await self._delete(job, desired.delete)
         if desired.record.finished:
+            self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
             return await self._finish(job, desired, delay_s)
-        await self._submit(job, memory, desired, seen)
+        classes = await self._tell(job, desired, seen)
+        await self._submit(job, memory, desired, seen, classes)
         again = [RESYNC_S] if delay_s is None else [delay_s]
         if desired.write_plan:
             again.append(0.0)
@@ -275,7 +283,33 @@ class Reconciler:
                 continue  # gone already, or another pod of that name: not the one that was meant
             failpoints.hit("after-mrjob.delete-pod")
 
-    async def _submit(self, job: Job, memory: _Memory, desired: Desired, seen: Observation) -> None:
+    async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
+        """Let the profile's observers know; returns the step's classes with what was learnt of them."""
+        record_, parts = desired.record, self._parts
+        kept = await parts.plans.stored(job, record_.step) if record_.plan else None
+        known = tasks.all_classes(
+            job, record_.step, steps.stages(record_, job), kept.plan if kept else None, parts.learner
+        )
+        less = parts.feed.look(job, record_, seen.pods, known)
+        if less:
+            parts.metrics.elastic(each.task_type for each in less)
+            parts.events.record(
+                recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
+                type_="Normal",
+                reason="MemoryShrunk",
+                action="Scheduling",
+                note=_of_less(less),
+            )
+        return known
+
+    async def _submit(
+        self,
+        job: Job,
+        memory: _Memory,
+        desired: Desired,
+        seen: Observation,
+        classes: Sequence[policy.TaskClass],
+    ) -> None:
         waiting = tuple(desired.waiting)
         if waiting or any(pod.state.live for pod in seen.pods):  # tasks that run must trust a new leader too
             await self._parts.bundle.ensure(job.namespace)
@@ -288,7 +322,7 @@ class Reconciler:
         builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
         self._parts.scheduler.submit(
             tasks.scheduler_job(job),
-            tasks.classes(job, waiting),
+            tasks.classes(job, waiting, classes),
             tasks.tasks(job, waiting, plan),
             tasks.Factory(builder),
         )
@@ -364,6 +398,7 @@ class Reconciler:
         memory = self._memories.pop(key, None)
         self._parts.metrics.forget(key)
         if memory is not None:
+            self._parts.feed.ended(memory.uid, succeeded=False)
             self._parts.scheduler.withdraw(policy.JobId(memory.uid))
             self._parts.plans.forget(memory.uid)
             self._parts.hub.forget(memory.uid)
@@ -392,6 +427,13 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
         wire.get("plan"),
         [(each["type"], each["status"], each["reason"]) for each in conditions],
     )
+
+
+def _of_less(less: Sequence[TaskPod]) -> str:
+    one = less[0]
+    sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
+    many = f" and {len(less) - 1} more" if len(less) > 1 else ""
+    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more to spare"
 
 
 def _unplaced(seen: Observation) -> bool:

@@ -27,6 +27,17 @@ def current(record: Record, job: Job) -> TaskType:
     return TaskType.REDUCE if record.stages[TaskType.MAP].done else TaskType.MAP
 
 
+def stages(record: Record, job: Job) -> tuple[TaskType, ...]:
+    """The kinds of tasks that the current step has, as far as is known, in order."""
+    if record.plan is None:
+        return (TaskType.SETUP,)
+    if job.is_uber(record.step, record.plan.splits, record.plan.bytes):
+        work: tuple[TaskType, ...] = (TaskType.UBER,)
+    else:
+        work = (TaskType.MAP, TaskType.REDUCE) if job.steps[record.step].reduces else (TaskType.MAP,)
+    return (*work, TaskType.COMMIT) if record.step == len(job.steps) - 1 else work
+
+
 def follow(record: Record, job: Job) -> Record:
     """The record after its stages were settled: an uber task's success is that of its step, and a step may be over."""
     if record.plan is None:

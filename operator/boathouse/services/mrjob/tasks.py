@@ -1,13 +1,14 @@
 """From a job's waiting attempts to the scheduler's job, classes and tasks, and back to pods."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from boathouse.resources import mrjob
-from boathouse.services.mrjob import pods
+from boathouse.resources import mrjob, names, quantity
+from boathouse.services.mrjob import estimates, pods
 from boathouse.services.mrjob.attempts import Attempt
 from boathouse.services.mrjob.model import Job, Resources
+from boathouse.services.mrjob.taskpods import TaskPod
 from boathouse_policies import model
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -20,13 +21,35 @@ def scheduler_job(job: Job) -> model.Job:
         queue=model.QueueName(job.queue),
         submitted_s=job.created_s,
         name=f"{job.namespace}/{job.name}",
+        kind=estimates.kind(job),
     )
 
 
-def classes(job: Job, attempts: Sequence[Attempt]) -> list[model.TaskClass]:
-    """One class for each stage that waits."""
+def classes(job: Job, attempts: Sequence[Attempt], known: Iterable[model.TaskClass] = ()) -> list[model.TaskClass]:
+    """One class for each stage that waits, as it is `known` or without estimates."""
     stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
-    return [_class(job, task_type, step) for step, task_type in stages]
+    by_id = {one.id: one for one in known}
+    return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
+
+
+def all_classes(
+    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: estimates.Learner
+) -> list[model.TaskClass]:
+    """The classes of a step, in order, with what was learnt of them."""
+    return [_class(job, each, step, learner.estimates(job, each, step, _reads(each, plan))) for each in stages]
+
+
+def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
+    """The bytes that one task takes in, on average; 0 of a reduce: nobody knows before the shuffle."""
+    if plan is None or not plan.splits:
+        return 0.0
+    match task_type:
+        case TaskType.MAP:
+            return plan.bytes_total / len(plan.splits)
+        case TaskType.UBER:
+            return float(plan.bytes_total)
+        case _:
+            return 0.0
 
 
 def tasks(job: Job, attempts: Sequence[Attempt], plan: contract.Plan | None) -> list[model.Task]:
@@ -48,7 +71,20 @@ class Factory:
             cpu_milli=resources.cpu_milli,
             memory_request_bytes=resources.memory_bytes,
         )
-        return self.builder.build(attempt, decided, node)
+        return _explained(self.builder.build(attempt, decided, node), self.builder.job, attempt, decided)
+
+
+def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Resources) -> dict[str, Any]:
+    """Say in the pod that it got less memory than its task asked for, and why."""
+    ideal = job.stage(attempt.task_type, attempt.step).resources.memory_bytes
+    if decided.memory_bytes < ideal:
+        less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
+        manifest["metadata"]["annotations"] |= {
+            names.ANNOTATION_IDEAL_MEMORY: str(ideal),
+            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more to spare, "
+            "and its job ends no later for it",
+        }
+    return manifest
 
 
 def task_id(job: Job, attempt: Attempt) -> model.TaskId:
@@ -61,15 +97,25 @@ def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
     return model.ClassId(f"{job.uid}/{step}/{task_type}")
 
 
-def _class(job: Job, task_type: TaskType, step: int) -> model.TaskClass:
+def placed_resources(job: Job, pod: TaskPod) -> model.Resources:
+    """What a pod holds of its node."""
+    asked = job.stage(pod.task_type, pod.step).resources
+    limit = pod.memory_bytes if 0 < pod.memory_bytes < asked.memory_bytes else asked.memory_bytes
+    return _resources(dataclasses.replace(asked, memory_bytes=limit))
+
+
+def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> model.TaskClass:
     return model.TaskClass(
         id=class_id(job, task_type, step),
         job=model.JobId(job.uid),
         resources=_resources(job.stage(task_type, step).resources),
         stage=model.Stage(task_type.value),
+        step=step,
+        estimates=known,
         constraints=model.Constraints(
             node_selector=job.node_selector,
             tolerations=tuple(_toleration(each) for each in job.tolerations),
+            claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
         ),
     )
 

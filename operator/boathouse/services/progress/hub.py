@@ -6,7 +6,7 @@ process is asked.
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.record import Record
@@ -20,13 +20,24 @@ class _Entry:
     wants_plan: bool
     orders: contract.Orders
     changed: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    complete: bool = False
     reports: dict[str, contract.TaskReport] = dataclasses.field(default_factory=dict)
 
 
-class Hub:
-    """Orders and reports of the jobs that are not finished."""
+COALESCE_S = 1.0
+"""Maps that are done within so long are told together: a reduce that waits is not told of each by itself."""
+OnReport = Callable[[JobUid, str, contract.TaskReport], None]
 
-    def __init__(self) -> None:
+
+class Hub:
+    """Orders and reports of the jobs that are not finished.
+
+    Args:
+        on_report: Called with each report.
+    """
+
+    def __init__(self, on_report: OnReport | None = None) -> None:
+        self._on_report = on_report
         self._jobs: dict[JobUid, _Entry] = {}
 
     def update(self, uid: JobUid, namespace: str, record: Record) -> None:
@@ -37,6 +48,7 @@ class Hub:
             self._jobs[uid] = _Entry(namespace, wants_plan, orders)
             return
         entry.wants_plan = wants_plan
+        entry.complete = TaskType.MAP in record.stages and record.stages[TaskType.MAP].done
         if entry.orders != orders:
             entry.orders = orders
             entry.changed.set()
@@ -64,6 +76,8 @@ class Hub:
             try:
                 async with asyncio.timeout(wait_s):
                     await entry.changed.wait()
+                if not (entry.orders.cancel or entry.complete):
+                    await asyncio.sleep(COALESCE_S)
             except TimeoutError:
                 pass
         return entry.orders
@@ -71,6 +85,8 @@ class Hub:
     def report(self, uid: JobUid, pod: str, report: contract.TaskReport) -> None:
         """Remember a task's last report."""
         self._jobs[uid].reports[pod] = report
+        if self._on_report is not None:
+            self._on_report(uid, pod, report)
 
     def reports(self, uid: JobUid) -> Mapping[str, contract.TaskReport]:
         """The last reports of a job's tasks, by pod."""
