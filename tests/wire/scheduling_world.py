@@ -133,7 +133,7 @@ async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=
         )
         for one in (parts.watch(), events.run(), parts.run()):
             stack.push_async_callback(_stop, asyncio.create_task(one))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await parts.synced()
         await waiting.eventually(lambda: api.watches.count("pods") >= 2 and api.watches.count("nodes") >= 1)
         yield World(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
