@@ -46,11 +46,11 @@ format: setup ## Format the code and apply the safe fixes
 
 .PHONY: test-unit
 test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about a minute)
-	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire -q --junit-xml=build/reports/unit.xml
+	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire -q -m "not long" --junit-xml=build/reports/unit.xml
 
 .PHONY: test-contract
-test-contract: setup build/reports ## Contract tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/contract -q --timeout=600 --junit-xml=build/reports/contract.xml
+test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=build/reports/contract.xml
 
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
@@ -62,6 +62,11 @@ test-e2e-faults: setup build/reports ## The operator killed at 8 moments and pau
 
 .PHONY: test
 test: lint test-unit test-contract test-e2e ## Everything: lint, unit, property, wire, contract, end-to-end
+
+.PHONY: test-all
+test-all: test ## The same, and the long campaigns of faults, one after another (an hour and more), with their counts
+	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
+	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --junit-xml=build/reports/e2e-long.xml
 
 build/reports:
 	@mkdir -p $@

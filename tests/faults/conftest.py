@@ -1,0 +1,148 @@
+"""The laboratory for the session; jobs and their judgement for each test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boathouse.cluster import catalogue, client, config
+from boathouse_e2e import faults, invariants
+from tests.faults import kubelets, lab
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Set as AbstractSet
+
+_JOBS = itertools.count(1)
+_PATIENCE_S = 120
+_FINAL = ("Succeeded", "Failed")
+
+
+@pytest.fixture(scope="session")
+def laboratory(tmp_path_factory):
+    with lab.laboratory(tmp_path_factory.mktemp("faults")) as place:
+        yield place
+
+
+class Trial:
+    """One job under harm, and what must hold of it in the end."""
+
+    def __init__(self, place: lab.Lab, api: client.ApiClient, nodes: kubelets.Kubelets, recording: Any) -> None:
+        self.lab, self.api, self.kubelets = place, api, nodes
+        self._recording = recording
+        self._name = self._uid = ""
+        self._may_end: AbstractSet[lab.Operator] = frozenset()
+
+    @contextlib.contextmanager
+    def operator(self, identity: str = lab.IDENTITIES[0], **timing: float):
+        """A replica whose progress endpoint the tasks know."""
+        with self.lab.operator(identity, lab.Lease(**timing)) as one:
+            self.kubelets.operators.append(one)
+            yield one
+            self.kubelets.operators.remove(one)
+
+    async def submit(self, shape: kubelets.Shape) -> None:
+        """Apply a job."""
+        self._name = f"job-{next(_JOBS)}"
+        made = await self.api.create(catalogue.MRJOBS, shape.manifest(self._name), lab.NAMESPACE)
+        self._uid = made["metadata"]["uid"]
+        self.kubelets.jobs[self._uid] = kubelets.Ledger(shape)
+
+    @property
+    def ledger(self) -> kubelets.Ledger:
+        """What the job's tasks have done."""
+        return self.kubelets.jobs[self._uid]
+
+    async def status(self) -> dict[str, Any]:
+        """The job's status."""
+        return (await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
+
+    async def until(self, holds: Callable[[], Any], what: str, *, patience_s: float = _PATIENCE_S) -> None:
+        """Wait for a condition, plain or async."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            answer = holds()
+            if await answer if asyncio.iscoroutine(answer) else answer:
+                return
+            self._check_operators()
+            if time.monotonic() > deadline:
+                pytest.fail(
+                    f"in {patience_s} s not: {what}; the job: {await self.status()}; "
+                    f"the endpoint's last answers: {self.kubelets.refusals[-3:]}"
+                )
+            await asyncio.sleep(0.05)
+
+    def _check_operators(self) -> None:
+        """An operator that ended by itself is a finding, not something to wait for."""
+        for one in self.kubelets.operators:
+            if one not in self._may_end and one.exit_code not in (None, -signal.SIGKILL):
+                pytest.fail(f"the operator ended with {one.exit_code}: {one.log.read_text()[-2000:]}")
+
+    async def ended(self) -> bool:
+        """Whether the job has a final phase."""
+        return (await self.status()).get("phase") in _FINAL
+
+    async def judge(self, may_end: AbstractSet[lab.Operator] = frozenset()) -> None:
+        """I1 to I7 and I11: the job ended well, everything was counted once, and nothing was broken on the way.
+
+        Args:
+            may_end: Operators that end by themselves, as a leader does that has lost its Lease.
+        """
+        self._may_end = may_end
+        await self.until(self.ended, "the job has ended")
+        status, ledger = await self.status(), self.ledger
+        tasks = {"map": ledger.shape.maps, "reduce": ledger.shape.reduces}
+        assert status["phase"] == "Succeeded", status
+        assert status["counters"] == {"Tasks": tasks}
+        assert {"map": ledger.committed("m"), "reduce": ledger.committed("r")} == tasks
+        audit = self.lab.new_audit_events()
+        assert self.violations(audit, status) == []
+        await self._clean_up()
+
+    def violations(self, audit: list[dict[str, Any]], status: dict[str, Any]) -> list[invariants.Violation]:
+        """What the records of this trial show."""
+        logs = {path.name: path.read_text() for path in self.lab.folder.glob("*.log") if path != self.lab.audit_log}
+        return [
+            *invariants.over_commits(self._recording.changes(), self.lab.nodes),
+            *invariants.bound_twice(audit),
+            *invariants.stale_epochs(audit),
+            *invariants.status_went_back(audit),
+            *invariants.leaks(lab.CANARY, logs | {"the status": str(status)}),
+        ]
+
+    async def _clean_up(self) -> None:
+        """I4: with the job goes all that was made for it."""
+        await self.api.delete(catalogue.MRJOBS, self._name, lab.NAMESPACE)
+
+        async def nothing_left() -> bool:
+            label = f"boathouse.dev/job-uid={self._uid}"
+            return not (await self.api.list(catalogue.PODS, lab.NAMESPACE, labels=label)).items
+
+        await self.until(nothing_left, "the job's pods are gone")
+
+
+@pytest.fixture
+async def trial(laboratory) -> AsyncIterator[Trial]:
+    laboratory.new_audit_events()  # what another test did is judged there
+    with faults.recording(laboratory.cluster) as recording:
+        async with (
+            client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig)) as api,
+            kubelets.running(api, laboratory) as nodes,
+        ):
+            yield Trial(laboratory, api, nodes, recording)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How often the operator was killed in all."""
+    reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    kills = sum(
+        int(value) for each in reports if each.when == "call" for name, value in each.user_properties if name == "kills"
+    )
+    if kills:
+        terminalreporter.write_line(f"the operator was killed {kills} times")

@@ -1,0 +1,233 @@
+"""The part of kubelets and task runtimes: tasks whose pods run end by a model, and commits are exclusive.
+
+It keeps its own account of what was committed, which no death of an operator can touch; jobs are judged by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import msgspec
+
+from boathouse.cluster import catalogue, client, errors
+from boathouse.resources import names
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+from tests.faults import lab
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_PODS = catalogue.PODS.untyped()
+_LOOK_S = 0.05
+_BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A job's shape, and what its tasks do wrong.
+
+    Attributes:
+        fails: (task, attempt) that fails by the user's fault.
+        lost: (task, attempt) that fails by the infrastructure's.
+    """
+
+    maps: int
+    reduces: int
+    fails: frozenset[tuple[str, int]] = frozenset()
+    lost: frozenset[tuple[str, int]] = frozenset()
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """The MRJob."""
+        stage = {
+            "command": ["cat"],
+            "maxAttempts": 2,
+            "resources": {"requests": {"cpu": "900m", "memory": "300Mi"}},
+        }
+        storage = {"s3": {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}}
+        spec = {"input": ["s3://b/in"], "output": f"s3://b/{name}", "mapper": stage, "storage": storage}
+        if self.reduces:
+            spec |= {"reducer": stage, "numReduceTasks": self.reduces}
+        metadata = {"name": name, "namespace": lab.NAMESPACE}
+        return {"apiVersion": names.API_VERSION, "kind": names.MRJOB_KIND, "metadata": metadata, "spec": spec}
+
+    @property
+    def plan(self) -> contract.Plan:
+        """A split for each map."""
+        one = contract.Split(url="s3://b/in", offset_bytes=0, length_bytes=1, size_bytes=1)
+        return contract.Plan(splits=[one] * self.maps, bytes_total=self.maps)
+
+
+@dataclasses.dataclass(slots=True)
+class Ledger:
+    """What the store of one job would hold.
+
+    Attributes:
+        winners: task to the attempt whose commit was first.
+        attempts: task to how many of its attempts ended.
+    """
+
+    shape: Shape
+    winners: dict[str, int] = dataclasses.field(default_factory=dict)
+    attempts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+
+    def committed(self, letter: str) -> int:
+        """How many maps (`m`) or reduces (`r`) have committed."""
+        return sum(task.startswith(letter) for task in self.winners)
+
+
+class Kubelets:
+    """Ends tasks. `jobs` holds what it knows of each job, by UID."""
+
+    def __init__(self, api: client.ApiClient, place: lab.Lab) -> None:
+        self._api, self._lab = api, place
+        self._decoder = msgspec.json.Decoder(contract.TaskSpec)
+        self._session = aiohttp.ClientSession()
+        self._posting: dict[str, asyncio.Task[None]] = {}
+        self.operators: list[lab.Operator] = []
+        self.jobs: dict[str, Ledger] = {}
+        self.refusals: list[str] = []
+
+    async def run(self) -> None:
+        """Look at all pods, again and again."""
+        while True:
+            with contextlib.suppress(errors.ConnectionLost):
+                for pod in (await self._api.list(_PODS, lab.NAMESPACE, labels=names.LABEL_JOB_UID)).items:
+                    if pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+                        await self._step(pod)
+            for task in self._posting.values():
+                if task.done():
+                    task.result()
+            await asyncio.sleep(_LOOK_S)
+
+    async def close(self) -> None:
+        """End what is on its way."""
+        for task in self._posting.values():
+            task.cancel()
+        await asyncio.gather(*self._posting.values(), return_exceptions=True)
+        await self._session.close()
+
+    async def _step(self, pod: dict[str, Any]) -> None:
+        order = self._order(pod)
+        job = self.jobs.get(order.job_uid)
+        if job is None:
+            return
+        task = contract.task_name(order.task_type, order.index)
+        if order.task_type is TaskType.SETUP:
+            if pod["metadata"]["uid"] not in self._posting:
+                self._posting[pod["metadata"]["uid"]] = asyncio.create_task(self._set_up(pod, order, job))
+        elif (task, order.attempt) in job.shape.fails and task not in job.winners:
+            await self._end(
+                pod, job, task, contract.TaskResult(outcome="failed", reason="UserCommandFailed", user_error=True)
+            )
+        elif (task, order.attempt) in job.shape.lost and task not in job.winners:
+            await self._end(pod, job, task, contract.TaskResult(outcome="failed", reason="StorageError"))
+        elif self._may_end(order, job):
+            winner = job.winners.setdefault(task, order.attempt)
+            counters = self._counters(order, job)
+            await self._end(
+                pod, job, task, contract.TaskResult(outcome="succeeded", winner_attempt=winner, counters=counters)
+            )
+
+    def _may_end(self, order: contract.TaskSpec, job: Ledger) -> bool:
+        """A reduce needs every map's output; a commit that comes too early is the operator's fault."""
+        maps = job.committed("m") == job.shape.maps
+        if order.task_type is TaskType.COMMIT:
+            assert maps, "the commit task came before all maps had committed"
+            assert job.committed("r") == job.shape.reduces, "the commit task came before all reduces had committed"
+        return maps or order.task_type is TaskType.MAP
+
+    def _counters(self, order: contract.TaskSpec, job: Ledger) -> contract.Counters:
+        """A task counts itself; the commit sums up what was committed."""
+        if order.task_type is TaskType.COMMIT:
+            return {"Tasks": {"map": job.committed("m"), "reduce": job.committed("r")}}
+        return {"Tasks": {order.task_type.value: 1}}
+
+    async def _set_up(self, pod: dict[str, Any], order: contract.TaskSpec, job: Ledger) -> None:
+        digest = await self._post(pod, order, msgspec.json.encode(job.shape.plan))
+        assert digest == contract.plan_digest(job.shape.plan)
+        result = contract.TaskResult(
+            outcome="succeeded", digest=digest, splits=job.shape.maps, bytes_total=job.shape.maps
+        )
+        await self._end(pod, job, "setup", result)
+
+    async def _post(self, pod: dict[str, Any], order: contract.TaskSpec, plan: bytes) -> str:
+        """Post the plan as the setup task does, with the pod's own token, until a leader takes it."""
+        metadata = pod["metadata"]
+        token = await asyncio.to_thread(self._token, pod)
+        path = f"/v1/jobs/{metadata['namespace']}/{order.job_uid}/plan"
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        while True:
+            for operator in self.operators:
+                with contextlib.suppress(aiohttp.ClientError, TimeoutError, errors.ClusterError, ssl.SSLError):
+                    context = ssl.create_default_context(cadata=await self._authorities())
+                    url = f"https://localhost:{operator.port}{path}"
+                    timeout = aiohttp.ClientTimeout(total=5)
+                    async with self._session.post(
+                        url, data=plan, headers=headers, ssl=context, timeout=timeout
+                    ) as answer:
+                        if answer.ok:
+                            return str((await answer.json())["digest"])
+                        self.refusals.append(f"{metadata['name']}: {answer.status} {await answer.text()}")
+            await asyncio.sleep(0.1)
+
+    async def _authorities(self) -> str:
+        bundle = await self._api.get(catalogue.CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, lab.NAMESPACE)
+        return str(bundle["data"]["ca.crt"])
+
+    def _token(self, pod: dict[str, Any]) -> str:
+        metadata = pod["metadata"]
+        bound = ("--bound-object-kind=Pod", f"--bound-object-name={metadata['name']}")
+        return self._lab.cluster.run(
+            *("create", "token", pod["spec"]["serviceAccountName"], "-n", metadata["namespace"]),
+            *(f"--audience={names.TOKEN_AUDIENCE}", *bound, f"--bound-object-uid={metadata['uid']}"),
+        ).strip()
+
+    def _order(self, pod: dict[str, Any]) -> contract.TaskSpec:
+        environment = {each["name"]: each.get("value", "") for each in pod["spec"]["containers"][0]["env"]}
+        return self._decoder.decode(environment[contract.TASK_ENV])
+
+    async def _end(self, pod: dict[str, Any], job: Ledger, task: str, result: contract.TaskResult) -> None:
+        failed = not result.succeeded
+        exit_code = (10 if result.user_error else 20) if failed else 0
+        terminated = {
+            "exitCode": exit_code,
+            "message": msgspec.json.encode(result).decode(),
+            "reason": "Error" if failed else "Completed",
+            "startedAt": _BEGAN,
+            "finishedAt": _ENDED,
+        }
+        statuses = [
+            {"name": pod["spec"]["containers"][0]["name"], "state": {"terminated": terminated, "running": None}}
+        ]
+        status = {"phase": "Failed" if failed else "Succeeded", "containerStatuses": statuses}
+        with contextlib.suppress(errors.NotFound, errors.Conflict):  # it was deleted meanwhile
+            await self._api.patch_status(
+                _PODS,
+                pod["metadata"]["name"],
+                status,
+                lab.NAMESPACE,
+                style=client.PatchStyle.STRATEGIC,
+                uid=pod["metadata"]["uid"],
+            )
+            job.attempts[task] += 1
+
+
+@contextlib.asynccontextmanager
+async def running(api: client.ApiClient, place: lab.Lab) -> AsyncIterator[Kubelets]:
+    """Kubelets at work until the block ends; what went wrong with them is raised then."""
+    kubelets = Kubelets(api, place)
+    work = asyncio.create_task(kubelets.run())
+    try:
+        yield kubelets
+    finally:
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+        await kubelets.close()

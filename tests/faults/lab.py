@@ -1,0 +1,206 @@
+"""A real API server with the chart's roles and policies, and operators that are processes of their own.
+
+No kubelet runs: KWOK lets pods start, and `kubelets` ends those of tasks by a model. So a whole job takes two seconds,
+and the operator can be killed hundreds of times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from boathouse import failpoints
+from boathouse_e2e import install, shell, tools
+from boathouse_e2e.local.provider import LocalProvider
+from boathouse_e2e.spec import Cluster, ClusterSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAMESPACE = "demo"
+ACCOUNT = f"system:serviceaccount:{install.NAMESPACE}:boathouse"
+CANARY = "a-canary-that-sings-nowhere"
+IDENTITIES = ("op-1", "op-2")
+_NODES, _NODE_CPU, _NODE_MEMORY_MIB = 3, 4, 4096
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """How long a leader is waited for, in seconds."""
+
+    duration_s: float = 15
+    renew_deadline_s: float = 10
+    retry_s: float = 2
+
+
+class Operator:
+    """One replica: a process that can be killed, paused and started again under its name."""
+
+    def __init__(self, lab: Lab, identity: str, lease: Lease) -> None:
+        self._lab, self._identity = lab, identity
+        self.port = _free_port()
+        self.log = lab.folder / f"{identity}.log"
+        self._config = lab.folder / f"{identity}.json"
+        self._process: subprocess.Popen[bytes] | None = None
+        config = {
+            "namespace": install.NAMESPACE,
+            "task": {"image": "task:dev"},
+            "progressService": "localhost",
+            "lease": {
+                "durationSeconds": lease.duration_s,
+                "renewDeadlineSeconds": lease.renew_deadline_s,
+                "retryPeriodSeconds": lease.retry_s,
+            },
+        }
+        ports = {"progressPort": self.port, "metricsPort": _free_port(), "healthPort": _free_port()}
+        self._config.write_text(json.dumps(config | ports))
+
+    def start(self, failpoint: str = "") -> None:
+        """Begin a life; it ends itself where `failpoint` says."""
+        environment = {**os.environ, failpoints.VARIABLE: failpoint}
+        command = [sys.executable, "-m", "boathouse", f"--config={self._config}", f"--identity={self._identity}"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, f"--kubeconfig={self._lab.operator_kubeconfig}"], env=environment, stdout=log, stderr=log
+            )
+
+    @property
+    def lives(self) -> bool:
+        """Whether it runs, or stands still."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How its last life ended; None while it lives."""
+        return None if self._process is None else self._process.poll()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it lives."""
+        if self._process is not None and self.lives:
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        self.send(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait(timeout=30)
+
+
+class Lab:
+    """The cluster and what is recorded of it."""
+
+    def __init__(self, cluster: Cluster, folder: Path, audit_log: Path) -> None:
+        self.cluster, self.folder, self.audit_log = cluster, folder, audit_log
+        self.operator_kubeconfig = folder / "operator.kubeconfig"
+        self.nodes = {node["metadata"]["name"]: node["status"]["allocatable"] for node in cluster.get("nodes")["items"]}
+        self._audited_bytes = 0
+
+    @contextlib.contextmanager
+    def operator(self, identity: str = IDENTITIES[0], lease: Lease = Lease()) -> Iterator[Operator]:
+        """A replica, not yet started; ended with the block."""
+        one = Operator(self, identity, lease)
+        try:
+            yield one
+        finally:
+            one.kill()
+
+    def new_audit_events(self) -> list[dict[str, Any]]:
+        """What the API server has audited since this was last asked."""
+        with self.audit_log.open("rb") as log:
+            log.seek(self._audited_bytes)
+            whole, _, _ = log.read().rpartition(b"\n")
+        self._audited_bytes += len(whole) + 1
+        return [json.loads(line) for line in whole.splitlines()]
+
+
+@contextlib.contextmanager
+def laboratory(folder: Path) -> Iterator[Lab]:
+    """Start the control plane and apply the chart, all but its Deployment."""
+    name, audit_log = f"faults-{os.getpid()}", folder / "audit.log"
+    provider = LocalProvider()
+    spec = ClusterSpec(
+        name=name,
+        nodes=0,
+        kwok_nodes=_NODES,
+        kwok_node_cpu=_NODE_CPU,
+        kwok_node_memory_mib=_NODE_MEMORY_MIB,
+        audit_log=audit_log,
+    )
+    try:
+        lab = Lab(provider.up(spec), folder, audit_log)
+        _install(lab)
+        yield lab
+    finally:
+        provider.down(name)
+
+
+def _install(lab: Lab) -> None:
+    cluster = lab.cluster
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in (install.NAMESPACE, NAMESPACE)
+    ]
+    cluster.apply(*namespaces)
+    rendered = shell.run(
+        *(tools.ensure(["helm"])["helm"], "template", install.RELEASE, install.CHART),
+        *("--namespace", install.NAMESPACE, "--skip-tests"),
+    )
+    manifests = [each for each in yaml.safe_load_all(rendered) if each]
+    first = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
+    cluster.apply(*first)
+    cluster.run("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    cluster.apply(*(each for each in manifests if each["kind"] not in ("CustomResourceDefinition", "Deployment")))
+    cluster.apply(*map(_replica, IDENTITIES), _secret())
+    _write_kubeconfig(lab)
+    _wait_for(lambda: cluster.get("serviceaccounts", "-n", NAMESPACE)["items"], "the namespace has its account")
+
+
+def _replica(name: str) -> dict[str, Any]:
+    """A pod for an operator's process to be known by; it gets no node, so nothing runs in it."""
+    container = {
+        "name": "operator",
+        "image": "operator:dev",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    secure = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec = {"schedulerName": "nobody", "serviceAccountName": "boathouse", "containers": [container]}
+    metadata = {"name": name, "namespace": install.NAMESPACE, "labels": {"app.kubernetes.io/name": "boathouse"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec | {"securityContext": secure}}
+
+
+def _secret() -> dict[str, Any]:
+    keys = {"AWS_ACCESS_KEY_ID": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
+    metadata = {"name": "s3-credentials", "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": keys}
+
+
+def _write_kubeconfig(lab: Lab) -> None:
+    """The operator's own account: its roles and the policies hold for these processes too."""
+    cluster = lab.cluster
+    token = cluster.run("create", "token", "boathouse", "-n", install.NAMESPACE, "--duration=12h").strip()
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
+    lab.operator_kubeconfig.touch(mode=0o600)
+    lab.operator_kubeconfig.write_text(yaml.safe_dump(config))
+
+
+def _wait_for(holds: Any, what: str, timeout_s: float = 30) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, f"in {timeout_s} s not: {what}"
+        time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

@@ -1,0 +1,38 @@
+"""A leader stands still past its Lease and wakes beside its successor: what it still had in hand is refused."""
+
+from __future__ import annotations
+
+import random
+import signal
+
+import pytest
+
+from boathouse_e2e import faults
+from tests.faults import lab
+from tests.faults.kubelets import Shape
+
+pytestmark = pytest.mark.apiserver
+
+RUNS = 20
+SHORT_LEASE = {"duration_s": 3.0, "renew_deadline_s": 2.0, "retry_s": 0.4}
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(each, marks=() if each == 0 else pytest.mark.long) for each in range(RUNS)]
+)
+async def test_a_leader_that_wakes_beside_its_successor_changes_nothing(trial, seed):
+    rng = random.Random(seed)
+    shape = Shape(maps=rng.randint(10, 40), reduces=rng.randint(0, 4))
+    done = rng.randint(0, shape.maps - 1)
+    first, second = lab.IDENTITIES
+    with trial.operator(first, **SHORT_LEASE) as paused, trial.operator(second, **SHORT_LEASE) as successor:
+        paused.start()
+        await trial.submit(shape)
+        await trial.until(lambda: trial.ledger.committed("m") >= done, "some maps are done")
+        epoch = faults.epoch(trial.lab.cluster)
+        paused.send(signal.SIGSTOP)
+        successor.start()
+        await trial.until(lambda: faults.epoch(trial.lab.cluster) > epoch, "the successor leads")
+        paused.send(signal.SIGCONT)
+        await trial.judge(may_end={paused})
+        await trial.until(lambda: not paused.lives, "the former leader has ended")
