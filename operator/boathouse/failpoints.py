@@ -19,6 +19,7 @@ WRITES = (
     "mrjob.status",
     "mrjob.delete-pod",
     "mrjob.expire",
+    "learned.write",
     "mrjob.submit",
     "scheduler.create",
     "scheduler.bind",

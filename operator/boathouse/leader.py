@@ -12,23 +12,25 @@ from typing import Any, Final
 import kopf
 from aiohttp import web
 
-from boathouse.cluster import client, config, election, recorder
+from boathouse.cluster import client, config, election, recorder, store, wire
 from boathouse.handlers import mrjob as handlers
 from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling import assembly, scheduler
-from boathouse.services import dirty, leadership
-from boathouse.services.mrjob import jobstore, metrics, plans, podindex, pods, reconciler, resync
+from boathouse.scheduling import assembly, scheduler, translate
+from boathouse.services import dirty, leadership, learned
+from boathouse.services.mrjob import estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler, resync
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.progress import auth, bundle, hub, server, tls
 from boathouse.telemetry import gauges, health
 from boathouse.telemetry import metrics as telemetry
-from boathouse_policies import model, profiles
+from boathouse_policies import framework, model, profiles
 
 WORKERS: Final = 4
 BUNDLE_REFRESH_S: Final = 30.0
+TICK_S: Final = 1.0
+"""How often observers are told that time passed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +61,18 @@ class Leader:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         settings = around.asked.config
-        self._scheduling = _scheduling(around, settings)
+        profile = profiles.build(settings.profile)
+        self._scheduling = _scheduling(around, settings, profile)
+        self._learner = estimates.Learner()
+        self._feed = feed.Feed(profile.observers, self._learner, scheduler.steady_clock())
+        self._learned = learned.Learned(
+            around.api, settings.namespace, _memory(profile, self._learner), around.election.valid
+        )
         self._queue = dirty.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
         self._jobs = jobstore.JobStore(self._queue.mark)
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
         self._plans = plans.Plans(around.api)
-        self._hub = hub.Hub()
+        self._hub = hub.Hub(self._feed.report)
         self._reconciler = reconciler.Reconciler(
             reconciler.Parts(
                 api=around.api,
@@ -79,9 +87,12 @@ class Leader:
                 config=settings,
                 pod_settings=_pod_settings(settings),
                 may_lead=around.election.valid,
+                learner=self._learner,
+                feed=self._feed,
             )
         )
         self._resync = resync.Resync(around.api, self._jobs, tuple(settings.watch_namespaces))
+        self._scheduling.on_node.append(self._node_changed)
         self._scheduling.on_pod.append(self._pods.on_pod)
         self._scheduling.on_ended.append(self._pods.on_ended)
         self._add_gauges(around.figures.gauges)
@@ -96,7 +107,10 @@ class Leader:
             self._start(group, self._scheduling.run(), "scheduler")
             self._start(group, self._serve(), "progress endpoint")
             await leadership.mark(around.api, around.asked.config.namespace, around.asked.identity)
+            await self._learned.load()
             self._start(group, self._queue.run(), "reconciling")
+            self._start(group, self._learned.run(), "learning")
+            self._start(group, self._tick(), "ticks")
             self._start(group, self._refresh_bundles(), "authorities")
             self._start(group, self._resync.run(), "resync")
             await self._start_kopf(group)
@@ -147,6 +161,19 @@ class Leader:
             await asyncio.sleep(BUNDLE_REFRESH_S)
             await self._around.bundles.refresh_quietly()
 
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._feed.tick()
+
+    def _node_changed(self, change: store.Change[wire.NodeView]) -> None:
+        match change:
+            case store.Added(new=node) | store.Modified(new=node):
+                seen = translate.node(node)
+                self._feed.node_changed(seen.name, seen)
+            case store.Deleted():
+                self._feed.node_changed(model.NodeName(change.key), None)
+
     async def _reconcile(self, key: str) -> float | None:
         return await self._reconciler.reconcile(key)
 
@@ -170,13 +197,21 @@ class Leader:
         )
 
 
-def _scheduling(around: Surroundings, settings: OperatorConfig) -> assembly.Scheduling:
+def _memory(profile: framework.Profile, learner: estimates.Learner) -> dict[str, learned.Part]:
+    """Who has something to remember, by names that stay."""
+    return {
+        "estimates": learner,
+        **{f"{profile.name}/{type(each).__name__}": each for each in profile.observers},
+    }
+
+
+def _scheduling(around: Surroundings, settings: OperatorConfig, profile: framework.Profile) -> assembly.Scheduling:
     return assembly.assemble(
         around.api,
         around.election,
         around.events,
         around.figures,
-        profile=profiles.build(settings.profile),
+        profile=profile,
         queues=[_queue(each) for each in settings.queues],
         on_fatal=around.on_fatal,
         options=scheduler.Options(

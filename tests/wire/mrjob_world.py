@@ -16,7 +16,7 @@ from boathouse.cluster import catalogue, errors, informer, recorder, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services import dirty
-from boathouse.services.mrjob import jobstore, metrics, plans, podindex, pods, reconciler
+from boathouse.services.mrjob import estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler
 from boathouse.services.progress import hub
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract
@@ -110,7 +110,9 @@ class Bundle:
 class Operator:
     """What the composition root wires, without Kopf, TLS and the real scheduler."""
 
-    def __init__(self, api: FakeApi, client: Any, config: OperatorConfig = CONFIG) -> None:
+    def __init__(
+        self, api: FakeApi, client: Any, config: OperatorConfig = CONFIG, observers: tuple[Any, ...] = ()
+    ) -> None:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
         self.queue = dirty.DirtyKeys(self._look, workers=2, metrics=self.telemetry.registry)
@@ -137,6 +139,7 @@ class Operator:
                 config=config,
                 pod_settings=SETTINGS,
                 may_lead=lambda: self.leads,
+                feed=feed.Feed(observers, estimates.Learner(), time.monotonic),
                 now=lambda: NOW_S + time.monotonic() - start,
             )
         )
@@ -261,6 +264,7 @@ class Cluster:
         self.kubelet = Kubelet(api, splits)
         self.lives = 0
         self.config = CONFIG
+        self.observers: tuple[Any, ...] = ()
         self._client = client
 
     @property
@@ -305,7 +309,7 @@ class Cluster:
     async def _lives(self) -> None:
         while True:
             self.lives += 1
-            operator = self.kubelet.operator = Operator(self.api, self._client, self.config)
+            operator = self.kubelet.operator = Operator(self.api, self._client, self.config, self.observers)
             try:
                 await operator.run()
             except BaseExceptionGroup as group:

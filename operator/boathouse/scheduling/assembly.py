@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from boathouse.cluster import catalogue, client, informer, recorder, store, wire
 from boathouse.resources import names
@@ -15,6 +15,8 @@ WATCH_SILENCE_S = 180.0
 """A watch that heard nothing for so long is ill: bookmarks come about once a minute."""
 
 Watch = informer.Informer[Any]
+T = TypeVar("T")
+OnNode = Callable[[store.Change[wire.NodeView]], None]
 OnPod = Callable[[store.Change[wire.PodView]], None]
 
 
@@ -27,6 +29,7 @@ class Scheduling:
         pods: All pods that hold resources, or wait, of all schedulers.
         nodes: All nodes.
         ended: Pods of tasks that ended, in the namespaces where we act.
+        on_node: Called for each change of `nodes`, after the scheduler took it in.
         on_pod: Called for each change of `pods`, after the scheduler took it in.
         on_ended: Called for each change of `ended`, after the scheduler took it in.
     """
@@ -37,6 +40,7 @@ class Scheduling:
     ended: informer.Informer[wire.PodView]
     storage: storage_watches.StorageWatches
     comparer: comparer.Comparer
+    on_node: list[OnNode]
     on_pod: list[OnPod]
     on_ended: list[OnPod]
 
@@ -110,10 +114,11 @@ def assemble(
         storage=storage.known,
     )
     storage.on_change.append(subject.on_storage)
+    on_node: list[OnNode] = [subject.on_node]
     on_pod: list[OnPod] = [subject.on_pod]
     on_ended: list[OnPod] = [subject.on_ended]
     pods = informer.Informer(api, catalogue.PODS, on_change=_all(on_pod), fields=catalogue.PODS_THAT_HOLD_RESOURCES)
-    nodes = informer.Informer(api, catalogue.NODES, on_change=subject.on_node)
+    nodes = informer.Informer(api, catalogue.NODES, on_change=_all(on_node))
     ended = informer.Informer(
         api,
         catalogue.PODS,
@@ -131,13 +136,14 @@ def assemble(
         ended=ended,
         storage=storage,
         comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),
+        on_node=on_node,
         on_pod=on_pod,
         on_ended=on_ended,
     )
 
 
-def _all(callbacks: list[OnPod]) -> OnPod:
-    def call(change: store.Change[wire.PodView]) -> None:
+def _all(callbacks: list[Callable[[T], None]]) -> Callable[[T], None]:
+    def call(change: T) -> None:
         for callback in callbacks:
             callback(change)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, assert_never
 
 from boathouse.cluster import wire
+from boathouse.resources import names
 from boathouse.scheduling import jobs, notices, observed, outcomes, translate, volume_book, volume_writer, writer
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import framework, model
@@ -212,6 +213,7 @@ class Carrier:
             resized = await self._parts.writer.resize(target, sizes)
             if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
                 return resized
+            return await self._parts.writer.bind(target, _sized(manifest))
         return await self._parts.writer.bind(target)
 
     def _build(
@@ -339,6 +341,13 @@ class Carrier:
         """Yield tasks that were placed so long ago, and that no watch has shown."""
         limit_s = self._parts.clock() - age_s
         return (task for task, since_s in list(self.unconfirmed.items()) if since_s <= limit_s)
+
+
+def _sized(manifest: dict[str, Any]) -> dict[str, str]:
+    """What the pod of this size says of it."""
+    annotations: dict[str, str] = manifest["metadata"].get("annotations", {})
+    said = (names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION)
+    return {key: annotations[key] for key in said if key in annotations}
 
 
 def _name_taken(pod: wire.PodView) -> outcomes.NotDone:

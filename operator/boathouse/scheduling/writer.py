@@ -6,7 +6,8 @@ Nothing here changes what the scheduler knows; every method returns what came of
 import asyncio
 import dataclasses
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from boathouse import failpoints
@@ -103,17 +104,17 @@ class Writer:
         self._counters.create(_result(outcome))
         return outcome
 
-    async def bind(self, target: Target) -> outcomes.Outcome:
-        """Bind a pod that exists to its node."""
+    async def bind(self, target: Target, annotations: Mapping[str, str] = MappingProxyType({})) -> outcomes.Outcome:
+        """Bind a pod that exists to its node, and let it have these annotations."""
         assert target.uid is not None
         assert target.node is not None
         uid, node = target.uid, target.node
-        annotations = {names.ANNOTATION_EPOCH: str(self._leader.epoch)}
+        noted = {**annotations, names.ANNOTATION_EPOCH: str(self._leader.epoch)}
         labels = {names.LABEL_FENCED: "true"}
 
         async def write() -> outcomes.Outcome:
             failpoints.hit("before-scheduler.bind")
-            await self._api.bind(target.namespace, target.name, uid, node, annotations, labels)
+            await self._api.bind(target.namespace, target.name, uid, node, noted, labels)
             failpoints.hit("after-scheduler.bind")
             return outcomes.Done()
 

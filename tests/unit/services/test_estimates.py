@@ -1,0 +1,62 @@
+"""How long tasks take, learnt from those that succeeded."""
+
+import pytest
+
+from boathouse.services.mrjob import estimates
+from boathouse_policies import model
+from boathouse_policies.yarn_me import penalty
+from boathouse_task.contract import TaskType
+
+
+@pytest.fixture
+def job(build):
+    stage = {
+        "command": ["cat"],
+        "resources": {"requests": {"memory": "512Mi"}},
+        "elasticMemory": {"min": "128Mi", "slowdownPercent": 50},
+    }
+    return build.job(mapper=stage)
+
+
+def learnt(job, *runs):
+    learner = estimates.Learner()
+    for seconds, less in runs:
+        learner.learn(job, TaskType.MAP, 0, seconds=seconds, input_bytes=100, less=less)
+    return learner
+
+
+def test_of_a_program_that_never_ran_nothing_is_known(job):
+    assert estimates.Learner().estimates(job, TaskType.MAP, 0, 100) is model.UNKNOWN
+
+
+def test_a_program_that_ran_may_be_given_less_memory_down_to_what_its_job_says(job):
+    known = learnt(job, (10, False)).estimates(job, TaskType.MAP, 0, 100)
+    assert isinstance(known, penalty.Elastic)
+    assert (known.seconds(known.ideal_bytes), known.seconds(known.least_bytes)) == (10, 15)
+    assert known.least_bytes >= 127 << 20
+
+
+def test_time_grows_with_the_input_and_the_slowdown_is_measured(job):
+    known = learnt(job, (10, False), (30, True)).estimates(job, TaskType.MAP, 0, 200)
+    assert (known.seconds(known.ideal_bytes), known.seconds(known.least_bytes)) == (20, 60)
+
+
+def test_a_stage_whose_task_was_killed_for_want_of_memory_gets_no_less(job):
+    learner = learnt(job, (10, False))
+    learner.too_little(job, TaskType.MAP, 0)
+    assert not isinstance(learner.estimates(job, TaskType.MAP, 0, 100), penalty.Elastic)
+
+
+def test_the_estimates_are_the_same_object_while_nothing_is_learnt(job):
+    learner = learnt(job, (10, False))
+    assert learner.estimates(job, TaskType.MAP, 0, 100) is learner.estimates(job, TaskType.MAP, 0, 100)
+
+
+def test_what_is_learnt_comes_back_from_a_dump(job):
+    heir = estimates.Learner()
+    heir.load(learnt(job, (10, False)).dump())
+    assert heir.estimates(job, TaskType.MAP, 0, 100).duration_s(job_resources(job)) == 10
+
+
+def job_resources(job):
+    return model.Resources(cpu_milli=1000, memory_bytes=job.steps[0].mapper.resources.memory_request_bytes)
