@@ -135,6 +135,10 @@ class Bulk:
         with contextlib.suppress(errors.NotFound):
             await self.api.delete(catalogue.PODS, name, NAMESPACE, grace_period_s=0)
 
+    async def node_of(self, name: str) -> str:
+        """Return the node of a pod; empty while it has none."""
+        return (await self.api.get(catalogue.PODS, name, NAMESPACE)).spec.node_name
+
     async def count_events(self) -> int:
         """Return how many Scheduled events there are, and delete all."""
         page = await self.api.list(catalogue.EVENTS, NAMESPACE, fields="reason=Scheduled")
@@ -142,13 +146,13 @@ class Bulk:
         return len(page.items)
 
     @contextlib.asynccontextmanager
-    async def stopwatch(self, count: int) -> AsyncIterator[Stopwatch]:
+    async def stopwatch(self, count: int, *, limit_s: float = ROUND_LIMIT_S) -> AsyncIterator[Stopwatch]:
         """Watch until so many pods have a node; the block starts what is measured."""
         watch = Stopwatch(self.api, count)
         await watch.open()
         counting = asyncio.create_task(watch.follow())
         yield watch
-        async with asyncio.timeout(ROUND_LIMIT_S):
+        async with asyncio.timeout(limit_s):
             await counting
 
 
