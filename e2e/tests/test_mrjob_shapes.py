@@ -86,7 +86,7 @@ def test_keys_come_in_the_order_of_the_comparator(place):
     found = [[line.split(b"\t")[0].decode() for line in data.splitlines()] for data in place.parts("ordered").values()]
     for keys in found:
         assert keys == sorted(keys, key=lambda key: (key.split(".")[0], -int(key.split(".")[1])))
-    assert sorted(sum(found, [])) == sorted(rows)
+    assert sorted(key for keys in found for key in keys) == sorted(rows)
 
 
 @pytest.mark.parametrize("codec", list(COMPRESS))
