@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-_STUDIES: dict[str, Callable[[], Study]] = {}
+def _yarn_me() -> Study:
+    from boathouse_sim.reproduce.yarn_me.study import YarnMe
+
+    return YarnMe()
+
+
+_STUDIES: dict[str, Callable[[], Study]] = {"yarn-me": _yarn_me}
 
 
 def names() -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""The study: all simulations of all experiments at once, each of them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.yarn_me.case import dearest, simulate
+from boathouse_sim.reproduce.yarn_me.cluster import Cluster
+from boathouse_sim.reproduce.yarn_me.cluster_cases import VARIANTS
+from boathouse_sim.reproduce.yarn_me.experiment import PAPER
+from boathouse_sim.reproduce.yarn_me.models import Models
+from boathouse_sim.reproduce.yarn_me.peers import NAMES as PEERS
+from boathouse_sim.reproduce.yarn_me.peers import Peers
+from boathouse_sim.reproduce.yarn_me.scaling import Scaling
+from boathouse_sim.reproduce.yarn_me.sweep import Sweep
+from boathouse_sim.reproduce.yarn_me.wrong import Wrong
+
+if TYPE_CHECKING:
+    from boathouse_sim.reproduce.study import Runner, Scale
+    from boathouse_sim.reproduce.yarn_me.experiment import Experiment
+
+
+class YarnMe:
+    """Memory elasticity."""
+
+    paper = PAPER
+    title = (
+        "Iorgulescu et al., Don't cry over spilled records: Memory elasticity of data-parallel applications and its "
+        "application to cluster scheduling, USENIX ATC 2017"
+    )
+
+    def run(self, scale: Scale, runner: Runner) -> Findings:
+        """Simulate and judge."""
+        parts = self.experiments(scale)
+        cases = list(dict.fromkeys(case for part in parts for case in part.cases()))
+        seen = dict(zip(cases, runner.map(PAPER, simulate, cases, cost=dearest), strict=True))
+        found = [part.findings(seen) for part in parts]
+        return Findings(
+            claims=tuple(claim for one in found for claim in one.claims),
+            figures=tuple(figure for one in found for figure in one.figures),
+        )
+
+    @staticmethod
+    def experiments(scale: Scale) -> tuple[Experiment, ...]:
+        """What belongs to the form: the paper's sizes, or what ends within a minute or two."""
+        seeds = scale.seeds
+        few, some = min(seeds, 2), min(seeds, 3)
+        quick: tuple[Experiment, ...] = (
+            Models(seeds=seeds),
+            Cluster(seeds=few, counts=(1, 3), variants=(), mixed=False),
+            Sweep(size=15, seeds=seeds, levels=2),
+            Scaling(seeds=((15, seeds), (30, some), (60, 1))),
+            Wrong(traces=2 * seeds, jobs=40, nodes=40, fewer=()),
+            Peers(names=PEERS[:1]),
+        )
+        full: tuple[Experiment, ...] = (
+            Models(seeds=seeds),
+            Cluster(seeds=seeds, counts=(1, 3, 5), variants=VARIANTS, mixed=True),
+            Sweep(size=100, seeds=seeds, levels=2),
+            Scaling(seeds=((100, seeds), (300, some), (1000, some), (3000, 1))),
+            Wrong(traces=2 * seeds, jobs=100, nodes=100, fewer=(50, 30)),
+            Peers(),
+        )
+        return scale.pick(quick=quick, full=full)
