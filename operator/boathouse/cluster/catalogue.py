@@ -73,6 +73,9 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False, v
 CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap", view=wire.Manifest)
 PERSISTENT_VOLUME_CLAIMS = Resource(plural="persistentvolumeclaims", kind="PersistentVolumeClaim", view=wire.Manifest)
 PERSISTENT_VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume", namespaced=False, view=wire.Manifest)
+PRIORITY_CLASSES = Resource(
+    group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False, view=wire.Manifest
+)
 LEASES = Resource(group="coordination.k8s.io", plural="leases", kind="Lease", view=records.Lease)
 EVENTS = Resource(group="events.k8s.io", plural="events", kind="Event", view=wire.Manifest)
 TOKEN_REVIEWS = Resource(

@@ -21,6 +21,7 @@ from boathouse.resources.base import (
 from boathouse.resources.mrjob_life import Life, with_immutability
 from boathouse.resources.mrjob_steps import ATOMIC, MAX_STEPS, Step, StepFields, Uber, spec_step_rules
 from boathouse.resources.mrjob_storage import Storage, volume_rules
+from boathouse.resources.mrjob_template import TemplateFields
 
 MAX_MAPS = 40_000
 """Bitmaps and attempts of so many tasks fit into the 32 KiB that a status may have."""
@@ -94,7 +95,7 @@ class Toleration(Model):
     toleration_seconds: int | None = Field(default=None, ge=0)
 
 
-class MRJobSpec(Life, StepFields):
+class MRJobSpec(Life, TemplateFields, StepFields):
     """What the user wants. Most of it is immutable after creation; the API server names the field."""
 
     model_config = ConfigDict(

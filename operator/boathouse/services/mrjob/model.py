@@ -12,6 +12,7 @@ import pydantic
 
 from boathouse.resources import mrjob, mrjob_status, mrjob_steps, mrjob_storage, names, quantity
 from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import podtemplate
 from boathouse_task import contract
 
 JobUid = NewType("JobUid", str)
@@ -119,6 +120,7 @@ class Job:
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[mrjob.Toleration, ...] = ()
     life: Life = Life()
+    template: podtemplate.Template = dataclasses.field(default_factory=podtemplate.Template)
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -227,6 +229,7 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         node_selector=tuple(sorted((spec.node_selector or {}).items())),
         tolerations=tuple(spec.tolerations or ()),
         life=_life(spec),
+        template=podtemplate.of(spec),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from boathouse.resources import mrjob, names, quantity
+from boathouse.services.mrjob import podtemplate
 from boathouse.services.mrjob.attempts import Attempt
 from boathouse.services.mrjob.model import MIB, Job, Resources
 from boathouse_task import contract
@@ -109,7 +110,8 @@ class PodBuilder:
             spec["imagePullSecrets"] = [{"name": name} for name in self.settings.image_pull_secrets]
         if node is not None:
             spec["nodeName"] = node
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
+        return podtemplate.apply(manifest, job.template)
 
     def _metadata(self, attempt: Attempt) -> dict[str, Any]:
         job = self.job

@@ -36,6 +36,8 @@ STATUS_DISTANCE_S: Final = 1.0
 WAITING_LOOK_S: Final = 2.0
 """How often a job that waits is asked why."""
 RESYNC_S: Final = 300.0
+PRIORITY_GOOD_S: Final = 60.0
+"""How long a PriorityClass' value is remembered."""
 LONGEST_NAP_S: Final = 3600.0
 """A look that is due later is asked for again, so that a changed clock or spec does not matter."""
 
@@ -144,6 +146,7 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._memories: dict[str, _Memory] = {}
+        self._priorities: dict[str, tuple[float, int]] = {}
 
     async def reconcile(self, key: str) -> float | None:
         """Look at a job and do what it needs; returns when to look again, in seconds.
@@ -317,17 +320,33 @@ class Reconciler:
             return
         kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
+        priority = await self._priority(job)
         self._check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
         self._parts.scheduler.submit(
-            tasks.scheduler_job(job),
+            tasks.scheduler_job(job, priority),
             tasks.classes(job, waiting, classes),
             tasks.tasks(job, waiting, plan),
             tasks.Factory(builder),
         )
         failpoints.hit("after-mrjob.submit")
         memory.waiting = waiting
+
+    async def _priority(self, job: Job) -> int:
+        """The value of the job's PriorityClass, as its pods will have it; the API server refuses one that is absent."""
+        name = job.template.priority_class
+        if not name:
+            return 0
+        known_s, value = self._priorities.get(name, (float("-inf"), 0))
+        now_s = self._parts.monotonic()
+        if now_s - known_s > PRIORITY_GOOD_S:
+            try:
+                value = (await self._parts.api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
+            except errors.NotFound:
+                value = 0
+            self._priorities[name] = (now_s, value)
+        return value
 
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from boathouse.resources import mrjob, names, quantity
-from boathouse.services.mrjob import estimates, pods
+from boathouse.services.mrjob import estimates, pods, podtemplate
 from boathouse.services.mrjob.attempts import Attempt
 from boathouse.services.mrjob.model import Job, Resources
 from boathouse.services.mrjob.taskpods import TaskPod
@@ -14,13 +14,14 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 
-def scheduler_job(job: Job) -> model.Job:
+def scheduler_job(job: Job, priority: int = 0) -> model.Job:
     """The job as the queues see it."""
     return model.Job(
         id=model.JobId(job.uid),
         queue=model.QueueName(job.queue),
         submitted_s=job.created_s,
         name=f"{job.namespace}/{job.name}",
+        priority=priority,
         kind=estimates.kind(job),
     )
 
@@ -114,6 +115,7 @@ def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> 
         estimates=known,
         constraints=model.Constraints(
             node_selector=job.node_selector,
+            affinity=podtemplate.node_affinity(job.template),
             tolerations=tuple(_toleration(each) for each in job.tolerations),
             claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
         ),

@@ -1,0 +1,157 @@
+"""What task pods may have beside what their job needs: fields that keep a pod within Pod Security `restricted`."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from boathouse.resources.base import DnsLabel, Model, ObjectName, rule, rules
+
+_ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
+_NAMED: Final[JsonDict] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+_PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
+_KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
+_OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ are Boathouse's own: choose other names"
+_NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith('app.kubernetes.io/'))"
+_UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+def _keys(what: str) -> JsonDict:
+    return rules(
+        rule(_NOT_OURS, _OURS.format(what=what)),
+        rule(f"self.all(key, key.matches('{_KEY}'))", f"{what} must be [PREFIX/]NAME, as Kubernetes has them"),
+    )
+
+
+class LocalObject(Model):
+    """An object in the job's namespace."""
+
+    name: ObjectName
+
+
+class Source(Model):
+    """A ConfigMap or a Secret as a whole."""
+
+    name: ObjectName
+    optional: bool | None = None
+
+
+class EnvFrom(Model):
+    """All keys of a ConfigMap or a Secret as environment variables."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.configMapRef) != has(self.secretRef)",
+                "envFrom: set exactly one of configMapRef and secretRef",
+            ),
+            rule(
+                "!has(self.prefix) || !self.prefix.startsWith('BOATHOUSE_')",
+                "envFrom: a prefix that begins with BOATHOUSE_ belongs to the task runtime; choose another",
+            ),
+        )
+    )
+    prefix: str | None = Field(default=None, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
+    config_map_ref: Source | None = None
+    secret_ref: Source | None = None
+
+
+class Metadata(Model):
+    """Labels and annotations of task pods."""
+
+    labels: (
+        Annotated[
+            dict[str, Annotated[str, Field(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]],
+            Field(max_length=32, json_schema_extra=_keys("labels")),
+        ]
+        | None
+    ) = None
+    annotations: (
+        Annotated[
+            dict[str, Annotated[str, Field(max_length=4096)]],
+            Field(max_length=32, json_schema_extra=_keys("annotations")),
+        ]
+        | None
+    ) = None
+
+
+class NodeRequirement(Model):
+    """A requirement on a node's label."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.operator in ['Exists', 'DoesNotExist'] ? (!has(self.values) || self.values.size() == 0) : "
+                "self.operator in ['Gt', 'Lt'] ? (has(self.values) && self.values.size() == 1 && "
+                "self.values[0].matches('^-?[0-9]+$')) : (has(self.values) && self.values.size() > 0)",
+                "In and NotIn need values, Gt and Lt one whole number, Exists and DoesNotExist none",
+            )
+        )
+    )
+    key: str = Field(min_length=1, max_length=317)
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: list[Annotated[str, Field(max_length=63)]] | None = Field(
+        default=None, max_length=64, json_schema_extra=_ATOMIC
+    )
+
+
+class NodeSelectorTerm(Model):
+    """Requirements that must all hold."""
+
+    match_expressions: list[NodeRequirement] = Field(min_length=1, max_length=16, json_schema_extra=_ATOMIC)
+
+
+class NodeSelector(Model):
+    """Terms of which one must hold."""
+
+    node_selector_terms: list[NodeSelectorTerm] = Field(min_length=1, max_length=16, json_schema_extra=_ATOMIC)
+
+
+class NodeAffinity(Model):
+    """What nodes' labels must be."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector
+
+
+class Affinity(Model):
+    """Node affinity; affinity to other pods is not supported by the scheduler."""
+
+    node_affinity: NodeAffinity
+
+
+class SecurityContext(Model):
+    """Whom the commands run as; what `restricted` demands beside is set and cannot be changed."""
+
+    run_as_user: _UserId | None = None
+    run_as_group: _UserId | None = None
+    fs_group: _UserId | None = None
+    supplemental_groups: list[_UserId] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
+
+
+class PodTemplate(Model):
+    """Fields of task pods; can be changed while the job is suspended."""
+
+    metadata: Metadata | None = None
+    affinity: Affinity | None = None
+    priority_class_name: ObjectName | None = Field(
+        default=None, description="Of the pods; within a queue, jobs of higher priority go first."
+    )
+    security_context: SecurityContext | None = None
+
+
+class TemplateFields(Model):
+    """The fields of a spec for its task pods."""
+
+    image_pull_secrets: list[LocalObject] | None = Field(
+        default=None,
+        max_length=16,
+        description="Secrets for pulling the image, beside those of the chart.",
+        json_schema_extra=_NAMED,
+    )
+    service_account_name: DnsLabel | None = Field(
+        default=None,
+        description="For workload identity; its API token is not mounted. Who creates the job must be allowed to "
+        "create pods. Absent: default.",
+    )
+    env_from: list[EnvFrom] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
+    pod_template: PodTemplate | None = None
