@@ -163,7 +163,7 @@ async def test_what_is_wrong_is_refused_with_what_to_do(mrjobs, spec, message):
 
 async def test_a_spec_is_immutable_after_creation(mrjobs, namespace):
     created = await mrjobs.create(MRJOBS, job(), namespace)
-    with pytest.raises(errors.Invalid, match="spec is immutable: delete the job and create it again"):
+    with pytest.raises(errors.Invalid, match=r"spec\.numReduceTasks is immutable: delete the job and create it again"):
         await mrjobs.patch(MRJOBS, created["metadata"]["name"], {"spec": {"numReduceTasks": 5}}, namespace)
 
 
