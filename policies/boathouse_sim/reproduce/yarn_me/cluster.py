@@ -24,7 +24,7 @@ from boathouse_sim.reproduce.yarn_me.experiment import PAPER, gains, mean_of, pe
 from boathouse_sim.reproduce.yarn_me.table1 import PAGERANK, RECOMMENDER, TABLE1, WORDCOUNT, alike, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from boathouse_sim.reproduce.yarn_me.case import Case, Seen
     from boathouse_sim.reproduce.yarn_me.table1 import Runs
@@ -38,17 +38,24 @@ class Cluster:
         seeds: Iterations with other task durations; the paper has 3.
         counts: Concurrent runs of each application, ascending; with 1, and with 3 for WordCount's row.
         variants: Assumptions varied.
-        mixed: Whether to run the mix of all applications too, the dearest of all.
+        part: A part of the nodes, with the same part of the tasks.
     """
 
     seeds: int
     counts: tuple[int, ...]
     variants: tuple[Variant, ...]
-    mixed: bool = True
+    part: float = 1.0
 
     @property
     def _most(self) -> int:
         return self.counts[-1]
+
+    def _alike(self, name: str, count: int) -> Runs:
+        return alike(name, count, self.part)
+
+    @property
+    def _mixed(self) -> Runs:
+        return mixed(self.part)
 
     @property
     def _varied(self) -> int:
@@ -56,18 +63,17 @@ class Cluster:
 
     def cases(self) -> Iterable[Case]:
         """Each application with each number of runs, the mix, and both with each assumption varied."""
-        mix = (mixed(),) if self.mixed else ()
-        alone = (alike(name, count) for name in TABLE1 for count in self.counts)
-        for recipe, profile in itertools.product((*alone, *mix), (YARN, ELASTIC)):
+        alone = (self._alike(name, count) for name in TABLE1 for count in self.counts)
+        for recipe, profile in itertools.product((*alone, self._mixed), (YARN, ELASTIC)):
             yield from cases(recipe, profile, self.seeds)
-        most = (alike(name, self._most) for name in TABLE1)
-        for recipe, profile, variant in itertools.product((*most, *mix), (YARN, ELASTIC), self.variants):
+        most = (self._alike(name, self._most) for name in TABLE1)
+        for recipe, profile, variant in itertools.product((*most, self._mixed), (YARN, ELASTIC), self.variants):
             yield from cases(recipe, profile, self._varied, variant)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
         """Rows and pictures."""
-        claims = (*self._alone(seen), *self._utilisation(seen), *(self._mix(seen) if self.mixed else ()))
-        pictures = cluster_pictures.pictures(seen, self.seeds, self.counts, mix=self.mixed)
+        claims = (*self._alone(seen), *self._utilisation(seen), *self._mix(seen))
+        pictures = cluster_pictures.pictures(seen, self.seeds, self.counts, self.part)
         return Findings(claims=claims, figures=pictures)
 
     def gains(
@@ -85,9 +91,7 @@ class Cluster:
             ours, base = (cases(recipe, profile, self._varied, variant) for profile in (ELASTIC, YARN))
             gain = interval.mean(gains(seen, ours, base, measure)).value
             effects.setdefault(variant.name, []).append(f"{variant.value}: {per_cent(gain)}")
-        return tuple(
-            Assumption(name=name, value=TAKEN[name], effect="; ".join(moved)) for name, moved in effects.items()
-        )
+        return _told(effects)
 
     def _row(
         self,
@@ -121,37 +125,37 @@ class Cluster:
             best = self.best(seen, name)
             yield self._row(
                 seen,
-                alike(name, best),
+                self._alike(name, best),
                 f"{name} alone: lower mean job run time ({most}: {best})",
                 f"Figure {figure}",
                 paper,
-                varied=alike(name, self._most),
+                varied=self._alike(name, self._most),
             )
         yield self._row(
             seen,
-            alike(PAGERANK, 1),
+            self._alike(PAGERANK, 1),
             "Pagerank, a single run: lower job run time",
             "Figure 4c",
             0.30,
-            varied=alike(PAGERANK, self._most),
+            varied=self._alike(PAGERANK, self._most),
         )
         yield self._row(
             seen,
-            alike(WORDCOUNT, 3),
+            self._alike(WORDCOUNT, 3),
             "WordCount, 3 runs: shorter map phases",
             "Figure 5a",
             0.46,
             phase_s("map"),
-            varied=alike(WORDCOUNT, self._most),
+            varied=self._alike(WORDCOUNT, self._most),
         )
         yield self._least_map(seen)
 
     def best(self, seen: Mapping[Case, Seen], name: str) -> int:
         """With which number of runs the mean gain is most; the fewest of equals."""
-        return max(self.counts, key=lambda n: (interval.mean(self.gains(seen, alike(name, n))).value, -n))
+        return max(self.counts, key=lambda n: (interval.mean(self.gains(seen, self._alike(name, n))).value, -n))
 
     def _least_map(self, seen: Mapping[Case, Seen]) -> Claim:
-        by_app = [self.gains(seen, alike(name, n), phase_s("map")) for name in TABLE1 for n in self.counts]
+        by_app = [self.gains(seen, self._alike(name, n), phase_s("map")) for name in TABLE1 for n in self.counts]
         least = [min(each) for each in zip(*by_app, strict=True)]
         return Claim(
             paper=PAPER,
@@ -176,7 +180,7 @@ class Cluster:
         )
 
     def _utilisation(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
-        recipe = alike(PAGERANK, self._most)
+        recipe = self._alike(PAGERANK, self._most)
         yarn, ours = (
             [seen[one].memory_utilisation for one in cases(recipe, profile, self.seeds)] for profile in (YARN, ELASTIC)
         )
@@ -222,12 +226,10 @@ class Cluster:
         for variant in self.variants:
             found = [seen[one].memory_utilisation for one in cases(recipe, profile, self._varied, variant)]
             effects.setdefault(variant.name, []).append(f"{variant.value}: {per_cent(interval.mean(found).value)}")
-        return tuple(
-            Assumption(name=name, value=TAKEN[name], effect="; ".join(moved)) for name, moved in effects.items()
-        )
+        return _told(effects)
 
     def _mix(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
-        recipe = mixed()
+        recipe = self._mixed
         yield self._row(seen, recipe, "Mix of Table 1: lower mean job run time", "Figure 5c", 0.60)
         yield self._row(seen, recipe, "Mix of Table 1: shorter map phases", "Figure 5c", 0.67, phase_s("map"))
         letter = TABLE1[RECOMMENDER].letter
@@ -237,3 +239,10 @@ class Cluster:
 
 
 UTILISATION: Final = ""
+
+
+def _told(effects: Mapping[str, Sequence[str]]) -> tuple[Assumption, ...]:
+    return tuple(
+        Assumption(name=name, value=value, effect="; ".join(effects.get(name, ["not varied in this form"])))
+        for name, value in TAKEN.items()
+    )

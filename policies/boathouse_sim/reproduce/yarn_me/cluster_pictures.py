@@ -8,7 +8,7 @@ from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.yarn_me import cluster_cases as cluster
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, YARN
 from boathouse_sim.reproduce.yarn_me.experiment import gains, per_cent
-from boathouse_sim.reproduce.yarn_me.table1 import PAGERANK, RECOMMENDER, TABLE1, WORDCOUNT, alike, mixed
+from boathouse_sim.reproduce.yarn_me.table1 import NODES, PAGERANK, RECOMMENDER, TABLE1, WORDCOUNT, alike, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 IMPROVEMENT = figures.Axis(label="Improvement over YARN [%]", low=0, high=100)
 
 
-def pictures(seen: Mapping[Case, Seen], seeds: int, counts: Sequence[int], *, mix: bool) -> tuple[figures.Figure, ...]:
-    """Figures 4a and b, 4c, 5a, 5b, and 5c where the mix was run."""
+def pictures(seen: Mapping[Case, Seen], seeds: int, counts: Sequence[int], part: float) -> tuple[figures.Figure, ...]:
+    """Figures 4a and b, 4c, 5a, 5b and 5c."""
     shapes: tuple[tuple[str, str, str, dict[int, float]], ...] = (
         (PAGERANK, "4c", "30 % with a single run, rising to 39 % with 5 runs.", {1: 30, 5: 39}),
         (WORDCOUNT, "5a", "Rises with the number of runs, to 41 %; map phases gain 46 % with 3 runs.", {}),
         (RECOMMENDER, "5b", "Rises with the number of runs, to 48 %.", {}),
     )
     alone = [
-        _runs(seen, seeds, counts, name, f"Figure {figure}", {n: g for n, g in paper.items() if n in counts}, shape)
+        _runs(
+            seen, seeds, counts, part, name, f"Figure {figure}", {n: g for n, g in paper.items() if n in counts}, shape
+        )
         for name, figure, shape, paper in shapes
     ]
-    return (_timelines(seen, counts[-1]), *alone, *((_mix(seen, seeds),) if mix else ()))
+    return (_timelines(seen, counts[-1], part), *alone, _mix(seen, seeds, part))
 
 
-def _timelines(seen: Mapping[Case, Seen], runs: int) -> figures.Figure:
-    recipe = alike(PAGERANK, runs)
+def _timelines(seen: Mapping[Case, Seen], runs: int, part: float) -> figures.Figure:
+    recipe = alike(PAGERANK, runs, part)
     found = {name: seen[cluster.cases(recipe, name, 1)[0]] for name in (YARN, ELASTIC)}
     memory: list[figures.Mark] = []
     elastic: list[figures.Mark] = []
@@ -53,7 +55,7 @@ def _timelines(seen: Mapping[Case, Seen], runs: int) -> figures.Figure:
     yarn, ours = found[YARN], found[ELASTIC]
     return figures.Figure(
         name="Figures 4a, 4b",
-        title=f"Memory in use and elastic tasks over time, {runs} Pagerank runs on 50 nodes",
+        title=f"Memory in use and elastic tasks over time, {runs} Pagerank runs on {NODES * part:.0f} nodes",
         panels=(
             figures.Panel(
                 title="Memory",
@@ -94,6 +96,7 @@ def _runs(
     seen: Mapping[Case, Seen],
     seeds: int,
     counts: Sequence[int],
+    part: float,
     name: str,
     figure: str,
     paper: Mapping[int, float],
@@ -106,7 +109,8 @@ def _runs(
         "makespan": cluster.makespan_s,
     }
     found = {
-        label: [_measured(seen, seeds, alike(name, n), measure) for n in counts] for label, measure in measures.items()
+        label: [_measured(seen, seeds, alike(name, n, part), measure) for n in counts]
+        for label, measure in measures.items()
     }
     marks: list[figures.Mark] = [_bars(label, values) for label, values in found.items()]
     if paper:
@@ -139,13 +143,13 @@ def _runs(
     )
 
 
-def _mix(seen: Mapping[Case, Seen], seeds: int) -> figures.Figure:
+def _mix(seen: Mapping[Case, Seen], seeds: int, part: float) -> figures.Figure:
     parts = {"all": "", **{name: app.letter for name, app in TABLE1.items()}}
     found = {
-        "job run time": [_measured(seen, seeds, mixed(), cluster.app_time_s(letter)) for letter in parts.values()],
-        "map phase": [_measured(seen, seeds, mixed(), cluster.phase_s("map", letter)) for letter in parts.values()],
+        "job run time": [_measured(seen, seeds, mixed(part), cluster.app_time_s(letter)) for letter in parts.values()],
+        "map phase": [_measured(seen, seeds, mixed(part), cluster.phase_s("map", letter)) for letter in parts.values()],
         "reduce phase": [
-            _measured(seen, seeds, mixed(), cluster.phase_s("reduce", letter)) for letter in parts.values()
+            _measured(seen, seeds, mixed(part), cluster.phase_s("reduce", letter)) for letter in parts.values()
         ],
     }
     paper = figures.Points(label="paper: job 60 %, maps 67 and 72 %", x=(0, 0, 3), y=(60, 67, 72), paper=True)

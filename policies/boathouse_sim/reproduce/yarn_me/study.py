@@ -48,15 +48,15 @@ class YarnMe:
         few, some = min(seeds, 2), min(seeds, 3)
         quick: tuple[Experiment, ...] = (
             Models(seeds=seeds),
-            Cluster(seeds=few, counts=(1, 3), variants=(), mixed=False),
-            Sweep(size=15, seeds=seeds, levels=2),
-            Scaling(seeds=((15, seeds), (30, some), (60, 1))),
-            Wrong(traces=2 * seeds, jobs=40, nodes=40, fewer=()),
+            Cluster(seeds=few, counts=(1, 3), variants=(), part=0.1),
+            Sweep(size=8, seeds=seeds, levels=2),
+            Scaling(seeds=((8, seeds), (16, some), (32, 1))),
+            Wrong(traces=2 * seeds, jobs=30, nodes=30, fewer=()),
             Peers(names=PEERS[:1]),
         )
         full: tuple[Experiment, ...] = (
             Models(seeds=seeds),
-            Cluster(seeds=seeds, counts=(1, 3, 5), variants=VARIANTS, mixed=True),
+            Cluster(seeds=seeds, counts=(1, 3, 5), variants=VARIANTS),
             Sweep(size=100, seeds=seeds, levels=2),
             Scaling(seeds=((100, seeds), (300, some), (1000, some), (3000, 1))),
             Wrong(traces=2 * seeds, jobs=100, nodes=100, fewer=(50, 30)),

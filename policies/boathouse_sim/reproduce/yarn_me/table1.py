@@ -102,6 +102,7 @@ class Rates:
 
 
 TAKEN_RATES: Final = Rates()
+NODES: Final = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,22 +112,24 @@ class Runs:
     Attributes:
         starts: Application and second of each run, in the order in which ties are broken.
         rates: Of its tasks.
+        part: A part of the nodes with the same part of each phase's tasks: as many waves, sooner simulated.
     """
 
     starts: tuple[tuple[str, int], ...]
     rates: Rates = TAKEN_RATES
+    part: float = 1.0
 
     @property
     def tasks_about(self) -> float:
-        """Exactly."""
-        return sum(TABLE1[name].tasks for name, _ in self.starts)
+        """But for rounding."""
+        return self.part * sum(TABLE1[name].tasks for name, _ in self.starts)
 
     def draw(self, seed: int) -> Workload:  # noqa: ARG002  nothing here is drawn: seeds move the tasks' durations
         """The workload; runs are named by letter and number, their jobs by one letter more."""
         jobs: list[JobSpec] = []
         for number, (name, start_s) in enumerate(self.starts):
             jobs += self._jobs(TABLE1[name], f"{TABLE1[name].letter}{number:02}", start_s)
-        cluster = Cluster(nodes=50, node_mem_mb=10_000, node_cores=14)
+        cluster = Cluster(nodes=round(NODES * self.part), node_mem_mb=10_000, node_cores=14)
         return Workload(name="table1", cluster=cluster, jobs=tuple(jobs))
 
     def _jobs(self, app: Application, run: str, start_s: int) -> list[JobSpec]:
@@ -147,14 +150,14 @@ class Runs:
         return (
             Phase(
                 kind="map",
-                tasks=job.maps,
+                tasks=round(job.maps * self.part),
                 duration_ms=round(map_s * 1000),
                 mem_ideal_mb=job.map_mb,
                 penalty=Penalty(model=PenaltyModel.STEP, factor=job.map_penalty),
             ),
             Phase(
                 kind="reduce",
-                tasks=job.reduces,
+                tasks=round(job.reduces * self.part),
                 duration_ms=round(reduce_s * 1000),
                 mem_ideal_mb=job.reduce_mb,
                 penalty=Penalty(model=PenaltyModel.SAWTOOTH, factor=job.reduce_penalty),
@@ -162,18 +165,19 @@ class Runs:
         )
 
 
-def alike(name: str, count: int, rates: Rates = TAKEN_RATES) -> Runs:
+def alike(name: str, count: int, part: float = 1.0) -> Runs:
     """So many runs of one application, apart by its inter-arrival time."""
-    return Runs(starts=tuple((name, i * TABLE1[name].apart_s) for i in range(count)), rates=rates)
+    return Runs(starts=tuple((name, i * TABLE1[name].apart_s) for i in range(count)), part=part)
 
 
 EVERY_S: Final = 300
 """The mix submits a run every five minutes."""
 
 
-def mixed(rates: Rates = TAKEN_RATES) -> Runs:
+def mixed(part: float = 1.0) -> Runs:
     """Five runs at once, then one every five minutes: 3 Pagerank, 3 Recommender and 8 WordCount in all (5.2)."""
     first = [(PAGERANK, 0), (RECOMMENDER, 0), (WORDCOUNT, 0), (WORDCOUNT, 0), (WORDCOUNT, 0)]
     # The order of the nine that follow is not stated: the three applications take turns as long as each has runs left.
     later = [PAGERANK, RECOMMENDER, WORDCOUNT] * 2 + [WORDCOUNT] * 3
-    return Runs(starts=(*first, *((name, EVERY_S * (i + 1)) for i, name in enumerate(later))), rates=rates)
+    starts = (*first, *((name, EVERY_S * (i + 1)) for i, name in enumerate(later)))
+    return Runs(starts=starts, part=part)
