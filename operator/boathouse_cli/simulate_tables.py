@@ -22,7 +22,7 @@ def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
         padding=(0, 1, 0, 0),
     )
     drawn.add_column("PROFILE", no_wrap=True)
-    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "EVENTS/S"):
+    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED", "EVENTS/S"):
         drawn.add_column(column, justify="right", no_wrap=True)
     for name, one in found.items():
         drawn.add_row(
@@ -34,6 +34,8 @@ def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
             "" if one.memory_utilisation is None else f"{one.memory_utilisation:.1%}",
             f"{one.cpu_utilisation:.1%}",
             f"{one.elastic_tasks:,}",
+            "" if one.node_local_share is None else f"{one.node_local_share:.1%}",
+            f"{one.suspensions:,}" if one.suspensions else "",
             f"{one.events / one.cpu_s:,.0f}" if one.cpu_s > 0 else "",
         )
     return drawn

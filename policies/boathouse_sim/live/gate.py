@@ -63,5 +63,5 @@ class Gate:
             times = np.array(self._times_ms[first:last])
             before = np.array([self._shares[first - 1] if first else 0.0, *self._shares[first : last - 1]])
             reached = min(reached, float((before + rate * (to_ms - times)).min()))
-        exists = self._shares[last - 1] if last else (1.0 if self.open else 0.0)
+        exists = self._shares[last - 1] if last else float(not self._times_ms and self.open)
         return max(done, min(reached, exists))

@@ -171,7 +171,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
     @property
     def hopeful(self) -> bool:
         """Whether anything may still happen: not once nothing has been about to for an hour but time passing."""
-        if self.pods or self.clock.waiting > self._periodic:
+        if self.clock.waiting > self._periodic:
             self._alone_since_ms = None
             return True
         if self._alone_since_ms is None:

@@ -58,7 +58,7 @@ def in_json(file: Path, *words: str):
 def test_each_profile_has_its_figures(files, words):
     found = in_json(files / "work.json", *words)
     assert (found["workload"], list(found["profiles"])) == ("work", ["fifo", "yarn-me"])
-    assert all(one.keys() == FIELDS for one in found["profiles"].values())
+    assert all(one.keys() >= FIELDS for one in found["profiles"].values())
     assert found["profiles"]["fifo"]["mean_job_time_s"] == 10.0
 
 

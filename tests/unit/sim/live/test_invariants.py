@@ -1,0 +1,172 @@
+"""What must hold after every event of a live simulation, whatever the workload, the profile and what goes wrong."""
+
+import dataclasses
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from boathouse_policies import model, profiles
+from boathouse_sim import contention
+from boathouse_sim.conditions import Outages
+from boathouse_sim.invariants import BrokenInvariantError, Invariants
+from boathouse_sim.live import DynamicAllocation, Live
+from tests.unit.sim.live import make
+
+jobs = st.builds(
+    lambda maps, reduces, slow, replicas, mb: ("mr", maps, reduces, slow, replicas, mb),
+    st.integers(1, 6),
+    st.integers(0, 3),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.integers(0, 2),
+    st.sampled_from([500, 1500]),
+)
+applications = st.builds(
+    lambda executors, gang, tasks, dynamic: ("spark", executors, min(gang, executors), tasks, dynamic),
+    st.integers(1, 3),
+    st.integers(0, 2),
+    st.lists(st.integers(1, 6), min_size=1, max_size=2),
+    st.booleans(),
+)
+
+
+def build(i, drawn):
+    at_ms = 3000 * i
+    if drawn[0] == "mr":
+        _, maps, reduces, slow, replicas, mb = drawn
+        one, reduce = make.container(make.cpu(5), mb=mb, factor=1.5), make.reducer(mb=mb) if reduces else None
+        return make.mapreduce(str(i), maps, one, reduces, reduce, slow_start=slow, replicas=replicas, submit_ms=at_ms)
+    _, executors, gang, tasks, dynamic = drawn
+    return make.spark(
+        str(i),
+        executors,
+        tuple(tasks),
+        driver=make.container(mb=200) if gang else None,
+        min_executors=gang,
+        dynamic=DynamicAllocation(least=1, most=4, idle_s=1.0) if dynamic and not gang else None,
+        submit_ms=at_ms,
+    )
+
+
+class Fickle:
+    """Suspends, resumes and resizes in turn whatever it last heard of."""
+
+    def __init__(self):
+        self.last, self.turn = None, 0
+
+    def observe(self, event):
+        if isinstance(event, model.Started):
+            self.last = event
+
+    def advise(self, _queue, view):
+        if self.last is None:
+            return []
+        self.turn += 1
+        task = model.Task(id=self.last.task, task_class=self.last.task_class)
+        small = model.Resources(cpu_milli=1 + 250 * (self.turn % 4), memory_bytes=200 << 20)
+        until_s = view.now_s + 2 + self.turn % 2
+        return [
+            [model.Suspend(task=task, node=self.last.node, resources=small, until_s=until_s, reason="")],
+            [model.Resume(task=task, node=self.last.node, resources=small, reason="")],
+            [model.Resize(task=task, node=self.last.node, resources=small, reason="")],
+        ][self.turn % 3]
+
+    def dump(self):
+        return {}
+
+    def load(self, state):
+        pass
+
+
+@pytest.mark.parametrize("name", ["fifo", "yarn", "yarn-me"])
+@hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+@hypothesis.given(
+    drawn=st.lists(jobs | applications, min_size=1, max_size=4),
+    shared=st.booleans(),
+    failing=st.booleans(),
+    fickle=st.booleans(),
+)
+def test_nothing_breaks(name, drawn, shared, failing, fickle):
+    apps = [build(i, one) for i, one in enumerate(drawn)]
+    found = make.workload(
+        *apps,
+        nodes=3,
+        racks=2,
+        mb=6000,
+        contention=contention.Saturation() if shared else None,
+        outages=Outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10) if failing else Outages(),
+        tick_ms=1500,
+        suspend_ms=300,
+    )
+    profile, script = profiles.build(name), Fickle()
+    if fickle:
+        profile = dataclasses.replace(profile, controllers=(script,), observers=(*profile.observers, script))
+    driver, look = Live(found, profile), Invariants()
+    while driver.advance():
+        look(driver.world)
+    check_end(driver.world, apps, failing=failing)
+
+
+def check_end(world, apps, *, failing):
+    assert world.finished().jobs == len(apps)
+    assert (len(world.ledger), len(world.pods), len(world.room)) == (0, 0, 0)
+    assert all((room.cpu_milli, room.memory_bytes) == (0, 0) for room in world.sizes.taken.values())
+    done = [(one.job, one.kind, one.index) for one in world.records if not one.lost and one.kind in ("map", "reduce")]
+    if not failing and not world.tally.lost:
+        assert len(set(done)) == len(done)
+        assert world.rates.done_ms == pytest.approx(sum(work_of(one) for one in apps))
+    assert set(done) == {
+        (one.id, kind, i)
+        for one in apps
+        if hasattr(one, "maps")
+        for kind, count in (("map", one.maps), ("reduce", one.reduces))
+        for i in range(count)
+    }
+
+
+def work_of(app):
+    if hasattr(app, "maps"):
+        return app.maps * app.map.work_ms + (app.reduces * app.reduce.work_ms if app.reduces else 0)
+    return sum(one.tasks * one.work.work_ms for one in app.stages)
+
+
+def running_world():
+    driver = Live(make.workload(make.mapreduce(reduces=1)), profiles.build("fifo"))
+    look = Invariants()
+    while not driver.world.pods:
+        driver.advance()
+    look(driver.world)
+    return driver.world, look
+
+
+def test_a_node_that_holds_too_much_is_seen():
+    world, look = running_world()
+    world.sizes.taken["n0"].cpu_milli += 4000
+    with pytest.raises(BrokenInvariantError, match="really holds"):
+        look(world)
+
+
+def test_work_that_comes_back_is_seen():
+    world, look = running_world()
+    world.clock.now_ms += 5
+    look(world)
+    next(one for pod in world.pods.values() for one in pod.activities if one.gate is None).left_ms += 100
+    with pytest.raises(BrokenInvariantError, match="more work"):
+        look(world)
+
+
+def test_a_suspended_task_that_goes_on_is_seen():
+    world, look = running_world()
+    for pod in world.pods.values():
+        pod.suspended = True
+    look(world)
+    world.clock.now_ms += 5
+    with pytest.raises(BrokenInvariantError, match="is suspended and goes on"):
+        look(world)
+
+
+def test_a_counter_that_is_wrong_is_seen():
+    world, look = running_world()
+    world.tally.distances[0] += 1
+    with pytest.raises(BrokenInvariantError, match="distances"):
+        look(world)
