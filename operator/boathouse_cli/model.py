@@ -162,7 +162,8 @@ def task_pod(raw: Raw) -> TaskPod:
     created_s = epoch_s(metadata["creationTimestamp"])
     return TaskPod(
         name=metadata["name"],
-        task=_task_name(task_type, labels.get(names.LABEL_TASK_INDEX, "0")) or metadata["name"],
+        task=_task_name(task_type, labels.get(names.LABEL_TASK_INDEX, "0"), labels.get(names.LABEL_STEP, "0"))
+        or metadata["name"],
         task_type=task_type,
         attempt=int(labels.get(names.LABEL_ATTEMPT, "1")),
         queue=labels.get(names.LABEL_QUEUE, ""),
@@ -221,11 +222,13 @@ def _container_state(status: Raw) -> Raw:
     return {}
 
 
-def _task_name(task_type: str, index: str) -> str | None:
+def _task_name(task_type: str, index: str, step: str) -> str | None:
+    """`m-00042`, of a later step `s1-m-00042`."""
     try:
-        return contract.task_name(contract.TaskType(task_type), int(index))
+        name = contract.task_name(contract.TaskType(task_type), int(index))
     except ValueError:
         return None
+    return name if step == "0" else f"s{step}-{name}"
 
 
 def _result(message: str) -> contract.TaskResult | None:
