@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, yarn_me
-from boathouse_policies.baselines import fair, fifo, srjf, yarn
+from boathouse_policies.baselines import capacity, fair, fifo, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Profile
 
 _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
+    "capacity": capacity.build,
     "fair": fair.build,
     "fifo": fifo.build,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),

@@ -1,0 +1,61 @@
+"""The capacity scheduler: guaranteed shares, elastic up to a maximum."""
+
+import dataclasses
+
+import pytest
+
+from boathouse_policies import model
+from boathouse_policies.baselines import capacity
+from boathouse_sim import simulation
+from tests.unit.sim import make
+
+CLUSTER = model.Resources(cpu_milli=10_000, memory_bytes=10_000 << 20)
+
+
+def queues(a=0.6, b=0.4, most_b=1.0):
+    shares = {"a": capacity.Share(guaranteed=a), "b": capacity.Share(guaranteed=b, maximum=most_b)}
+    return capacity.queues(shares, CLUSTER)
+
+
+def job_in(queue, name, tasks, seconds=10, at_s=0.0):
+    return dataclasses.replace(make.job(name, make.phase(tasks, seconds, 1000), at_s=at_s), queue=queue)
+
+
+def job_times_s(*jobs, **shares):
+    found = make.workload(*jobs, nodes=1, node_mb=10_000, cores=10)
+    return simulation.simulate(dataclasses.replace(found, queues=queues(**shares)), "capacity").job_times_s
+
+
+def test_queues_that_are_full_of_work_hold_what_they_are_guaranteed():
+    # Ten slots: six and four of them. Twelve tasks in two waves, eight in two waves.
+    assert job_times_s(job_in("a", "0", 12), job_in("b", "1", 8)) == (20.0, 20.0)
+    assert job_times_s(job_in("a", "0", 12), job_in("b", "1", 8), a=0.8, b=0.2) == (20.0, 20.0)
+    assert job_times_s(job_in("a", "0", 8), job_in("b", "1", 12), a=0.8, b=0.2) == (10.0, 20.0)
+
+
+def test_what_a_queue_leaves_idle_others_take_up_to_their_maximum():
+    assert job_times_s(job_in("b", "0", 10)) == (10.0,)
+    assert job_times_s(job_in("b", "0", 10), most_b=0.5) == (20.0,)
+
+
+def test_a_queue_gets_its_share_back_as_tasks_end_and_not_by_force():
+    assert job_times_s(job_in("b", "0", 10), job_in("a", "1", 6, at_s=1)) == (10.0, 19.0)
+
+
+def test_within_a_queue_the_first_come_is_served_first_and_its_node_is_kept_for_it():
+    small = make.job("0", make.phase(1, 10, 6000))
+    large = make.job("1", make.phase(1, 10, 10_000), at_s=1)
+    late = make.job("2", make.phase(1, 30, 1000), at_s=2)
+    found = simulation.simulate(make.workload(small, large, late), "capacity")
+    assert found.job_times_s == (10.0, 19.0, 48.0)
+
+
+@pytest.mark.parametrize(("shares", "message"), [({"a": 0.7}, "more than 1"), ({"most_b": 0.3}, "queue 'b'")])
+def test_shares_that_cannot_be_are_refused(shares, message):
+    with pytest.raises(ValueError, match=message):
+        queues(**shares)
+
+
+def test_a_job_of_no_queue_is_refused():
+    with pytest.raises(ValueError, match="there is no queue 'c'"):
+        job_times_s(job_in("c", "0", 1))
