@@ -17,8 +17,8 @@ from boathouse.handlers import mrjob as handlers
 from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources import names, quantity
-from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling import assembly, scheduler, translate
+from boathouse.resources.config import OperatorConfig
+from boathouse.scheduling import assembly, configured, scheduler, translate
 from boathouse.services import dirty, leadership, learned
 from boathouse.services.mrjob import estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler, resync
 from boathouse.services.mrjob.model import JobUid
@@ -63,6 +63,7 @@ class Leader:
         settings = around.asked.config
         profile = profiles.build(settings.profile)
         self._scheduling = _scheduling(around, settings, profile)
+        settings.follow(self._scheduling.queue_of_namespace)
         self._learner = estimates.Learner()
         self._feed = feed.Feed(profile.observers, self._learner, scheduler.steady_clock())
         self._learned = learned.Learned(
@@ -212,23 +213,13 @@ def _scheduling(around: Surroundings, settings: OperatorConfig, profile: framewo
         around.events,
         around.figures,
         profile=profile,
-        queues=[_queue(each) for each in settings.queues],
+        queues=configured.queues(settings),
         on_fatal=around.on_fatal,
         options=scheduler.Options(
             namespaces=frozenset(settings.watch_namespaces), pending_ahead=settings.pending_ahead
         ),
-        queue_of=lambda pod: model.QueueName(
-            settings.queue_for(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_QUEUE))
-        ),
+        queue_of=configured.queue_of(settings),
     )
-
-
-def _queue(queue: QueueConfig) -> model.Queue:
-    """Limits in base units: millicores, bytes, counts."""
-    limits = {
-        name: quantity.milli(value) if name == "cpu" else quantity.units(value) for name, value in queue.limits.items()
-    }
-    return model.Queue.of(model.QueueName(queue.name), weight=queue.weight, limits=limits)
 
 
 def _hosts(settings: OperatorConfig) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pydantic
 from pydantic.alias_generators import to_camel
 
-from boathouse import failpoints, leader, options
+from boathouse import failpoints, leader, options, reload
 from boathouse.cluster import client, config, election, errors, recorder, retries
 from boathouse.services import leadership
 from boathouse.services.progress import bundle, tls
@@ -119,8 +119,10 @@ class _Life:
         """Stand by, lead, stop."""
         work = asyncio.create_task(self._work(), name="work")
         stopping = asyncio.create_task(self._stop.wait(), name="stop")
+        reloading = asyncio.create_task(self._reload(), name="reload")
         await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
+        reloading.cancel()
         told_to = self._stop.is_set()
         if work.done():
             _log.error("a part of the operator has ended", exc_info=_cause(work))
@@ -131,6 +133,11 @@ class _Life:
         await asyncio.wait({work}, timeout=STOP_S)
         _log.info("stopped", told_to=told_to)
         return 0 if told_to else EXIT_FAILED
+
+    async def _reload(self) -> None:
+        if self._asked.config_path is not None:
+            await reload.changed(self._asked.config_path)
+            self._stop.set()
 
     async def _work(self) -> None:
         now = dt.datetime.now(dt.UTC)

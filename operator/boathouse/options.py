@@ -33,12 +33,14 @@ class Options:
 
     Attributes:
         identity: this process among the replicas: its pod's name.
+        config_path: the configuration file; None where there is none.
         kubeconfig: None for the pod's service account, or $KUBECONFIG.
         state_folder: in the pod's memory, for what survives a restart of its container; None for nowhere.
     """
 
     config: config.OperatorConfig
     identity: str
+    config_path: pathlib.Path | None = None
     kubeconfig: pathlib.Path | None = None
     state_folder: pathlib.Path | None = None
     list_failpoints: bool = False
@@ -80,6 +82,7 @@ def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str]
     return Options(
         config=config.OperatorConfig.model_validate(values),
         identity=given.identity or environment.get("POD_NAME") or socket.gethostname(),
+        config_path=given.config,
         kubeconfig=given.kubeconfig,
         state_folder=given.state_folder or _state_folder(environment),
         list_failpoints=given.list_failpoints,

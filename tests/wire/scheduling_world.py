@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 from boathouse.cluster import recorder
-from boathouse.scheduling import assembly, quantities, scheduler
+from boathouse.resources.config import OperatorConfig
+from boathouse.scheduling import assembly, configured, quantities, scheduler
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.wire import fake_api, waiting
@@ -115,9 +116,10 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, **options: Any):
+async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, config=None, **options: Any):
     """Run a scheduler that has listed all there is; stop it at the end, as a crash would."""
     leader, figures, fatal = leader or Leader(), metrics.Metrics(), []
+    config = config or OperatorConfig()
     settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
     async with api.client() as client, contextlib.AsyncExitStack() as stack:
         events = recorder.RecordedEvents(client, controller="boathouse.dev/scheduler", instance="test")
@@ -127,10 +129,12 @@ async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=
             events,
             figures,
             profile=profile or profiles.build("fair"),
-            queues=[model.Queue.of(QUEUE)],
+            queues=configured.queues(config),
             on_fatal=fatal.append,
             options=scheduler.Options(**settings),
+            queue_of=configured.queue_of(config),
         )
+        config.follow(parts.queue_of_namespace)
         for one in (parts.watch(), events.run(), parts.run()):
             stack.push_async_callback(_stop, asyncio.create_task(one))
         async with asyncio.timeout(60):

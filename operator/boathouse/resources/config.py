@@ -1,6 +1,7 @@
 """The operator's configuration file, written by the chart from its values; flags and the environment win over it."""
 
 import pathlib
+from collections.abc import Callable
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -107,9 +108,16 @@ class OperatorConfig(_Section):
                 raise ValueError(f'{what} is "{name}", which is not among the queues {sorted(known)}')
         return self
 
+    _label_of: Callable[[str], str | None] | None = pydantic.PrivateAttr(default=None)
+
+    def follow(self, label_of: Callable[[str], str | None]) -> None:
+        """Heed namespaces' own labels from now on: `label_of` returns a namespace's label `boathouse.dev/queue`."""
+        self._label_of = label_of
+
     def queue_for(self, namespace: str, asked: str | None) -> str:
-        """The queue of a job: what it asks for, else its namespace's, else the default."""
-        return asked or self.namespace_queues.get(namespace, self.default_queue)
+        """The queue of a job: what it asks for, else what its namespace's label or entry here says, or the default."""
+        labelled = None if self._label_of is None else self._label_of(namespace)
+        return asked or labelled or self.namespace_queues.get(namespace, self.default_queue)
 
 
 def load(path: pathlib.Path) -> OperatorConfig:

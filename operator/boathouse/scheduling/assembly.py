@@ -29,6 +29,8 @@ class Scheduling:
         pods: All pods that hold resources, or wait, of all schedulers.
         nodes: All nodes.
         ended: Pods of tasks that ended, in the namespaces where we act.
+        storage: Claims, volumes and what makes them.
+        namespaces: Namespaces that name their default queue.
         on_node: Called for each change of `nodes`, after the scheduler took it in.
         on_pod: Called for each change of `pods`, after the scheduler took it in.
         on_ended: Called for each change of `ended`, after the scheduler took it in.
@@ -39,6 +41,7 @@ class Scheduling:
     nodes: informer.Informer[wire.NodeView]
     ended: informer.Informer[wire.PodView]
     storage: storage_watches.StorageWatches
+    namespaces: informer.Informer[wire.ObjectView]
     comparer: comparer.Comparer
     on_node: list[OnNode]
     on_pod: list[OnPod]
@@ -47,6 +50,7 @@ class Scheduling:
     async def synced(self) -> None:
         """Wait until all watches have gone through their first list."""
         await self.storage.synced()
+        await self.namespaces.synced.wait()
         for one in (self.nodes, self.pods, self.ended):
             await one.synced.wait()
 
@@ -56,6 +60,8 @@ class Scheduling:
         Begin when leadership has settled: the first list then shows all that an earlier leader wrote.
         """
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.namespaces.run())
+            await self.namespaces.synced.wait()  # first, because a pod is charged to a queue when it is first seen
             for one in (self.nodes, self.pods, self.ended):
                 group.create_task(one.run())
             group.create_task(self.storage.run())
@@ -67,9 +73,20 @@ class Scheduling:
             group.create_task(self.scheduler.run())
             group.create_task(self.comparer.run())
 
+    def queue_of_namespace(self, name: str) -> str | None:
+        """Return what a namespace's label says is its default queue."""
+        known = self.namespaces.get(name)
+        return None if known is None else known.metadata.labels.get(names.LABEL_QUEUE)
+
     def add_probes(self, state: health.Health) -> None:
         """Let the process be restarted when a watch falls silent or the loop stands still."""
-        for name, one in (("pods", self.pods), ("nodes", self.nodes), ("ended pods", self.ended), *self.storage):
+        for name, one in (
+            ("pods", self.pods),
+            ("nodes", self.nodes),
+            ("ended pods", self.ended),
+            *self.storage,
+            ("namespaces", self.namespaces),
+        ):
             state.add_liveness(f"watch of {name}", _freshness(one))
             state.add_readiness(f"first list of {name}", _first_list(one))
         state.add_liveness("scheduling loop", self.scheduler.heartbeat)
@@ -135,6 +152,7 @@ def assemble(
         nodes=nodes,
         ended=ended,
         storage=storage,
+        namespaces=informer.Informer(api, catalogue.NAMESPACES, on_change=lambda _: None, labels=names.LABEL_QUEUE),
         comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),
         on_node=on_node,
         on_pod=on_pod,

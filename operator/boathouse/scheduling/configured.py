@@ -1,0 +1,27 @@
+"""The queues of the configuration, as the policies see them."""
+
+from boathouse.cluster import wire
+from boathouse.resources import config, names, quantity
+from boathouse.scheduling import accounts
+from boathouse_policies import model
+
+
+def queues(settings: config.OperatorConfig) -> list[model.Queue]:
+    """Return the queues, with their limits in base units: millicores, bytes, counts."""
+    return [_queue(one) for one in settings.queues]
+
+
+def _queue(one: config.QueueConfig) -> model.Queue:
+    limits = {
+        name: quantity.milli(value) if name == "cpu" else quantity.units(value) for name, value in one.limits.items()
+    }
+    return model.Queue.of(model.QueueName(one.name), weight=one.weight, limits=limits)
+
+
+def queue_of(settings: config.OperatorConfig) -> accounts.QueueOf:
+    """Return what says which queue somebody else's pod is charged to: its label's, its namespace's, or the default."""
+
+    def of(pod: wire.PodView) -> model.QueueName:
+        return model.QueueName(settings.queue_for(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_QUEUE)))
+
+    return of

@@ -1,0 +1,177 @@
+"""Pods of Kubernetes' own controllers that name `schedulerName: boathouse`, on a real API server with fake nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse.cluster import catalogue
+from boathouse.scheduling import scheduler
+from tests.contract.predicates import comparison
+
+pytestmark = pytest.mark.apiserver
+
+DEPLOYMENTS = catalogue.Resource(group="apps", plural="deployments", kind="Deployment", view=dict)
+JOBS = catalogue.Resource(group="batch", plural="jobs", kind="Job", view=dict)
+PRIORITIES = catalogue.Resource(
+    group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False, view=dict
+)
+PODS = catalogue.PODS.untyped()
+
+
+def spec(*, cpu: str = "10m", **more) -> dict:
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    return {"schedulerName": "boathouse", "containers": [container]} | more
+
+
+def templated(**more) -> dict:
+    return {"metadata": {"labels": {"app": "a"}}, "spec": spec(**more)}
+
+
+@pytest.fixture
+async def scheduling(api, namespace):
+    options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
+    async with comparison.boathouse(api, options=options) as parts:
+        yield parts
+
+
+async def nodes(api, namespace) -> list[str]:
+    return [one.spec.node_name for one in (await api.list(catalogue.PODS, namespace)).items]
+
+
+async def add_pod(api, namespace, name: str, **more) -> None:
+    await api.create(PODS, {"metadata": {"name": name}, "spec": spec(**more)}, namespace)
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_the_pods_of_a_deployment_run_and_are_told_so(api, namespace, eventually):
+    whole = {"replicas": 3, "selector": {"matchLabels": {"app": "a"}}, "template": templated()}
+    await api.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": whole}, namespace)
+
+    async def available() -> bool:
+        return (await api.get(DEPLOYMENTS, "web", namespace)).get("status", {}).get("availableReplicas") == 3
+
+    await eventually(available)
+    events = (await api.list(catalogue.EVENTS, namespace, fields="reason=Scheduled")).items
+    assert {one["reportingController"] for one in events} <= {"boathouse.dev/scheduler"}
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_a_job_completes(api, namespace, eventually):
+    whole = {"completions": 4, "parallelism": 2, "template": templated(restartPolicy="Never")}
+    await api.create(JOBS, {"metadata": {"name": "batch"}, "spec": whole}, namespace)
+
+    async def succeeded() -> bool:
+        return (await api.get(JOBS, "batch", namespace)).get("status", {}).get("succeeded") == 4
+
+    await eventually(succeeded)
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_a_gated_pod_waits_until_its_gate_is_lifted(api, namespace, eventually):
+    await add_pod(api, namespace, "gated", schedulingGates=[{"name": "example.com/gate"}])
+    await add_pod(api, namespace, "plain")
+
+    async def placed() -> bool:
+        return [bool(node) for node in await nodes(api, namespace)].count(True) == 1
+
+    await eventually(placed)
+    assert not (await api.get(catalogue.PODS, "gated", namespace)).spec.node_name
+    await api.patch(PODS, "gated", {"spec": {"schedulingGates": []}}, namespace)
+
+    async def both() -> bool:
+        return all(await nodes(api, namespace))
+
+    await eventually(both)
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_a_pod_that_is_deleted_while_it_waits_is_forgotten_and_its_name_may_come_again(
+    api, namespace, eventually
+):
+    await add_pod(api, namespace, "p", nodeSelector={"no-such": "label"})
+
+    async def told() -> bool:
+        return (await api.get(catalogue.PODS, "p", namespace)).condition("PodScheduled") is not None
+
+    await eventually(told)
+    await api.delete(catalogue.PODS, "p", namespace, grace_period_s=0)
+    await add_pod(api, namespace, "p")
+
+    async def placed() -> bool:
+        return all(await nodes(api, namespace))
+
+    await eventually(placed)
+
+
+async def test_the_pod_of_the_highest_priority_gets_what_there_is(api, namespace, eventually):
+    values = {"low": 10, "high": 1000, "middle": 100}
+    for name, value in values.items():
+        manifest = {"metadata": {"name": f"{namespace}-{name}"}, "value": value}
+        await api.create(PRIORITIES, manifest)
+        gpu = {"requests": {"example.com/one": "1"}, "limits": {"example.com/one": "1"}}
+        container = {"name": "c", "image": "none", "resources": gpu}
+        more = {"containers": [container], "priorityClassName": f"{namespace}-{name}"}
+        await api.create(PODS, {"metadata": {"name": name}, "spec": spec(**more)}, namespace)
+    room = {"capacity": {"example.com/one": "1"}, "allocatable": {"example.com/one": "1"}}
+    await api.patch_status(catalogue.NODES.untyped(), "kwok-0", room)
+    options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
+    async with comparison.boathouse(api, options=options):
+
+        async def placed() -> bool:
+            return any(await nodes(api, namespace))
+
+        await eventually(placed)
+    pods = (await api.list(catalogue.PODS, namespace)).items
+    assert [one.metadata.name for one in pods if one.spec.node_name] == ["high"]
+    for name in values:
+        await api.delete(PRIORITIES, f"{namespace}-{name}")
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_a_pod_in_a_namespace_that_is_not_enabled_is_left_alone(api, namespace, eventually):
+    service_account = {"automountServiceAccountToken": False}
+    await api.create(PODS, {"metadata": {"name": f"p-{namespace}"}, "spec": spec(**service_account)}, "default")
+    await add_pod(api, namespace, "later")
+
+    async def placed() -> bool:
+        return all(await nodes(api, namespace))
+
+    await eventually(placed)
+    found = await api.get(catalogue.PODS, f"p-{namespace}", "default")
+    assert (found.spec.node_name, found.status.conditions) == ("", ())
+    await api.delete(catalogue.PODS, found.metadata.name, "default", grace_period_s=0)
+
+
+AFFINITY_TERM = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "a"}}}]
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": AFFINITY_TERM}
+SPREAD = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **AFFINITY_TERM[0]}
+REFUSED = {
+    "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution": {"affinity": {"podAffinity": REQUIRED}},
+    "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution": {
+        "affinity": {"podAntiAffinity": REQUIRED}
+    },
+    "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule": {"topologySpreadConstraints": [SPREAD]},
+    "spec.resourceClaims": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+}
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_what_is_not_supported_is_refused_by_its_field_and_never_placed(api, namespace, eventually):
+    for number, fields in enumerate(REFUSED.values()):
+        await add_pod(api, namespace, f"p{number}", **fields)
+
+    async def told() -> bool:
+        found = [one.condition("PodScheduled") for one in (await api.list(catalogue.PODS, namespace)).items]
+        return all(one is not None and one.reason == "UnsupportedConstraint" for one in found)
+
+    await eventually(told)
+    pods = {one.metadata.name: one for one in (await api.list(catalogue.PODS, namespace)).items}
+    messages = [pods[f"p{number}"].condition("PodScheduled").message for number in range(len(REFUSED))]
+    assert all(field in message for field, message in zip(REFUSED, messages, strict=True))
+    assert not any(one.spec.node_name for one in pods.values())
+
+
+def test_the_docs_name_each_field_that_is_refused(request):
+    page = (request.config.rootpath / "docs" / "scheduling.md").read_text()
+    missing = [field for field in (*REFUSED, "spec.schedulingGroup") if f"`{field}`" not in page]
+    assert not missing

@@ -1,0 +1,43 @@
+"""A changed configuration file ends the process, so that it starts with it."""
+
+import asyncio
+
+import pytest
+
+from boathouse import reload
+
+
+class Looks:
+    """Waits between looks; the test changes the file meanwhile."""
+
+    def __init__(self, path, *texts: str) -> None:
+        self._path, self._texts = path, list(texts)
+
+    async def __call__(self, _: float) -> None:
+        if not self._texts:
+            raise asyncio.CancelledError
+        self._path.write_text(self._texts.pop(0))
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text('{"queues": [{"name": "default"}]}')
+    return file
+
+
+async def test_another_queue_is_a_change(path):
+    await reload.changed(path, sleep=Looks(path, '{"queues": [{"name": "default"}, {"name": "nightly"}]}'))
+
+
+SAME = '{"queues": [ {"name": "default"} ]}'
+
+
+@pytest.mark.parametrize("text", [SAME, '{"queues": []}', "not JSON", ""], ids=["same", "bad", "broken", "away"])
+async def test_what_says_the_same_or_is_not_valid_is_no_change(path, text):
+    with pytest.raises(asyncio.CancelledError):
+        await reload.changed(path, sleep=Looks(path, text, text))
+
+
+async def test_a_valid_change_after_one_that_was_not_valid_counts(path):
+    await reload.changed(path, sleep=Looks(path, '{"profile": "none"}', '{"profile": "fifo"}'))
