@@ -101,6 +101,17 @@ class Attempts(Model):
     commit: AttemptArrays | None = None
 
 
+class RunningSums(Model):
+    """What the tasks that run now have reported, summed; those of finished tasks are in the counters."""
+
+    tasks: int = Field(description="How many of them have reported.")
+    records_in: int = 0
+    records_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    spilled_records: int = 0
+
+
 class MRJobStatus(Model):
     """What the operator observed."""
 
@@ -122,6 +133,13 @@ class MRJobStatus(Model):
         default=None, description="Of a job of several steps: the one at hand, from 0; plan, maps and reduces are its."
     )
     steps: int | None = Field(default=None, description="How many steps a job of several has.")
+    progress_percent: int | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="By tasks done and what running ones report; 100: the output is complete.",
+    )
+    running: RunningSums | None = None
     maps: TaskCounts | None = None
     reduces: TaskCounts | None = None
     failures: FailureCounts | None = None

@@ -14,7 +14,7 @@ from boathouse.cluster import catalogue, client, errors, recorder
 from boathouse.resources import mrjob_status, names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import attempts, conditions, metrics, model, planner, pods, record, steps, tasks
+from boathouse.services.mrjob import attempts, conditions, metrics, model, percent, planner, pods, record, steps, tasks
 from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.feed import Feed
 from boathouse.services.mrjob.jobstore import Body, JobStore
@@ -23,7 +23,7 @@ from boathouse.services.mrjob.planner import Desired, Observation, Waiting
 from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.record import Record
-from boathouse.services.mrjob.taskpods import TaskPod
+from boathouse.services.mrjob.taskpods import PodState, TaskPod
 from boathouse.services.progress.hub import Hub
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
@@ -35,6 +35,8 @@ _MRJOBS = catalogue.MRJOBS.untyped()
 STATUS_DISTANCE_S: Final = 1.0
 WAITING_LOOK_S: Final = 2.0
 """How often a job that waits is asked why."""
+RUNNING_LOOK_S: Final = 10.0
+"""How often the progress of tasks that run is taken into the status."""
 RESYNC_S: Final = 300.0
 PRIORITY_GOOD_S: Final = 60.0
 """How long a PriorityClass' value is remembered."""
@@ -185,6 +187,8 @@ class Reconciler:
         if desired.write_plan:
             self._check_lead()
             await self._parts.plans.write(job, desired.record.step)
+        told = percent.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
+        desired = dataclasses.replace(desired, record=told)
         before, memory.record = memory.record, desired.record
         self._account(key, job, before, desired)
         delay_s = await self._write_status(key, memory)
@@ -204,6 +208,8 @@ class Reconciler:
             again.append(max(0.0, desired.recheck_at_s - self._parts.now()))
         if desired.waiting:
             again.append(WAITING_LOOK_S)
+        elif any(pod.state is PodState.RUNNING for pod in seen.pods):
+            again.append(RUNNING_LOOK_S)
         return min(again)
 
     async def _observe(self, job: Job, known: Record) -> Observation:

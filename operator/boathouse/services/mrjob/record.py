@@ -117,6 +117,8 @@ class Record:
     counters: Counters = dataclasses.field(default_factory=dict)
     last_failures: tuple[mrjob_status.TaskFailure, ...] = ()
     resources: mrjob_status.DecidedResources | None = None
+    percent: int | None = None
+    running: mrjob_status.RunningSums | None = None
 
     @property
     def finished(self) -> bool:
@@ -149,6 +151,8 @@ def to_wire(record: Record) -> dict[str, Any]:
         start_time=times.rfc3339(record.start_s),
         completion_time=times.rfc3339(record.completion_s),
         progress=progress(record),
+        progress_percent=record.percent,
+        running=record.running,
         maps=_counts(record, TaskType.MAP),
         reduces=_counts(record, TaskType.REDUCE),
         failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
@@ -193,6 +197,8 @@ def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
         counters=read.counters or {},
         last_failures=tuple(read.last_failures or ()),
         resources=read.resources,
+        percent=read.progress_percent,
+        running=read.running,
     )
     if read.failures is None:
         return record
