@@ -66,13 +66,11 @@ def test_every_profile_of_the_study_runs_by_heartbeats_too(profile):
 
 
 def test_a_disk_without_bandwidth_leaves_no_elastic_task():
-    recipe = table2_cases.Drawn(table=table2_cases.middle(Law.UNIFORM, 3.0), jobs=3, nodes=1)
     free, starved = (
-        cases.simulate(cases.Case(recipe=recipe, seed=0, profile="yarn-me", disk_bytes_per_s=rate))
+        cases.simulate(cases.Case(recipe=models.Three(), seed=0, profile="yarn-me", disk_bytes_per_s=rate))
         for rate in (None, 1.0)
     )
-    assert free.elastic_share > 0.1
-    assert starved.elastic_share == 0
+    assert (free.elastic_share, starved.elastic_share) == (0.75, 0)
 
 
 # What is simulated
@@ -128,9 +126,9 @@ def test_the_model_predicts_the_papers_wordcount():
 
 def test_well_sized_reducers_spill_nothing():
     drawn = spilling.Reducer.drawn(spilling.Framework.HADOOP, 1.9, models.np.random.default_rng(0))
-    whole, half = (drawn.run(share, 0.0, models.np.random.default_rng(0)) for share in (1.0, 0.5))
+    whole, less = (drawn.run(share, 0.0, models.np.random.default_rng(0)) for share in (1.0, 0.48))
     assert whole.duration_s == pytest.approx(drawn.ideal_s)
-    assert half.spilled_bytes == pytest.approx(half.input_bytes, rel=0.1)
+    assert less.spilled_bytes == pytest.approx(less.input_bytes, rel=0.1)  # two buffers of 48 % each
 
 
 def test_one_reducer_has_the_disk_to_itself():
@@ -242,7 +240,7 @@ def test_agreement_is_judged_within_five_per_cent_of_dss():
 
 
 def test_results_do_not_depend_on_the_number_of_workers():
-    part = Scaling(seeds=((2, 2), (3, 1)))
+    part = Scaling(seeds=((1, 2), (2, 1)))
     every = list(part.cases())
     random.Random(0).shuffle(every)
     found = []
