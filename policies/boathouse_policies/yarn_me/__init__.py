@@ -27,23 +27,28 @@ from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity
 from boathouse_policies.yarn_me.express import Express
 from boathouse_policies.yarn_me.reserve import Passing
+from boathouse_policies.yarn_me.timeline import Timeline
 
 if TYPE_CHECKING:
     from boathouse_policies.framework import Reserve
+    from boathouse_policies.yarn_me.decide import LookingAhead
 
 __all__ = ["Config", "Elasticity", "Passing", "build"]
 
 _PAPER = Config()
 
 
-def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER) -> Profile:
+def build(
+    placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER, look_ahead: LookingAhead = Timeline
+) -> Profile:
     """The profile `yarn-me`. Each call builds a policy with a book of its own.
 
     Args:
         placement: Which node, of those with room for the ideal size.
         config: The constants.
+        look_ahead: Makes a timeline.
     """
-    elastic = Elasticity(config, scorer(placement))
+    elastic = Elasticity(config, scorer(placement), look_ahead)
     passing = Passing(elastic) if config.passing else None
     reserve: Reserve = passing or LockedNodes()
     return Profile(

@@ -15,7 +15,7 @@ on offer, as at a heartbeat, the two are the same.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from boathouse_policies.yarn_me.penalty import Elastic
 from boathouse_policies.yarn_me.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from boathouse_policies.framework import ClusterView, Score, Scratch, WaitingRoom, Want, Where
@@ -34,6 +34,17 @@ if TYPE_CHECKING:
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
 DISK = "node(s) whose disk has no bandwidth left for tasks that spill"
+
+
+class LookAhead(Protocol):
+    """What a timeline answers."""
+
+    def reaches(self, job: model.JobId, time_s: float) -> bool:
+        """Whether the job ends then or later, if from now on all is placed regularly."""
+        ...
+
+
+LookingAhead: TypeAlias = "Callable[[Book, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]"
 
 
 class _Cycle:
@@ -52,14 +63,16 @@ class Elasticity:
     Args:
         config: The constants.
         regular: Ranks nodes with room for the ideal size.
+        look_ahead: Makes a timeline.
     """
 
-    def __init__(self, config: Config, regular: Score) -> None:
+    def __init__(self, config: Config, regular: Score, look_ahead: LookingAhead = Timeline) -> None:
         self._config = config
+        self._look_ahead = look_ahead
         self._regular = regular
         self._book = Book()
         self._kept: Mapping[model.NodeName, model.ClassId] = {}
-        self._timeline: Timeline | None = None
+        self._timeline: LookAhead | None = None
         self._made = (-math.inf, -1)
         self._cycle: _Cycle | None = None
         self._sizes: dict[tuple[model.Resources, int], Sized] = {}
@@ -179,7 +192,7 @@ class Elasticity:
         made_s, changes = self._made
         if changes != self._book.changes and view.now_s - made_s >= self._config.refresh_s:
             self._made = (view.now_s, self._book.changes)
-            self._timeline = Timeline(self._book, view, self._kept)
+            self._timeline = self._look_ahead(self._book, view, self._kept)
             self._book.columns.ask_again()
 
     def _of(self, scratch: Scratch) -> _Cycle:

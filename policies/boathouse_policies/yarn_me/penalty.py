@@ -148,7 +148,7 @@ class Elastic:
         least_share: Smallest part of the ideal that a task is given (the paper: 10 %).
     """
 
-    __slots__ = ("_best", "_seconds", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
+    __slots__ = ("_best", "_fastest", "_seconds", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
 
     def __init__(
         self, run_time: RunTime, *, ideal_bytes: int, step_bytes: int = 100 << 20, least_share: float = 0.1
@@ -159,6 +159,7 @@ class Elastic:
         least = math.ceil(ideal_bytes * least_share / step_bytes * _SLACK) * step_bytes
         self.least_bytes = min(max(step_bytes, least), ideal_bytes)
         self._seconds: dict[int, float] = {}
+        self._fastest: list[float] | None = None
         self._best: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = None
 
     def duration_s(self, resources: model.Resources) -> float | None:
@@ -172,6 +173,14 @@ class Elastic:
             known = float(self.run_time.run_time_s(np.array(float(min(memory_bytes, self.ideal_bytes)))))
             self._seconds[memory_bytes] = known
         return known
+
+    def fastest_s(self, free_bytes: int) -> float:
+        """The lowest run time with so much free memory, infinite where it is too little."""
+        if free_bytes >= self.ideal_bytes:
+            return self.seconds(self.ideal_bytes)
+        if self._fastest is None:
+            self._fastest = self.table()[1].tolist()
+        return self._fastest[max(0, free_bytes) // self.step_bytes]
 
     def input_bytes(self) -> int | None:
         """What goes through the shuffle buffer, where the model knows it."""

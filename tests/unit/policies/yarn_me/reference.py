@@ -3,6 +3,8 @@
 import dataclasses
 import math
 
+from boathouse_policies import model
+
 
 @dataclasses.dataclass
 class Job:
@@ -65,3 +67,34 @@ def finish_times(now_s, free, running, jobs, kept):
         jobs[name].held -= memory
         fill(node, end_s)
     return {job.name: math.inf if job.want else job.last_end_s for job in jobs.values()}
+
+
+class LookAhead:
+    """The same as YARN-ME asks for it: the moment at which it was made, played to the end when somebody asks."""
+
+    def __init__(self, book, view, kept):
+        index = view.layout.index
+        free = (view.layout.allocatable - view.requested)[[model.MEMORY, model.CPU]].T.tolist()
+        running = [
+            (end_s, index[node], memory, cpu, job) for end_s, _, node, memory, cpu, job, _ in sorted(book.ends())
+        ]
+        owners = {index[node]: book.classes[one].job for node, one in kept.items()}
+        self._state = view.now_s, free, running, {job.job.id: told(job) for job in book.jobs.values()}, owners
+        self._finish_s = None
+
+    def reaches(self, job, time_s):
+        if self._finish_s is None:
+            self._finish_s = finish_times(*self._state)
+        return job in self._finish_s and self._finish_s[job] >= time_s
+
+
+def told(job):
+    """A job of the book."""
+    wants = [
+        [job.left[one.id], one.resources.memory_bytes, one.resources.cpu_milli, seconds(one)] for one in job.classes
+    ]
+    return Job(job.job.id, job.job.submitted_s, wants, job.held_bytes)
+
+
+def seconds(one):
+    return one.estimates.duration_s(one.resources)

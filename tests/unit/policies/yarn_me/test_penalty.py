@@ -27,6 +27,10 @@ def test_a_buffer_of_an_exact_part_spills_all_but_one_of_them(parts):
     assert spilled(2.0, 2.0 / parts) == pytest.approx(2.0 * (parts - 1) / parts)
 
 
+def test_no_input_spills_nothing():
+    assert spilled(0.0, 1.0) == 0.0
+
+
 def reducer(factor=1.5, ideal_mb=2000, seconds=100.0, **fields):
     shuffled = ideal_mb * MB * penalty.BUFFER_SHARE
     rate = shuffled / (seconds * (factor - 1)) if factor > 1 else math.inf
@@ -78,6 +82,14 @@ def test_the_closed_form_finds_what_a_scan_of_all_sizes_finds(ideal_mb, share, f
     expected = scan(one, free)
     assert seconds[0] == pytest.approx(one.seconds(expected))
     assert memory[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("ideal_mb", "share", "least_mb"), [(2000, 0.1, 200), (500, 0.1, 100), (50, 0.1, 50), (1500, 0.5, 800)]
+)
+def test_the_least_size_is_a_tenth_of_the_ideal_in_whole_steps_and_at_most_the_ideal(ideal_mb, share, least_mb):
+    one = penalty.Elastic(reducer(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP, least_share=share)
+    assert one.least_bytes == least_mb * MB
 
 
 def test_the_table_holds_the_closed_form_for_each_step():

@@ -1,0 +1,65 @@
+"""Whole runs against an exact look-ahead, made anew for every question."""
+
+import numpy as np
+import pytest
+
+from boathouse_policies import yarn_me
+from boathouse_sim import table2
+from boathouse_sim.instant import Instant
+from tests.unit.policies.yarn_me import reference
+
+SEEDS = range(4)
+
+
+def workload(seed):
+    """Too much for its nodes, so that jobs wait: both penalties of the paper, in turn."""
+    random = np.random.default_rng(seed)
+    return table2.Table2(tasks=(1, 40), penalty_factor=1.5 if seed % 2 else 3.0, arrival_s=300).draw(8, 4, random)
+
+
+def run(seed, **options):
+    driver = Instant(workload(seed), yarn_me.build(**options))
+    while driver.advance():
+        pass
+    return driver
+
+
+class Compared(yarn_me.Elasticity):
+    """Asks the reference too, about the same moment."""
+
+    asked = differ = 0
+
+    def advise(self, queue, view):
+        self.view = view
+        return super().advise(queue, view)
+
+    def ends_in_time(self, class_id, end_s):
+        told = super().ends_in_time(class_id, end_s)
+        job = self.book.classes[class_id].job
+        exact = reference.LookAhead(self.book, self.view, self._kept).reaches(job, end_s)
+        Compared.asked += 1
+        Compared.differ += told != (exact or self.book.jobs[job].last_end_s >= end_s)
+        return told
+
+
+def share_of_decisions_that_differ(monkeypatch, seeds):
+    monkeypatch.setattr(yarn_me, "Elasticity", Compared)
+    monkeypatch.setattr(Compared, "asked", 0)
+    monkeypatch.setattr(Compared, "differ", 0)
+    for seed in seeds:
+        run(seed)
+    assert Compared.asked > 100 * len(seeds)
+    return Compared.differ / Compared.asked
+
+
+def test_few_decisions_differ_from_those_of_an_exact_look_ahead(monkeypatch):
+    assert share_of_decisions_that_differ(monkeypatch, SEEDS[:2]) < 0.02
+
+
+def mean_job_times_s(**options):
+    return [run(seed, **options).world.finished().mean_job_time_s for seed in SEEDS]
+
+
+def test_mean_job_times_are_those_with_an_exact_look_ahead_at_every_cycle():
+    exact = mean_job_times_s(config=yarn_me.Config(refresh_s=0.0), look_ahead=reference.LookAhead)
+    assert np.mean(mean_job_times_s()) == pytest.approx(np.mean(exact), rel=0.01)
