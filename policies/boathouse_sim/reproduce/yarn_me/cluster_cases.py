@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 JITTER: Final = 0.1
-VARIANT_SEEDS: Final = 2
+VARIANT_SEEDS: Final = 1
 HDD_BYTES_PER_S: Final = 100e6
 """A SATA disk's sequential rate, for the variant with a disk budget."""
 

@@ -49,9 +49,9 @@ class YarnMe:
         quick: tuple[Experiment, ...] = (
             Models(seeds=seeds),
             Cluster(seeds=few, counts=(1, 3), variants=(), part=0.1),
-            Sweep(size=8, seeds=seeds, levels=2),
-            Scaling(seeds=((8, seeds), (16, some), (32, 1))),
-            Wrong(traces=2 * seeds, jobs=30, nodes=30, fewer=()),
+            Sweep(size=6, seeds=seeds, levels=2),
+            Scaling(seeds=((6, seeds), (15, some), (30, 1))),
+            Wrong(traces=seeds, jobs=30, nodes=30, fewer=()),
             Peers(names=PEERS[:1]),
         )
         full: tuple[Experiment, ...] = (

@@ -259,7 +259,7 @@ class Sweep:
                     f"{per_cent(statistics.fmean(r > 1.01 for r in light)) if light else 'none'}",  # noqa: PLR2004
                 ),
             ),
-            reason=LOW_LOAD,
+            reason=LOW_LOAD if light else "No trace of this form is so lightly loaded.",
         )
 
     # Reservations
