@@ -272,38 +272,52 @@ PAPER = Accuracy(noise=math.nan, map_r2=0.942, reduce_r2=0.918, job_r2=0.970)
 NOISES = tuple(percent / 100 for percent in range(0, 55, 5))
 
 
-def accuracy(noise: float, seed: int, *, jobs: int = 400) -> Accuracy:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """Jobs that the models have not learnt from: (predicted, actual) of each, shape [J]."""
+
+    map_s: tuple[tuple[float, float], ...]
+    reduce_s: tuple[tuple[float, float], ...]
+    size_gib_s: tuple[tuple[float, float], ...]
+
+
+def held_out(noise: float, seed: int, *, jobs: int = 400) -> HeldOut:
     """Learn from one half of the jobs, predict the other."""
     observed = generate(jobs, noise, np.random.default_rng([seed, round(noise * 1000)]))
     predictor = Predictor(Config())
     for one in observed[: jobs // 2]:
         predictor.learn(one.probed, one.times)
-    held_out = observed[jobs // 2 :]
-    pairs = [(one, found) for one in held_out if (found := predictor.predict(one.probed)) is not None]
+    pairs = [(found, one) for one in observed[jobs // 2 :] if (found := predictor.predict(one.probed)) is not None]
+    return HeldOut(
+        map_s=tuple((found.map_s, one.times.map_s) for found, one in pairs),
+        reduce_s=tuple((found.reduce_s, one.times.reduce_s) for found, one in pairs),
+        size_gib_s=tuple((one.size_gib_s(found), one.size_gib_s(one.times)) for found, one in pairs),
+    )
+
+
+def r2_of(noise: float, found: HeldOut) -> Accuracy:
+    """R² on held-out jobs."""
+    return Accuracy(noise=noise, map_r2=_r2(found.map_s), reduce_r2=_r2(found.reduce_s), job_r2=_r2(found.size_gib_s))
+
+
+def mean(noise: float, found: Sequence[Accuracy]) -> Accuracy:
+    """The mean over seeds."""
     return Accuracy(
         noise=noise,
-        map_r2=r_squared([one.times.map_s for one, _ in pairs], [found.map_s for _, found in pairs]),
-        reduce_r2=r_squared([one.times.reduce_s for one, _ in pairs], [found.reduce_s for _, found in pairs]),
-        job_r2=r_squared(
-            [one.size_gib_s(one.times) for one, _ in pairs], [one.size_gib_s(found) for one, found in pairs]
-        ),
+        map_r2=float(np.mean([one.map_r2 for one in found])),
+        reduce_r2=float(np.mean([one.reduce_r2 for one in found])),
+        job_r2=float(np.mean([one.job_r2 for one in found])),
     )
 
 
 def sweep(seeds: Sequence[int], noises: Sequence[float] = NOISES, *, jobs: int = 400) -> list[Accuracy]:
     """The accuracy at each noise, the mean over the seeds."""
-    rows = []
-    for noise in noises:
-        found = [accuracy(noise, seed, jobs=jobs) for seed in seeds]
-        rows.append(
-            Accuracy(
-                noise=noise,
-                map_r2=float(np.mean([one.map_r2 for one in found])),
-                reduce_r2=float(np.mean([one.reduce_r2 for one in found])),
-                job_r2=float(np.mean([one.job_r2 for one in found])),
-            )
-        )
-    return rows
+    return [mean(noise, [r2_of(noise, held_out(noise, seed, jobs=jobs)) for seed in seeds]) for noise in noises]
+
+
+def _r2(pairs: Sequence[tuple[float, float]]) -> float:
+    predicted, actual = zip(*pairs, strict=True)
+    return r_squared(actual, predicted)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
