@@ -22,15 +22,26 @@ class FairShare:
     The job with the least dominant share over weight goes first, with backfill.
     """
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float] | model.FloatVector:
+    def __init__(self) -> None:
+        self._known: dict[model.JobId, tuple[model.IntVector, float, float]] = {}  # what it held, weight, key: a memo
+        self._inverse: model.FloatVector = np.zeros(0)
+
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
         """The dominant share over the job's weight."""
-        if len(jobs) == 1:
-            return (scratch.dominant_share(scratch.job_usage(jobs[0].id)) / jobs[0].weight,)
         inverse = scratch.view.layout.inverse_totals
-        usage = np.array([scratch.job_usage(job.id) for job in jobs])[:, : len(inverse)]
-        shares: model.FloatVector = (usage * inverse).max(axis=1, initial=0.0)
-        weighted: model.FloatVector = shares / np.array([job.weight for job in jobs])
-        return weighted
+        if inverse is not self._inverse or len(self._known) > _JOBS_KEPT:
+            self._known, self._inverse = {}, inverse
+        keys, known = [], self._known
+        for job in jobs:
+            usage = scratch.job_usage(job.id)
+            one = known.get(job.id)
+            if one is None or one[0] is not usage or one[1] != job.weight:  # usage is a new vector when it changes
+                one = known[job.id] = (usage, job.weight, scratch.dominant_share(usage) / job.weight)
+            keys.append(one[2])
+        return keys
+
+
+_JOBS_KEPT = 65_536  # arbitrary: jobs that are over are forgotten now and then
 
 
 def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:

@@ -1,6 +1,7 @@
 """What runs a policy: the ledger, the waiting room, the view, and `run_cycle`, which both shells drive."""
 
 from boathouse_policies.framework.accounts import Account, Freed, State
+from boathouse_policies.framework.classes import Waiting
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.extension import (
@@ -24,7 +25,7 @@ from boathouse_policies.framework.policy import Profile
 from boathouse_policies.framework.predicates import PREDICATES
 from boathouse_policies.framework.scratch import Scratch
 from boathouse_policies.framework.view import ClusterView
-from boathouse_policies.framework.waiting import Waiting, WaitingRoom
+from boathouse_policies.framework.waiting import WaitingRoom
 from boathouse_policies.framework.want import Want
 
 __all__ = [

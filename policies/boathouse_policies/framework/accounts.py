@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from boathouse_policies import model
+from boathouse_policies import model
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -54,15 +53,67 @@ class Freed:
     queue: model.QueueName | None
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(slots=True, eq=False)
 class Entry:
-    """A pod in the ledger: `vector` is what is charged for it, `resizing` a size that was asked for."""
+    """A pod in the ledger.
 
-    account: Account
-    state: State
+    Attributes:
+        node: Where it is.
+        vector: What is charged for it.
+        state: How certain that is.
+        job: Who is charged.
+        queue: Who is charged.
+        task_class: What it counts for.
+        host_ports: What it takes of the node.
+        placement: What was assumed, as long as no pod was seen.
+        pod: What was seen of it.
+        resizing: A size that was asked for.
+    """
+
     node: model.NodeName
     vector: model.IntVector
+    state: State
+    job: model.JobId | None
+    queue: model.QueueName | None
+    task_class: model.ClassId | None
+    host_ports: tuple[model.HostPort, ...]
+    placement: model.Placement | None
+    pod: Account | None = None
     resizing: model.Resources | None = None
+
+    @property
+    def account(self) -> Account:
+        """The pod. Of what was assumed it is put together when somebody asks: most are over before that."""
+        if self.pod is None:
+            assert self.placement is not None
+            self.pod = _account(self.placement)
+        return self.pod
+
+
+def assumed(placement: model.Placement, vector: model.IntVector) -> Entry:
+    """The entry of what a cycle decided."""
+    job, one = placement.job, placement.task_class
+    return Entry(
+        placement.node, vector, State.ASSUMED, job.id, job.queue, one.id, one.constraints.host_ports, placement
+    )
+
+
+def seen(pod: Account, node: model.NodeName, vector: model.IntVector) -> Entry:
+    """The entry of a pod that the watch shows."""
+    return Entry(node, vector, State.CONFIRMED, pod.job, pod.queue, pod.task_class, pod.host_ports, None, pod)
+
+
+def _account(placement: model.Placement) -> Account:
+    return Account(
+        id=placement.task.id,
+        node=placement.node,
+        resources=placement.resources,
+        uid=placement.task.pod_uid,
+        job=placement.job.id,
+        queue=placement.job.queue,
+        task_class=placement.task_class.id,
+        host_ports=placement.task_class.constraints.host_ports,
+    )
 
 
 class Shared(Generic[K, V]):
@@ -89,7 +140,7 @@ def tally(sums: dict[K, model.IntVector], key: K, vector: model.IntVector) -> No
     """Add to a sum; a sum of zero is left out."""
     known = sums.get(key)
     total = vector if known is None else plus(known, vector)
-    if total.any():
+    if total[model.PODS] or total.any():  # nearly always the first, which is the cheaper
         sums[key] = total
     else:
         sums.pop(key, None)

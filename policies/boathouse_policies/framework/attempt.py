@@ -138,13 +138,31 @@ class Attempt:
         return model.Verdict(code=model.Code.GANG, message=message)
 
 
+def at_once(want: Want, line: Line, scratch: Scratch) -> Spot | None:
+    """The turn of a class whose profile `is_plain`, if it succeeds: what `Attempt` does, without what cannot matter.
+
+    Nothing has happened if it returns None; then an `Attempt` finds out why, or obeys a limit, or places a gang.
+    """
+    if want.task_class.gang_min or line.limited(want):
+        return None
+    node = want.best()
+    pick = None if node is None else want.picker.closest(scratch.view.layout.nodes[node])
+    if node is None or pick is None:
+        return None
+    spot = Spot(want, pick, node, want.task_class.resources, want.least)
+    want.picker.take(pick)
+    scratch.place(spot)
+    line.placed(want)
+    return spot
+
+
 def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
     """Why no node takes a class."""
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
     if view.offered is None and view.max_per_node is None and profile.monotone:
-        return _UNSCHEDULABLE
+        return UNSCHEDULABLE
     passes = want.passes()
     if bool(passes.any()):
         reserved = profile.reserve.mask(want, scratch, slice(None))
@@ -152,7 +170,7 @@ def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
             return model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
         if not bool((passes & scratch.offered).any()):
             return model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
-    return _UNSCHEDULABLE
+    return UNSCHEDULABLE
 
 
-_UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
+UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework.attempt import Attempt
+from boathouse_policies.framework.attempt import Attempt, at_once
 from boathouse_policies.framework.draft import Draft
 from boathouse_policies.framework.line import Line
 from boathouse_policies.framework.scratch import Scratch
@@ -38,8 +38,13 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
     # 1. Order jobs: queues by share, jobs by the profile's keys.
     line = Line(queue, profile, scratch)
     draft.leave_orphans(line, queue)
+    is_plain = profile.is_plain
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
     while not scratch.exhausted and (want := line.next_class()) is not None:
+        spot = at_once(want, line, scratch) if is_plain else None
+        if spot is not None:
+            draft.decide((spot,), line)
+            continue
         attempt = Attempt(want, line, profile, scratch)
         for member in attempt.members():
             # 3. Feasible nodes. 4. Rank: the best first.
@@ -56,7 +61,7 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
                 break
         # 8. Decide.
         if attempt.succeeded():
-            draft.decide(attempt.spots)
+            draft.decide(attempt.spots, line)
         # 9. Diagnose: remember why; the words are worked out when somebody asks.
         else:
             draft.diagnose(attempt, line)

@@ -29,9 +29,11 @@ class Draft:
 
     def plan(self, line: Line) -> Plan:
         """The plan."""
-        return Plan(tuple(self._decisions), lambda: self._all_left(line), self._profile, self._scratch)
+        return Plan(
+            tuple(self._decisions), lambda: self._news(line), self._profile, self._scratch, still=lambda: _still(line)
+        )
 
-    def _all_left(self, line: Line) -> Mapping[model.ClassId, Left]:
+    def _news(self, line: Line) -> Mapping[model.ClassId, Left]:
         """With those that had no turn: no node takes anything more in this cycle, or none that they may use."""
         for want in line.rest():
             self._leave(want, _NOT_OFFERED)
@@ -49,27 +51,30 @@ class Draft:
             message = f"queue {want.job.queue!r} is not defined (defined: {names})"
             self._leave(want, model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message))
 
-    def decide(self, spots: Sequence[Spot]) -> None:
-        """Turn placed tasks into decisions."""
-        names = self._scratch.view.layout.names
+    def decide(self, spots: Sequence[Spot], line: Line) -> None:
+        """Turn placed tasks into decisions, and close who cannot go anywhere without the room they took."""
         for spot in spots:
-            if spot.node in self._scratch.kept and self._scratch.kept[spot.node] == spot.want.task_class.id:
-                self._scratch.release(spot.node)
-            task, want, node = spot.pick.task, spot.want, names[spot.node]
-            if task.expected:
-                self._decisions.append(_kept(spot, node))
-                continue
-            kind = model.Create if task.pod_uid is None else model.Bind
-            self._decisions.append(
-                kind(
-                    task=task,
-                    task_class=want.task_class,
-                    job=want.job,
-                    node=node,
-                    resources=spot.resources,
-                    distance=spot.pick.distance,
-                )
-            )
+            self._decisions.append(self._decision(spot))
+        for spot in spots:
+            for want in line.shrunk(spot.node):
+                self._leave(want, attempts.UNSCHEDULABLE)
+
+    def _decision(self, spot: Spot) -> model.Decision:
+        want, task, scratch = spot.want, spot.pick.task, self._scratch
+        if scratch.kept and scratch.kept.get(spot.node) == want.task_class.id:
+            scratch.release(spot.node)
+        node = scratch.view.layout.names[spot.node]
+        if task.expected:
+            return _kept(spot, node)
+        kind = model.Create if task.pod_uid is None else model.Bind
+        return kind(
+            task=task,
+            task_class=want.task_class,
+            job=want.job,
+            node=node,
+            resources=spot.resources,
+            distance=spot.pick.distance,
+        )
 
     def diagnose(self, attempt: attempts.Attempt, line: Line) -> None:
         """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""
@@ -106,6 +111,11 @@ class Draft:
         count = want.left
         if count:
             self._left[want.task_class.id] = Left(want, verdict, count)
+
+
+def _still(line: Line) -> Mapping[model.ClassId, Left]:
+    wants = ((want, want.left) for want in line.untouched())
+    return {want.task_class.id: Left(want, attempts.UNSCHEDULABLE, count) for want, count in wants if count}
 
 
 def _kept(spot: Spot, node: model.NodeName) -> model.Hold:

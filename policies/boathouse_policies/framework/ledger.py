@@ -103,17 +103,7 @@ class Ledger:
         task = placement.task
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
-        account = accounts.Account(
-            id=task.id,
-            node=placement.node,
-            resources=placement.resources,
-            uid=task.pod_uid,
-            job=placement.job.id,
-            queue=placement.job.queue,
-            task_class=placement.task_class.id,
-            host_ports=placement.task_class.constraints.host_ports,
-        )
-        self._add(account, placement.node, accounts.State.ASSUMED)
+        self._enter(task.id, accounts.assumed(placement, self._axis.vector(placement.resources)))
 
     def observe(self, pod: accounts.Account) -> accounts.Freed | None:
         """Take over what the watch shows of a pod that is not terminal.
@@ -126,7 +116,7 @@ class Ledger:
             replaced = known is not None and known.state is accounts.State.CONFIRMED and known.account.uid != pod.uid
             return self._drop(pod.id) if replaced else None
         if known is None:
-            self._add(pod, pod.node, accounts.State.CONFIRMED)
+            self._see(pod, pod.node)
             return None
         if known.state is accounts.State.CONFIRMED and known.account == pod and known.resizing is None:
             return None
@@ -253,12 +243,17 @@ class Ledger:
 
     # Columns
 
-    def _add(self, account: accounts.Account, node: model.NodeName, state: accounts.State) -> None:
-        entry = accounts.Entry(account, state, node, self._axis.vector(account.resources))
-        self._entries[account.id] = entry
-        self._on_node.setdefault(node, {})[account.id] = entry
+    def _see(self, pod: accounts.Account, node: model.NodeName) -> None:
+        self._enter(pod.id, accounts.seen(pod, node, self._axis.vector(pod.resources)))
+
+    def _enter(self, task: model.TaskId, entry: accounts.Entry) -> None:
+        self._entries[task] = entry
+        here = self._on_node.get(entry.node)
+        if here is None:
+            here = self._on_node[entry.node] = {}
+        here[task] = entry
         self._charge(entry, entry.vector)
-        self._count(account, node, +1)
+        self._count(entry, +1)
 
     def _drop(self, task: model.TaskId) -> accounts.Freed:
         entry = self._entries.pop(task)
@@ -267,8 +262,8 @@ class Ledger:
         if not here:
             del self._on_node[entry.node]
         self._charge(entry, -entry.vector)
-        self._count(entry.account, entry.node, -1)
-        return accounts.Freed(node=entry.node, queue=entry.account.queue)
+        self._count(entry, -1)
+        return accounts.Freed(node=entry.node, queue=entry.queue)
 
     def _replace(self, entry: accounts.Entry, pod: accounts.Account, node: model.NodeName) -> accounts.Freed | None:
         if entry.account.uid is None or entry.account.uid == pod.uid:
@@ -279,13 +274,13 @@ class Ledger:
             pod.queue,
             pod.task_class,
         ):
-            entry.account, entry.state = pod, accounts.State.CONFIRMED
+            entry.pod, entry.state = pod, accounts.State.CONFIRMED
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
             size = pod.resources if entry.resizing is None else pod.resources.most(entry.resizing)
             return self._recount(entry, self._axis.vector(size))
         freed = self._drop(pod.id)
-        self._add(pod, node, accounts.State.CONFIRMED)
+        self._see(pod, node)
         return freed
 
     def _recount(self, entry: accounts.Entry, vector: model.IntVector) -> accounts.Freed | None:
@@ -294,34 +289,35 @@ class Ledger:
         if not difference.any():
             return None
         self._charge(entry, difference)
-        return accounts.Freed(node=entry.node, queue=entry.account.queue) if (difference < 0).any() else None
+        return accounts.Freed(node=entry.node, queue=entry.queue) if (difference < 0).any() else None
 
     def _charge(self, entry: accounts.Entry, vector: model.IntVector) -> None:
         if not self._layout_stale:
             i = self._layout.index.get(entry.node)
             if i is not None:
-                if self._requested_shared or len(self._requested) != len(self._axis):
+                if self._requested_shared or len(self._requested) != self._axis.width:
                     self._own_columns()
                 self._requested[: len(vector), i] += vector
-        if entry.account.job is not None:
-            accounts.tally(self._by_job.write(), entry.account.job, vector)
-        if entry.account.queue is not None:
-            accounts.tally(self._by_queue.write(), entry.account.queue, vector)
+        if entry.job is not None:
+            accounts.tally(self._by_job.write(), entry.job, vector)
+        if entry.queue is not None:
+            accounts.tally(self._by_queue.write(), entry.queue, vector)
 
-    def _count(self, account: accounts.Account, node: model.NodeName, step: int) -> None:
-        if account.task_class is not None:
+    def _count(self, entry: accounts.Entry, step: int) -> None:
+        if entry.task_class is not None:
             counts = self._by_class.write()
-            left = counts.get(account.task_class, 0) + step
+            left = counts.get(entry.task_class, 0) + step
             if left:
-                counts[account.task_class] = left
+                counts[entry.task_class] = left
             else:
-                del counts[account.task_class]
-        if account.host_ports:
-            taken = sorted(p for e in self._on_node.get(node, {}).values() for p in e.account.host_ports)
+                del counts[entry.task_class]
+        if entry.host_ports:
+            here = self._on_node.get(entry.node, {})
+            taken = sorted(port for one in here.values() for port in one.host_ports)
             if taken:
-                self._ports.write()[node] = tuple(taken)
+                self._ports.write()[entry.node] = tuple(taken)
             else:
-                self._ports.write().pop(node, None)
+                self._ports.write().pop(entry.node, None)
 
     def _own_columns(self) -> None:
         columns = np.zeros((len(self._axis), self._requested.shape[1]), np.int64)
@@ -330,8 +326,8 @@ class Ledger:
 
     def _refresh(self) -> None:
         """Bring the layout and the columns up to date with nodes and axis."""
-        if not self._layout_stale and len(self._layout.allocatable) == len(self._axis):
-            if len(self._requested) != len(self._axis):
+        if not self._layout_stale and len(self._layout.allocatable) == self._axis.width:
+            if len(self._requested) != self._axis.width:
                 self._own_columns()
             return
         for node in self._nodes.values():

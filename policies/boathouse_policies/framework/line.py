@@ -7,49 +7,17 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.narrow import Narrow
 from boathouse_policies.framework.want import Want
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from boathouse_policies.framework.extension import Regrouping
     from boathouse_policies.framework.lineup import Band
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.waiting import Waiting, WaitingRoom
-
-
-class _Turn:
-    """A job whose turn came: its open classes in order."""
-
-    __slots__ = ("band", "job", "place", "wants")
-
-    def __init__(self, job: model.Job, wants: list[Want], band: _Band, place: int) -> None:
-        self.job = job
-        self.wants = wants
-        self.band = band
-        self.place = place
-
-
-class _Band:
-    """Jobs of one queue and one priority, with their keys; infinite for a job with no open class."""
-
-    __slots__ = ("keys", "members", "open")
-
-    def __init__(self, members: Band, keys: Sequence[float] | model.FloatVector) -> None:
-        self.members = members
-        self.keys = np.array(keys, np.float64)
-        self.open = len(members.jobs)
-
-    def close(self, place: int) -> None:
-        self.keys[place] = np.inf
-        self.open -= 1
-
-    def confine(self, places: list[int]) -> None:
-        keys = np.full(len(self.keys), np.inf)
-        keys[places] = self.keys[places]
-        self.keys = keys
-        self.open = int(np.isfinite(keys).sum())
+    from boathouse_policies.framework.waiting import WaitingRoom
 
 
 class _QueueLine:
@@ -59,14 +27,9 @@ class _QueueLine:
 
     def __init__(self, queue: model.Queue, axis: model.Axis) -> None:
         self.queue = queue
-        self.bands: list[_Band] = []
+        self.bands: list[Band] = []
         self.limits = [(name, axis.row(name), most) for name, most in queue.limits]
         self.share = 0.0
-
-    def first(self) -> _Band | None:
-        while self.bands and not self.bands[0].open:
-            self.bands.pop(0)
-        return self.bands[0] if self.bands else None
 
 
 class Line:
@@ -84,59 +47,63 @@ class Line:
     def __init__(self, room: WaitingRoom, profile: Profile, scratch: Scratch) -> None:
         self._profile = profile
         self._scratch = scratch
-        self._lineup = room.lineup()
-        self._turns: dict[model.JobId, _Turn] = {}
-        self._wants: dict[model.ClassId, Want] = {}
-        self._closed: set[model.ClassId] = set()
+        self._lineup = lineup = room.lineup()
+        self._wants: dict[int, Want] = {}
+        self._open = lineup.open.copy()
+        self._untouched: list[model.BoolVector] = []
         self._allowed: Collection[model.ClassId] | None = None
         self._queues: dict[model.QueueName, _QueueLine] = {}
-        self._bands = [self._band(members, room) for members in self._lineup.bands]
+        self._keys = np.full(len(lineup.jobs), np.inf)
+        self._open_jobs = lineup.open_jobs(self._open)
+        for band in lineup.bands:
+            self._join(band, room)
         for line in self._queues.values():
             self._share(line)
         self._monotone = profile.monotone_in(scratch)
-        self.orphans = [self._want(one) for one in self._lineup.orphans]
-        self._first = [self._want(one) for one in self._lineup.gangs if self._begun(one, room)]
+        self._narrow = self._narrowed(room)
+        self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
+        begun = [self._want(i) for i in lineup.gangs if self._open[i] and self._begun(i, room)]
+        self._first = sorted(begun, key=_rank)
         self._owners: list[Want] = []
         if scratch.all_kept:
             owners = scratch.owners()
-            self._owners = [self._want(one) for one in self._lineup.waiting if one.task_class.id in owners]
+            self._owners = sorted((want for want in self.rest() if want.task_class.id in owners), key=_rank)
         # Not isinstance: for a protocol that costs as much as a small cycle.
         self._regrouping = cast("Regrouping", profile.order) if hasattr(profile.order, "generation") else None
         self._generation = 0 if self._regrouping is None else self._regrouping.generation(scratch)
 
-    def _band(self, members: Band, room: WaitingRoom) -> _Band:
-        band = _Band(members, self._profile.order.keys(members.jobs, self._scratch))
-        line = self._queues.get(members.queue)
+    def _join(self, band: Band, room: WaitingRoom) -> None:
+        """Ask for the keys of a band's jobs, if any is open."""
+        jobs = self._lineup.jobs
+        places = self._open_jobs[band.start : band.stop].nonzero()[0] + band.start
+        if not len(places):
+            return
+        self._keys[places] = self._profile.order.keys([jobs[i] for i in places.tolist()], self._scratch)
+        line = self._queues.get(band.queue)
         if line is None:
-            line = self._queues[members.queue] = _QueueLine(room.queues[members.queue], self._scratch.view.axis)
+            line = self._queues[band.queue] = _QueueLine(room.queues[band.queue], self._scratch.view.axis)
         line.bands.append(band)
-        return band
 
-    def _want(self, waiting: Waiting) -> Want:
-        want = self._wants.get(waiting.task_class.id)
+    def _narrowed(self, room: WaitingRoom) -> Narrow | None:
+        """Who can only go where room came free, as far as that is certain: nothing else can have changed for them."""
+        lineup, scratch, view = self._lineup, self._scratch, self._scratch.view
+        known = self._monotone and not scratch.kept and view.offered is None and view.max_per_node is None
+        if not known or not room.freed:
+            return None
+        index = view.layout.index
+        nodes = sorted(index[name] for name in room.freed if name in index)
+        return Narrow(lineup.narrow, lineup.sizes(self._profile.sizer, view.axis), nodes, scratch)
+
+    def _want(self, place: int) -> Want:
+        want = self._wants.get(place)
         if want is None:
-            want = self._wants[waiting.task_class.id] = Want(waiting, self._profile, self._scratch)
+            want = self._wants[place] = Want(self._lineup.waiting[place], self._profile, self._scratch)
+            want.place = place
         return want
 
-    def _turn(self, job: model.JobId) -> _Turn:
-        turn = self._turns.get(job)
-        if turn is None:
-            number, place = self._lineup.places[job]
-            band = self._bands[number]
-            wants = [
-                self._want(one)
-                for one in band.members.classes[place]
-                if self._allowed is None or one.task_class.id in self._allowed
-            ]
-            turn = self._turns[job] = _Turn(band.members.jobs[place], wants, band, place)
-        return turn
-
-    def _begun(self, waiting: Waiting, room: WaitingRoom) -> bool:
-        classes = (one.task_class for one in room.classes_of(waiting.job.id))
+    def _begun(self, place: int, room: WaitingRoom) -> bool:
+        classes = (one.task_class for one in room.classes_of(self._lineup.waiting[place].job.id))
         return any(one.gang_min and self._scratch.placed(one.id) for one in classes)
-
-    def _keys(self, turns: Sequence[_Turn]) -> Sequence[float] | model.FloatVector:
-        return self._profile.order.keys([turn.job for turn in turns], self._scratch)
 
     def _share(self, line: _QueueLine) -> None:
         if len(self._queues) > 1:
@@ -147,29 +114,54 @@ class Line:
         """The class whose turn it is; None when all are closed."""
         while self._first:
             want = self._first[0]
-            if (
-                want.task_class.id not in self._closed
-                and self._scratch.placed(want.task_class.id) < want.task_class.gang_min
-            ):
+            if self._open[want.place] and self._scratch.placed(want.task_class.id) < want.task_class.gang_min:
                 return want
             self._first.pop(0)
         while self._owners and self._scratch.all_kept:
-            if self._owners[0].task_class.id not in self._closed:
+            if self._open[self._owners[0].place]:
                 return self._owners[0]
             self._owners.pop(0)
-        best: tuple[float, _Band] | None = None
+        job = self._next_job()
+        if job is None:
+            return None
+        place = self._lineup.first[job]
+        while not self._open[place] or not self._may(place):
+            place += 1
+        want = self._want(place)
+        want.among = self._narrow.nodes_of(place) if self._narrow is not None and self._narrow.classes[place] else None
+        return want
+
+    def _next_job(self) -> int | None:
+        if len(self._lineup.bands) == 1:
+            job = int(self._keys.argmin())
+            return job if self._keys[job] != np.inf else None
+        best: tuple[float, int] | None = None
         for line in self._queues.values():  # in the order of names, so the first of equals wins
             if best is None or line.share < best[0]:
-                band = line.first()
-                if band is not None:
-                    best = (line.share, band)
-        if best is None:
-            return None
-        return self._turn(best[1].members.jobs[int(best[1].keys.argmin())].id).wants[0]
+                first = self._first_of(line)
+                if first is not None:
+                    best = (line.share, first)
+        return None if best is None else best[1]
+
+    def _first_of(self, line: _QueueLine) -> int | None:
+        while line.bands:
+            band = line.bands[0]
+            job = band.start + int(self._keys[band.start : band.stop].argmin())
+            if self._keys[job] != np.inf:
+                return job
+            line.bands.pop(0)
+        return None
+
+    def _may(self, place: int) -> bool:
+        return self._allowed is None or self._lineup.waiting[place].task_class.id in self._allowed
 
     def classes_of(self, job: model.JobId) -> Sequence[Want]:
         """The open classes of a job, in its order."""
-        return tuple(self._turn(job).wants)
+        return [self._want(place) for place in self._open_of(self._lineup.job_places[job])]
+
+    def _open_of(self, job: int) -> list[int]:
+        start, stop = self._lineup.first[job : job + 2]
+        return [place for place in range(start, stop) if self._open[place] and self._may(place)]
 
     def over_limit(self, want: Want, size: model.IntVector) -> model.Verdict | None:
         """Whether one more task of this size would exceed the limits of the class' queue."""
@@ -184,6 +176,10 @@ class Line:
                 return model.Verdict(code=model.Code.QUEUE_LIMIT, message=f"{held}; one task asks for {need}")
         return None
 
+    def limited(self, want: Want) -> bool:
+        """Whether the class' queue has limits."""
+        return bool(self._queues[want.job.queue].limits)
+
     def placed(self, want: Want) -> None:
         """A task of the class was placed: its job's key and its queue's share are mended."""
         if not want.left:
@@ -192,45 +188,63 @@ class Line:
 
     def taken_back(self, want: Want) -> None:
         """What the class' job holds changed: mend its key and its queue's share."""
-        turn = self._turn(want.job.id)
         self._share(self._queues[want.job.queue])
-        if turn.wants or self._regrouping is not None:
-            key = self._keys((turn,))[0]
-            if turn.wants:
-                turn.band.keys[turn.place] = key
+        job = self._lineup.job_of[want.place]
+        is_open = self._keys[job] != np.inf
+        if is_open or self._regrouping is not None:
+            key = self._profile.order.keys((want.job,), self._scratch)[0]
+            if is_open:
+                self._keys[job] = key
         if self._regrouping is not None and self._regrouping.generation(self._scratch) != self._generation:
             self._generation = self._regrouping.generation(self._scratch)
             self._ask_again()
 
     def _ask_again(self) -> None:
-        for band in self._bands:
-            turns = [turn for job in band.members.jobs if (turn := self._turn(job.id)).wants]
-            if turns:
-                band.keys[[turn.place for turn in turns]] = self._keys(turns)
+        for band in self._lineup.bands:
+            places = np.isfinite(self._keys[band.start : band.stop]).nonzero()[0] + band.start
+            if len(places):
+                jobs = [self._lineup.jobs[i] for i in places.tolist()]
+                self._keys[places] = self._profile.order.keys(jobs, self._scratch)
+
+    def shrunk(self, node: int) -> Iterator[Want]:
+        """A node took tasks: close who cannot go anywhere now. Of these, the classes that have had a turn."""
+        nowhere = None if self._narrow is None else self._narrow.shrunk(node)
+        if nowhere is None:
+            return
+        nowhere &= self._open
+        if not np.count_nonzero(nowhere):
+            return
+        for place in [place for place in self._wants if nowhere[place]]:
+            nowhere[place] = False
+            self.close(self._wants[place])
+            yield self._wants[place]
+        self._untouched.append(nowhere)
+        self._open &= ~nowhere
+        self._keys[~self._lineup.open_jobs(self._open)] = np.inf
+
+    def untouched(self) -> Sequence[Want]:
+        """The classes that `shrunk` closed before they had a turn."""
+        return [self._want(i) for nowhere in self._untouched for i in nowhere.nonzero()[0].tolist()]
 
     def close(self, want: Want) -> None:
         """The class has no turn any more in this cycle."""
-        self._closed.add(want.task_class.id)
-        turn = self._turn(want.job.id)
-        if want not in turn.wants:
-            return
-        turn.wants.remove(want)
-        if not turn.wants:
-            turn.band.close(turn.place)
+        self._open[want.place] = False
+        job = self._lineup.job_of[want.place]
+        if not self._open_of(job):
+            self._keys[job] = np.inf
 
     def confine(self, classes: Collection[model.ClassId]) -> None:
         """Only these classes have turns from now on; the others stay open, for another cycle."""
         self._allowed = classes
-        for turn in self._turns.values():
-            turn.wants = [want for want in turn.wants if want.task_class.id in classes]
-        jobs = {self._lineup.jobs[one] for one in classes if one in self._lineup.jobs and one not in self._closed}
-        places = [self._lineup.places[job] for job in jobs]
-        for number, band in enumerate(self._bands):
-            band.confine([place for i, place in places if i == number])
+        keys = np.full(len(self._keys), np.inf)
+        places = [self._lineup.places[one] for one in classes if one in self._lineup.places]
+        jobs = [self._lineup.job_of[place] for place in places if self._open[place]]
+        keys[jobs] = self._keys[jobs]
+        self._keys = keys
 
     def rest(self) -> Sequence[Want]:
         """All open classes."""
-        return [self._want(one) for one in self._lineup.waiting if one.task_class.id not in self._closed]
+        return [self._want(place) for place in self._open.nonzero()[0].tolist()]
 
     def hopeless(self, failed: Want) -> Iterable[Want]:
         """Open classes that fit nowhere either, because this one did not: seen at once, not one by one.
@@ -246,11 +260,12 @@ class Line:
         too_large = (sizes > most[:, None]).any(axis=0)
         as_large = (sizes >= failed.least[:rows, None]).all(axis=0)
         constraints = failed.task_class.constraints
-        candidates = (too_large | as_large).nonzero()[0].tolist()
         return [
-            self._want(waiting[i])
-            for i in candidates
-            if not (one := waiting[i].task_class).gang_min
-            and one.id not in self._closed
-            and (too_large[i] or one.constraints == constraints)
+            self._want(i)
+            for i in ((too_large | as_large) & self._open).nonzero()[0].tolist()
+            if not waiting[i].task_class.gang_min and (too_large[i] or waiting[i].task_class.constraints == constraints)
         ]
+
+
+def _rank(want: Want) -> tuple[float, model.JobId, int]:
+    return want.waiting.rank

@@ -1,66 +1,106 @@
-"""Who is in line, grouped once and kept until it changes: cycles are many, and most find the same jobs waiting."""
+"""Who waits, grouped once and kept until it changes: cycles are many, and most find the same jobs waiting."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from boathouse_policies import model
+    from boathouse_policies.framework.classes import Waiting
     from boathouse_policies.framework.extension import Sizer
-    from boathouse_policies.framework.waiting import Waiting
+    from boathouse_policies.framework.parking import Parking
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Jobs of one queue and one priority, in order of submission, and the classes of each."""
+    """The jobs of one queue and one priority: places `start` to `stop`."""
 
     queue: model.QueueName
-    priority: int
-    jobs: Sequence[model.Job]
-    classes: Sequence[Sequence[Waiting]]
+    start: int
+    stop: int
 
 
 class Lineup:
-    """The classes that a cycle looks at. Immutable but for a memo.
+    """All classes of which something waits: by queue's name, the higher priority, submission, order in the job.
+
+    A class' place is its index in every column of this order, as is a job's.
 
     Attributes:
-        waiting: All of them, in order of submission.
-        bands: By queue's name, then the higher priority.
-        orphans: Classes of jobs whose queue does not exist.
-        gangs: Those that start together.
-        places: For each job the number of its band, and its place there.
-        jobs: The job of each class.
+        waiting: The classes, length C.
+        jobs: Their jobs, length J.
+        first: The place of the first class of each job, and C, length J + 1.
+        job_of: The place of each class' job, length C.
+        places: The place of each class.
+        bands: The jobs by queue and priority.
+        gangs: Places of classes that start together.
+        open: Whom the next cycle looks at, shape [C].
+        narrow: Who of them can only go to nodes where room came free, shape [C].
+        orphans: Who is looked at, of a job whose queue does not exist.
     """
 
-    def __init__(self, waiting: Sequence[Waiting], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        self.waiting = [one for one in waiting if one.job.queue in queues]
-        self.orphans = [one for one in waiting if one.job.queue not in queues]
-        self.gangs = [one for one in self.waiting if one.task_class.gang_min]
-        self.jobs = {one.task_class.id: one.job.id for one in self.waiting}
-        by_job: dict[model.JobId, list[Waiting]] = {}
-        for one in self.waiting:
-            by_job.setdefault(one.job.id, []).append(one)
-        groups: dict[tuple[model.QueueName, int], list[list[Waiting]]] = {}
-        for classes in by_job.values():
-            job = classes[0].job
-            groups.setdefault((job.queue, -job.priority), []).append(classes)
-        self.bands = [
-            Band(queue, -rank, [classes[0].job for classes in groups[queue, rank]], groups[queue, rank])
-            for queue, rank in sorted(groups)
-        ]
-        self.places = {job.id: (i, n) for i, band in enumerate(self.bands) for n, job in enumerate(band.jobs)}
+    def __init__(self, waiting: Iterable[Waiting], queues: Mapping[model.QueueName, model.Queue]) -> None:
+        in_order = sorted(waiting, key=_place)
+        self.waiting = [one for one in in_order if one.job.queue in queues]
+        self._orphans = [one for one in in_order if one.job.queue not in queues]
+        self._rows = np.array([one.row for one in self.waiting], np.intp)
+        self.places = {one.task_class.id: i for i, one in enumerate(self.waiting)}
+        self.gangs = [i for i, one in enumerate(self.waiting) if one.task_class.gang_min]
+        self.jobs: list[model.Job] = []
+        self.first: list[int] = []
+        self.job_of: list[int] = []
+        for i, one in enumerate(self.waiting):
+            if not self.jobs or self.jobs[-1].id != one.job.id:
+                self.jobs.append(one.job)
+                self.first.append(i)
+            self.job_of.append(len(self.jobs) - 1)
+        self._starts = np.array(self.first, np.intp)
+        self.first.append(len(self.waiting))
+        self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
+        self.bands = self._bands()
         self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
+        self.orphans: list[Waiting] = []
+        self.open = self.narrow = np.zeros(len(self.waiting), np.bool_)
+
+    def _bands(self) -> list[Band]:
+        bands, start = [], 0
+        for (queue, _), members in itertools.groupby(self.jobs, lambda job: (job.queue, job.priority)):
+            count = sum(1 for _ in members)
+            bands.append(Band(queue, start, start + count))
+            start += count
+        return bands
+
+    def look(self, parking: Parking) -> None:
+        """Take over who is looked at: with a class of a gang all others of its gang, also those of which none waits."""
+        looks = parking.active | parking.standing
+        self.narrow = (parking.stirred & ~looks)[self._rows]
+        self.open = looks[self._rows] | self.narrow
+        self.orphans = [one for one in self._orphans if looks[one.row] or parking.stirred[one.row]]
+        gangs = {self.job_of[i] for i in self.gangs if self.open[i]}
+        if gangs:
+            self.open[[i for i in self.gangs if self.job_of[i] in gangs]] = True
+
+    def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
+        """Which jobs have an open class, shape [J]."""
+        if len(self.jobs) == len(self.waiting):
+            return open_classes
+        some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
+        return some
 
     def sizes(self, sizer: Sizer, axis: model.Axis) -> model.IntMatrix:
-        """The least size of each class of `waiting`, shape [R, classes]."""
+        """The least size of each class, shape [R, C]."""
         known = self._sizes
-        if known is None or known[0] is not sizer or known[1] != len(axis):
+        if known is None or known[0] is not sizer or known[1] != axis.width:
             rows = [one.sizing(sizer, axis).least for one in self.waiting]
-            matrix = np.array(rows, np.int64).reshape(len(rows), len(axis)).T
+            matrix = np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), len(axis)).T)
             known = self._sizes = (sizer, len(axis), matrix)
         return known[2]
+
+
+def _place(waiting: Waiting) -> tuple[model.QueueName, int, float, model.JobId, int]:
+    return (waiting.job.queue, -waiting.job.priority, *waiting.rank)

@@ -1,10 +1,10 @@
-"""Parked classes: who is woken by what, without looking at each."""
+"""The classes of the waiting room as columns: who looks, who is parked, and who is woken by what, without a loop."""
 
 from __future__ import annotations
 
 import enum
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.framework.waiting import Waiting
+    from boathouse_policies.framework.classes import Waiting
 
 
 class Wake(enum.IntFlag):
@@ -44,112 +44,183 @@ _ROOM, _QUEUE = int(Wake.ROOM), int(Wake.QUEUE)  # plain numbers: enum's own ope
 FLUSH_S = 60.0  # a safety net, as kube-scheduler's flush after 5 minutes; a queue of jobs is looked at sooner
 
 
-class _Place(NamedTuple):
-    row: int
-    least: model.IntVector
-
-
-class _Parked(NamedTuple):
-    queue: model.QueueName
-    verdict: model.Verdict
-    helps: int
-    until_s: float
-
-
 class Parking:
-    """Classes by row of a matrix of sizes, so that freed room is compared with all of them at once."""
+    """One row for each class, which it keeps as long as it exists.
+
+    Attributes:
+        active: Who looks at all nodes in the next cycle, shape [rows].
+        standing: Who is looked at in every cycle, but is no reason to run one, shape [rows].
+        stirred: Parked for want of room, and some came free on nodes of `freed`: only there can it go, shape [rows].
+        freed: Nodes where room came free since the last cycle.
+    """
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
-        self._parked: dict[model.ClassId, _Parked] = {}
-        self._places: dict[model.ClassId, _Place] = {}
-        self._limited: dict[model.QueueName, dict[model.ClassId, None]] = {}
-        self._least = np.zeros((len(axis), 16), np.int64)
-        self._by_room = np.zeros(16, np.bool_)
-        self._who: list[model.ClassId | None] = [None] * 16
-        self._empty = list(range(15, -1, -1))
+        self._who: list[Waiting | None] = []
+        self._verdicts: list[model.Verdict | None] = []
+        self._sizes: list[model.IntVector | None] = []
+        self._limited: dict[model.QueueName, dict[int, None]] = {}
+        self._vacant: list[int] = []
+        self._least = np.zeros((len(axis), 0), np.int64)
+        self._helps = np.zeros(0, np.int64)
+        self._until_s = np.zeros(0)
+        self._by_room = np.zeros(0, np.bool_)
+        self._plain = np.zeros(0, np.bool_)
+        self.active = np.zeros(0, np.bool_)
+        self.standing = np.zeros(0, np.bool_)
+        self.stirred = np.zeros(0, np.bool_)
+        self.freed: dict[model.NodeName, None] = {}
+        self._unseen: dict[model.NodeName, model.IntVector] = {}
         self._earliest_s = math.inf
+
+    # Rows
+
+    def admit(self, waiting: Waiting, before: Waiting | None) -> None:
+        """Give a class a row: that of what it was before, whose state it takes over, or an empty one."""
+        if before is not None:
+            waiting.row = before.row
+        else:
+            if not self._vacant:
+                self._grow(max(16, len(self._who)))
+            waiting.row = self._vacant.pop()
+        self._who[waiting.row] = waiting
+
+    def remove(self, row: int) -> None:
+        """The class does not exist any more."""
+        self.leave(row)
+        self.active[row] = self.standing[row] = False
+        self._who[row] = self._sizes[row] = None
+        self._vacant.append(row)
+
+    def _grow(self, more: int) -> None:
+        rows = len(self._who)
+        self._least = np.pad(self._least, ((0, 0), (0, more)))
+        self._helps, self._until_s = np.pad(self._helps, (0, more)), np.pad(self._until_s, (0, more))
+        self._by_room, self._plain = np.pad(self._by_room, (0, more)), np.pad(self._plain, (0, more))
+        self.active, self.standing = np.pad(self.active, (0, more)), np.pad(self.standing, (0, more))
+        self.stirred = np.pad(self.stirred, (0, more))
+        self._who += [None] * more
+        self._verdicts += [None] * more
+        self._sizes += [None] * more
+        self._vacant += range(rows + more - 1, rows - 1, -1)
+
+    # Parking
 
     def enter(
         self, waiting: Waiting, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float | None
     ) -> None:
         """Park a class, or park it anew, at the latest until `until_s`."""
-        class_id, queue = waiting.task_class.id, waiting.job.queue
-        place = self._places.get(class_id)
-        if place is None or place.least is not least:
-            place = self._settle_in(class_id, least)
+        row = waiting.row
         helps = _HELPS[verdict.code]
-        self._by_room[place.row] = helps & _ROOM != 0
+        if self._sizes[row] is not least:
+            self._measure(row, least)
+        if self._helps[row] & _QUEUE:
+            self._limited[waiting.job.queue].pop(row, None)
         if helps & _QUEUE:
-            self._limited.setdefault(queue, {})[class_id] = None
+            self._limited.setdefault(waiting.job.queue, {})[row] = None
+        self._verdicts[row] = verdict
+        self._helps[row] = helps
+        self._by_room[row] = helps & _ROOM
+        self._plain[row] = verdict.code is model.Code.UNSCHEDULABLE and waiting.is_plain
+        self.active[row] = self.stirred[row] = False
         until_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
-        self._parked[class_id] = _Parked(queue, verdict, helps, until_s)
+        self._until_s[row] = until_s
         self._earliest_s = min(self._earliest_s, until_s)
 
-    def leave(self, class_id: model.ClassId) -> None:
+    def _measure(self, row: int, least: model.IntVector) -> None:
+        if len(self._axis) != len(self._least):
+            self._least = np.pad(self._least, ((0, len(self._axis) - len(self._least)), (0, 0)))
+        self._sizes[row] = least
+        self._least[:, row] = 0
+        self._least[: len(least), row] = least
+
+    def leave(self, row: int) -> None:
         """The class is not parked any more; nothing happens if it was not."""
-        parked = self._parked.pop(class_id, None)
-        if parked is None:
+        helps = self._helps[row]
+        if not helps:
             return
-        self._by_room[self._places[class_id].row] = False
-        if parked.helps & _QUEUE:
-            self._limited[parked.queue].pop(class_id, None)
+        if helps & _QUEUE:
+            for limited in self._limited.values():
+                limited.pop(row, None)
+        self._helps[row] = 0
+        self._by_room[row] = self.stirred[row] = False
+        self._verdicts[row] = None
 
-    def remove(self, class_id: model.ClassId) -> None:
-        """The class does not exist any more."""
-        self.leave(class_id)
-        place = self._places.pop(class_id, None)
-        if place is not None:
-            self._who[place.row] = None
-            self._empty.append(place.row)
+    def settled(self, now_s: float) -> None:
+        """A cycle looked at whom room had stirred: who is parked still is so from now on, for the same reason."""
+        if self.freed:
+            self._until_s[self.stirred] = now_s + FLUSH_S
+            self.stirred[:] = False
+            self.freed.clear()
 
-    def _settle_in(self, class_id: model.ClassId, least: model.IntVector) -> _Place:
-        """A class keeps its row as long as it exists: it is parked and woken often."""
-        place = self._places.get(class_id)
-        if (place is None and not self._empty) or len(self._axis) != len(self._least):
-            self._grow()
-        place = _Place(self._empty.pop() if place is None else place.row, least)
-        self._places[class_id] = place
-        self._who[place.row] = class_id
-        self._least[:, place.row] = 0
-        self._least[: len(least), place.row] = least
-        return place
-
-    def _grow(self) -> None:
-        rows = self._least.shape[1]
-        more = 0 if self._empty else rows
-        self._least = np.pad(self._least, ((0, len(self._axis) - len(self._least)), (0, more)))
-        self._by_room = np.pad(self._by_room, (0, more))
-        self._who += [None] * more
-        self._empty += range(rows + more - 1, rows - 1, -1)
+    # Reading
 
     def verdicts(self) -> Mapping[model.ClassId, model.Verdict]:
         """Why each is parked."""
-        return {class_id: parked.verdict for class_id, parked in self._parked.items()}
+        parked = ((self._who[row], self._verdicts[row]) for row in _rows((self._helps != 0) & ~self.stirred))
+        return {one.task_class.id: verdict for one, verdict in parked if one is not None and verdict is not None}
 
-    def woken_by(self, what: Wake) -> list[model.ClassId]:
-        """Who may be helped by an event of this kind."""
-        return [class_id for class_id, parked in self._parked.items() if parked.helps & what]
+    def looking(self) -> bool:
+        """Whether somebody is worth a cycle."""
+        return bool(np.count_nonzero(self.active)) or bool(self.freed and np.count_nonzero(self.stirred))
 
-    def woken_by_room(self, free: model.IntVector | None, queue: model.QueueName | None) -> list[model.ClassId]:
-        """Who fits what is free on a node, or waits for its queue's usage to fall."""
-        woken = list(self._limited.get(queue, ())) if queue is not None else []
-        if free is None:
-            return woken
-        # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
-        rows = min(len(self._least), len(free))  # whoever asks for a newer resource is parked by a longer vector
-        fits = (self._least[:rows] <= np.maximum(free[:rows], 0)[:, None]).all(axis=0) & self._by_room
-        return woken + [class_id for i in fits.nonzero()[0].tolist() if (class_id := self._who[i]) is not None]
-
-    def woken_by_time(self, now_s: float) -> list[model.ClassId]:
-        """Whose hold ends, or who is parked for long."""
-        if now_s < self._earliest_s:
-            return []
-        woken = [class_id for class_id, parked in self._parked.items() if parked.until_s <= now_s]
-        later = (parked.until_s for parked in self._parked.values() if parked.until_s > now_s)
-        self._earliest_s = min(later, default=math.inf)
-        return woken
+    def looks(self, row: int) -> bool:
+        """Whether the next cycle looks at a class."""
+        return bool(self.active[row] or self.stirred[row])
 
     def next_s(self) -> float:
         """When `woken_by_time` may have somebody, at the earliest."""
-        return self._earliest_s if self._parked else math.inf
+        return self._earliest_s if np.count_nonzero(self._helps) else math.inf
+
+    def _some(self, mask: model.BoolVector) -> list[Waiting]:
+        return [one for row in _rows(mask) if (one := self._who[row]) is not None]
+
+    # Waking
+
+    def woken_by(self, what: Wake) -> list[Waiting]:
+        """Who may be helped by an event of this kind."""
+        return self._some(self._helps & int(what) != 0)
+
+    def held_by_limit(self, queue: model.QueueName | None) -> list[Waiting]:
+        """Who waits for its queue's usage to fall."""
+        limited = self._limited.get(queue) if queue is not None else None
+        return [one for row in limited if (one := self._who[row]) is not None] if limited else []
+
+    def room_on(self, node: model.NodeName, free: model.IntVector) -> None:
+        """Room came free on a node: remembered, and compared with all sizes at once when somebody wants to know."""
+        self._unseen[node] = free
+
+    def stir(self) -> list[Waiting]:
+        """Compare the room that came free since the last call with the sizes of all.
+
+        Who is plain is `stirred`: of the nodes, it need only look at those of `freed`.
+
+        Returns:
+            The others whom the room fits: they may go elsewhere too by now.
+        """
+        if not self._unseen:
+            return []
+        self.freed.update(dict.fromkeys(self._unseen))
+        fits = np.zeros(len(self._who), np.bool_)
+        for free in self._unseen.values():
+            # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
+            room = np.maximum(free, 0)[: len(self._least)]  # who asks for a newer resource is parked by a longer vector
+            fits |= np.logical_and.reduce(self._least[: len(room)] <= room[:, None])
+        self._unseen.clear()
+        fits &= self._by_room
+        self.stirred |= fits & self._plain
+        return self._some(fits & ~self._plain)
+
+    def woken_by_time(self, now_s: float) -> list[Waiting]:
+        """Whose hold ends, or who is parked for long."""
+        if now_s < self._earliest_s:
+            return []
+        parked = self._helps != 0
+        due = parked & (self._until_s <= now_s)
+        self._earliest_s = float(self._until_s[parked & ~due].min(initial=math.inf))
+        return self._some(due)
+
+
+def _rows(mask: model.BoolVector) -> list[int]:
+    rows: list[int] = mask.nonzero()[0].tolist()
+    return rows

@@ -47,19 +47,30 @@ class Plan:
     def __init__(
         self,
         decisions: Sequence[model.Decision],
-        left: Callable[[], Mapping[model.ClassId, Left]],
+        news: Callable[[], Mapping[model.ClassId, Left]],
         profile: Profile,
         scratch: Scratch,
+        *,
+        still: Callable[[], Mapping[model.ClassId, Left]] | None = None,
     ) -> None:
         self.decisions = decisions
-        self._work_out = left
+        self._work_out_news = news
+        self._work_out_still = still
         self._profile = profile
         self._scratch = scratch
 
     @functools.cached_property
+    def news(self) -> Mapping[model.ClassId, Left]:
+        """Who had a turn, or is parked for the first time.
+
+        Worked out when first asked for, which must be before the waiting room takes placed tasks out.
+        """
+        return self._work_out_news()
+
+    @functools.cached_property
     def left(self) -> Mapping[model.ClassId, Left]:
-        """By class; worked out when first asked for, which must be before the waiting room takes placed tasks out."""
-        return self._work_out()
+        """All that is left waiting of what the cycle looked at, by class: the news, and who still waits as before."""
+        return self.news if self._work_out_still is None else {**self.news, **self._work_out_still()}
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""

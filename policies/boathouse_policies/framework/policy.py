@@ -68,6 +68,15 @@ class Profile:
         return self.scores.get(stage, self.score)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether a task without a gang gets its ideal size on the best node at once."""
+        return (
+            self.sizer is neutral.IDEAL_SIZE
+            and self.patience is neutral.NO_PATIENCE
+            and self.gang is neutral.MINIMUM_TOGETHER
+        )
+
+    @property
     def monotone(self) -> bool:
         """Whether a class that fits nowhere implies that larger ones with the same constraints do not either."""
         return self.filters == PREDICATES and self.reserve is neutral.NO_RESERVE

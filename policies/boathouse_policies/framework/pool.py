@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from boathouse_policies.model import Distance
 
@@ -25,20 +24,25 @@ class TaskPool:
     Args:
         tasks: The tasks.
         out: Those that do not wait now.
+
+    Attributes:
+        order: All tasks, in order.
+        count: How many of them wait.
+        located: Whether any has input somewhere.
     """
 
     def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
         self.order: Sequence[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
         self._position = {task.id: i for i, task in enumerate(self.order)}
         self._waiting = bytearray(task.id not in out for task in self.order)
-        self._count = sum(self._waiting)
+        self.count = sum(self._waiting)
         self._head = 0
         self._index: tuple[Topology, dict[_Place, list[int]]] | None = None
         self._heads: dict[_Place, int] = {}
         self.located = any(task.locations for task in self.order)
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __contains__(self, task: model.TaskId) -> bool:
         position = self._position.get(task)
@@ -58,10 +62,11 @@ class TaskPool:
 
     def remove(self, task: model.TaskId) -> bool:
         """A task was placed, or backs off; False if it did not wait."""
-        if task not in self:
+        position = self._position.get(task)
+        if position is None or not self._waiting[position]:
             return False
-        self._waiting[self._position[task]] = 0
-        self._count -= 1
+        self._waiting[position] = 0
+        self.count -= 1
         return True
 
     def put_back(self, task: model.TaskId) -> bool:
@@ -70,7 +75,7 @@ class TaskPool:
         if position is None or self._waiting[position]:
             return False
         self._waiting[position] = 1
-        self._count += 1
+        self.count += 1
         self._head = min(self._head, position)
         self._heads.clear()
         return True
@@ -121,8 +126,7 @@ def _places_of(name: model.NodeName, topology: Topology) -> list[_Place]:
     return places
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """A task and how far its input is."""
 
     task: model.Task
@@ -144,7 +148,7 @@ class Picker:
     @property
     def left(self) -> int:
         """Waiting tasks that are not taken."""
-        return len(self._pool) - len(self._taken)
+        return self._pool.count - len(self._taken)
 
     def closest(self, node: model.Node) -> Pick | None:
         """The waiting task whose input is closest to the node, the first of equals; None if none is left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -36,16 +37,19 @@ class Scratch:
         self.view = view
         layout = view.layout
         self.free: model.IntMatrix = layout.allocatable - view.requested
-        if len(view.axis) > len(self.free):  # a class brought an extended resource after the snapshot: nobody has it
-            self.free = np.pad(self.free, ((0, len(view.axis) - len(self.free)), (0, 0)))
-        self.offered = np.ones(len(layout), np.bool_) if view.offered is None else view.offered.copy()
+        width = view.axis.width
+        if width > len(self.free):  # a class brought an extended resource after the snapshot: nobody has it
+            self.free = np.pad(self.free, ((0, width - len(self.free)), (0, 0)))
+        self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: npt.NDArray[np.intp] = np.empty(256, np.intp)
         index = layout.index
-        self.kept: dict[int, model.ClassId] = {index[name]: one for name, one in kept.items() if name in index}
+        self.kept: dict[int, model.ClassId] = (
+            {index[name]: one for name, one in kept.items() if name in index} if kept else {}
+        )
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
-        self._nothing = np.zeros(len(self.free), np.int64)
+        self._nothing = view.axis.nothing
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
         self._classes: dict[model.ClassId, int] = {}
@@ -57,12 +61,16 @@ class Scratch:
     def job_usage(self, job: model.JobId) -> model.IntVector:
         """What a job holds, tasks of this cycle included, shape [R]."""
         usage = self._jobs.get(job)
-        return self._wide(self.view.by_job.get(job)) if usage is None else usage
+        if usage is None:
+            usage = self.view.by_job.get(job, self._nothing)
+        return usage if len(usage) == len(self._nothing) else self._wide(usage)
 
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
         """What a queue's jobs hold, tasks of this cycle included, shape [R]."""
         usage = self._queues.get(queue)
-        return self._wide(self.view.by_queue.get(queue)) if usage is None else usage
+        if usage is None:
+            usage = self.view.by_queue.get(queue, self._nothing)
+        return usage if len(usage) == len(self._nothing) else self._wide(usage)
 
     def placed(self, task_class: model.ClassId) -> int:
         """Tasks of a class that are placed, those of this cycle included."""
@@ -84,13 +92,10 @@ class Scratch:
 
     def dominant_share(self, usage: model.IntVector) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
-        inverse = self.view.layout.inverse_totals
-        return float((usage[: len(inverse)] * inverse).max(initial=0.0))
+        return max(map(operator.mul, usage.tolist(), self.view.layout.inverse_totals_listed), default=0.0)
 
-    def _wide(self, vector: model.IntVector | None) -> model.IntVector:
-        if vector is None:
-            return self._nothing
-        return vector if len(vector) == len(self._nothing) else np.pad(vector, (0, len(self._nothing) - len(vector)))
+    def _wide(self, vector: model.IntVector) -> model.IntVector:
+        return np.pad(vector, (0, len(self._nothing) - len(vector)))
 
     @property
     def exhausted(self) -> bool:
@@ -121,7 +126,7 @@ class Scratch:
 
     def place(self, spot: Spot) -> None:
         """Take the room of a task."""
-        self._shift(spot, +1)
+        self._shift(spot, spot.vector, +1)
         if spot.want.task_class.constraints.host_ports:
             self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
         limit = self.view.max_per_node
@@ -130,7 +135,7 @@ class Scratch:
 
     def undo(self, spot: Spot) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self._shift(spot, -1)
+        self._shift(spot, -spot.vector, -1)
         ports = spot.want.task_class.constraints.host_ports
         if ports:
             left = list(self._ports[spot.node])
@@ -169,13 +174,11 @@ class Scratch:
         self._changed[self.changes] = node
         self.changes += 1
 
-    def _shift(self, spot: Spot, sign: int) -> None:
-        vector = spot.vector if sign > 0 else -spot.vector
-        self.free[:, spot.node] -= vector
-        job = spot.want.job
+    def _shift(self, spot: Spot, vector: model.IntVector, step: int) -> None:
+        node, job, class_id = spot.node, spot.want.job, spot.want.task_class.id
+        self.free[:, node] -= vector
         self._jobs[job.id] = self.job_usage(job.id) + vector
         self._queues[job.queue] = self.queue_usage(job.queue) + vector
-        class_id = spot.want.task_class.id
-        self._classes[class_id] = self._classes.get(class_id, 0) + sign
-        self._placed_on[spot.node] = self._placed_on.get(spot.node, 0) + sign
-        self.touch(spot.node)
+        self._classes[class_id] = self._classes.get(class_id, 0) + step
+        self._placed_on[node] = self._placed_on.get(node, 0) + step
+        self.touch(node)

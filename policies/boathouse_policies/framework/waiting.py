@@ -20,13 +20,11 @@ Whatever is parked longer than a minute is woken as a safety net. All times come
 
 from __future__ import annotations
 
-import dataclasses
-import heapq
-import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Sized
+from boathouse_policies.framework import classes as _classes
+from boathouse_policies.framework.backoff import Backoffs
 from boathouse_policies.framework.lineup import Lineup
 from boathouse_policies.framework.parking import Parking, Wake
 from boathouse_policies.framework.pool import TaskPool
@@ -35,50 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.accounts import Freed
-    from boathouse_policies.framework.extension import Sizer
+    from boathouse_policies.framework.classes import Waiting
     from boathouse_policies.framework.plan import Plan
-
-BACKOFF_FIRST_S = 1.0
-BACKOFF_MOST_S = 10.0  # kube-scheduler's podInitialBackoff and podMaxBackoff
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class Waiting:
-    """A class in the waiting room: read by the cycle, changed by the room alone.
-
-    Attributes:
-        job: Its job.
-        task_class: The class.
-        pool: Its tasks.
-        rank: Sorting key: order of submission of the job, then of the class within it.
-        hold: What the last cycle decided to wait for.
-    """
-
-    job: model.Job
-    task_class: model.TaskClass
-    pool: TaskPool
-    rank: tuple[float, model.JobId, int]
-    hold: model.Hold | None = None
-    _sizing: Sizing | None = None
-
-    def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
-        """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""
-        known = self._sizing
-        if known is None or known.sizer is not sizer or len(known.least) != len(axis):
-            ideal, least = self.task_class.resources, sizer.least(self.task_class)
-            known = Sizing(sizer, axis.vector(least), Sized(ideal), least is ideal)
-            self._sizing = known
-        return known
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sizing:
-    """What a sizer says of a class whatever the node."""
-
-    sizer: Sizer
-    least: model.IntVector
-    ideal: Sized
-    is_rigid: bool
 
 
 class WaitingRoom:
@@ -94,14 +50,10 @@ class WaitingRoom:
         self._queues: dict[model.QueueName, model.Queue] = {}
         self._jobs: dict[model.JobId, dict[model.ClassId, Waiting]] = {}
         self._classes: dict[model.ClassId, Waiting] = {}
-        self._active: set[model.ClassId] = set()
-        self._standing: set[model.ClassId] = set()
         self._kept: dict[model.NodeName, model.ClassId] = {}
-        self._in_line: tuple[tuple[set[model.ClassId], set[model.ClassId]], Lineup] | None = None
+        self._in_line: Lineup | None = None
         self._parking = Parking(axis)
-        self._failures: dict[model.TaskId, int] = {}
-        self._backing_off: dict[model.TaskId, tuple[float, model.ClassId]] = {}
-        self._due: list[tuple[float, model.TaskId]] = []
+        self._backoffs = Backoffs()
         self.set_queues(queues)
 
     # Jobs
@@ -151,9 +103,9 @@ class WaitingRoom:
     def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, pool: TaskPool) -> Waiting:
         self._axis.vector(task_class.resources)  # extended resources are known before the next snapshot
         known = self._classes.get(task_class.id)
-        fresh = Waiting(job, task_class, pool, (job.submitted_s, job.id, order))
-        for task in pool.order if self._backing_off else ():
-            if task.id in self._backing_off:
+        fresh = _classes.Waiting(job, task_class, pool, (job.submitted_s, job.id, order))
+        for task in pool.order if self._backoffs else ():
+            if task.id in self._backoffs:
                 pool.remove(task.id)
         if known is not None and (known.job, known.task_class) == (job, task_class):
             fresh.hold = known.hold
@@ -163,26 +115,25 @@ class WaitingRoom:
                 return known  # nothing new: what is parked stays so
         self._classes[task_class.id] = fresh
         self._in_line = None
-        self._standing.discard(task_class.id)
+        self._parking.admit(fresh, known)
+        self._parking.standing[fresh.row] = False
         return fresh
 
     def _remove(self, class_id: model.ClassId) -> None:
         waiting = self._classes.pop(class_id)
-        self._in_line = None
-        self._active.discard(class_id)
-        self._standing.discard(class_id)
-        self._parking.remove(class_id)
+        if self._in_line is not None and class_id in self._in_line.places:
+            self._in_line = None
+        self._parking.remove(waiting.row)
         self._let_go(class_id)
         for task in waiting.pool.order:
-            self._backing_off.pop(task.id, None)
-            self._failures.pop(task.id, None)
+            self._backoffs.remove(task.id)
 
     def _activate(self, waiting: Waiting) -> None:
         gang = waiting.task_class.gang_min
         for one in self.classes_of(waiting.job.id) if gang else (waiting,):
             if one is waiting or one.task_class.gang_min:
-                self._parking.leave(one.task_class.id)
-                (self._active.add if len(one.pool) else self._active.discard)(one.task_class.id)
+                self._parking.leave(one.row)
+                self._parking.active[one.row] = len(one.pool) > 0
 
     # Reading
 
@@ -196,30 +147,29 @@ class WaitingRoom:
         """Which class a node is kept for: the profile's reservations, over cycles."""
         return self._kept
 
+    @property
+    def freed(self) -> Iterable[model.NodeName]:
+        """Nodes where room came free since the last cycle: where those can go that `Lineup.narrow` says."""
+        return self._parking.freed
+
     def lineup(self) -> Lineup:
-        """The classes that the next cycle looks at, grouped.
+        """All classes of which something waits, in order, and which of them the next cycle looks at."""
+        self._stir()
+        if self._in_line is None:
+            some = [one for one in self._classes.values() if len(one.pool) or one.task_class.gang_min]
+            self._in_line = Lineup(some, self._queues)
+        self._in_line.look(self._parking)
+        return self._in_line
+
+    def active(self) -> list[Waiting]:
+        """The classes that the next cycle looks at, in order of submission.
 
         With a class of a gang come the others of the gang, also those of which nothing waits: the gang's minimum is
         judged from all of them.
         """
-        key = (self._active, self._standing)
-        if self._in_line is None or self._in_line[0] != key:
-            lineup = Lineup(self._in_order(), self._queues)
-            self._in_line = ((self._active.copy(), self._standing.copy()), lineup)
-        return self._in_line[1]
-
-    def active(self) -> list[Waiting]:
-        """The same, in order of submission."""
         lineup = self.lineup()
-        return sorted([*lineup.waiting, *lineup.orphans], key=_rank)
-
-    def _in_order(self) -> list[Waiting]:
-        chosen = self._active | self._standing
-        for class_id in tuple(chosen):
-            waiting = self._classes[class_id]
-            if waiting.task_class.gang_min:
-                chosen.update(w.task_class.id for w in self.classes_of(waiting.job.id) if w.task_class.gang_min)
-        return sorted((self._classes[class_id] for class_id in chosen), key=_rank)
+        looked_at = [lineup.waiting[i] for i in lineup.open.nonzero()[0].tolist()]
+        return sorted([*looked_at, *lineup.orphans], key=_classes.rank)
 
     def classes_of(self, job: model.JobId) -> Sequence[Waiting]:
         """All classes of a job, in its order."""
@@ -230,16 +180,16 @@ class WaitingRoom:
         return sum(len(waiting.pool) for waiting in self._classes.values())
 
     def __contains__(self, task: model.TaskId) -> bool:
-        return task in self._backing_off or any(task in waiting.pool for waiting in self._classes.values())
+        return task in self._backoffs or any(task in waiting.pool for waiting in self._classes.values())
 
     def parked(self) -> Mapping[model.ClassId, model.Verdict]:
         """Why each parked class is parked."""
+        self._stir()
         return self._parking.verdicts()
 
     def next_wake_s(self) -> float:
         """When `tick` has something to do; infinity if never."""
-        due = self._due[0][0] if self._due else math.inf
-        return min(due, self._parking.next_s())
+        return min(self._backoffs.next_s(), self._parking.next_s())
 
     # After a cycle
 
@@ -251,23 +201,22 @@ class WaitingRoom:
             now_s: The shell's time.
             park: Whether to park. A shell that offers nodes one by one parks nobody: the next node may take them.
         """
-        left = plan.left if park else {}  # worked out before anything is taken out
+        news = plan.news if park else {}  # worked out before anything is taken out
         released = self._carried_out(plan)
-        holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
         if not park:
             return
+        holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
         for class_id, hold in holds.items():
-            if hold.task is not None and class_id in self._classes:
-                self._active.discard(class_id)
-                self._standing.add(class_id)
-        for class_id, one in left.items():
-            waiting = self._classes.get(class_id)
-            if waiting is None:
+            if hold.task is not None and (waiting := self._classes.get(class_id)) is not None:
+                self._parking.active[waiting.row], self._parking.standing[waiting.row] = False, True
+        for class_id, one in news.items():
+            known = self._classes.get(class_id)
+            if known is None or not len(known.pool):
                 continue
-            waiting.hold = holds.get(class_id)
-            self._active.discard(class_id)
-            until_s = waiting.hold.until_s if waiting.hold is not None else None
-            self._parking.enter(waiting, one.least, one.verdict, now_s, until_s)
+            known.hold = holds.get(class_id)
+            until_s = known.hold.until_s if known.hold is not None else None
+            self._parking.enter(known, one.least, one.verdict, now_s, until_s)
+        self._parking.settled(now_s)
         if released:
             self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
 
@@ -275,7 +224,7 @@ class WaitingRoom:
         """Take out what was placed and remember what is kept; whether a node is kept for nobody any more."""
         released = False
         for decision in plan.decisions:
-            if isinstance(decision, model.Create | model.Bind):
+            if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
                 if self._kept and self._kept.get(decision.node) == decision.task_class.id:
                     del self._kept[decision.node]
@@ -289,8 +238,10 @@ class WaitingRoom:
         if waiting is not None:
             waiting.hold = None
             waiting.pool.remove(decision.task.id)
-            if not len(waiting.pool):
-                self._active.discard(decision.task_class.id)
+            if not waiting.pool.count:
+                self._in_line = None
+                self._parking.leave(waiting.row)
+                self._parking.active[waiting.row] = False
                 self._let_go(decision.task_class.id)
 
     def _keep(self, node: model.NodeName, class_id: model.ClassId) -> None:
@@ -324,21 +275,19 @@ class WaitingRoom:
         if waiting is None or not waiting.pool.knows(task):
             return 0.0
         waiting.pool.remove(task)
-        self._failures[task] = failures = self._failures.get(task, 0) + 1
-        delay_s: float = max(at_least_s, min(BACKOFF_FIRST_S * 2.0 ** (failures - 1), BACKOFF_MOST_S))
-        self._backing_off[task] = (now_s + delay_s, task_class)
-        heapq.heappush(self._due, (now_s + delay_s, task))
-        return delay_s
+        return self._backoffs.failed(task, task_class, now_s, at_least_s)
 
     def put_back(self, task: model.TaskId, task_class: model.ClassId) -> None:
         """A placed task waits again at once: its node vanished, or its decision was never carried out."""
         waiting = self._classes.get(task_class)
         if waiting is not None and waiting.pool.put_back(task):
+            if self._in_line is not None and task_class not in self._in_line.places:
+                self._in_line = None
             self._activate(waiting)
 
     def succeeded(self, task: model.TaskId) -> None:
         """A request for a placed task went through: its next failure is its first again."""
-        self._failures.pop(task, None)
+        self._backoffs.succeeded(task)
 
     # What may help
 
@@ -351,11 +300,17 @@ class WaitingRoom:
         """
         if freed is None:
             return
-        woken = self._parking.woken_by_room(free, freed.queue)
-        for class_id in woken:
-            self._activate(self._classes[class_id])
-        if self._kept and self._kept.get(freed.node) in (None, *woken):
-            self._wake(Wake.NODES)  # the node will be kept for nobody: whoever is ahead may want it, fitting or not
+        for waiting in self._parking.held_by_limit(freed.queue):
+            self._activate(waiting)
+        owner = self._classes.get(self._kept[freed.node]) if freed.node in self._kept else None
+        looked = owner is not None and self._parking.looks(owner.row)
+        if free is not None:
+            self._parking.room_on(freed.node, free)
+        if self._kept:
+            self._stir()
+            if owner is None or (self._parking.looks(owner.row) and not looked):
+                # The node will be kept for nobody: whoever is ahead may want it, fitting or not.
+                self._wake(Wake.NODES)
 
     def nodes_changed(self) -> None:
         """A node was added or changed."""
@@ -376,20 +331,20 @@ class WaitingRoom:
         Returns:
             Whether anything waits for the next cycle.
         """
-        while self._due and self._due[0][0] <= now_s:
-            due_s, task = heapq.heappop(self._due)
-            entry = self._backing_off.get(task)
-            if entry is not None and entry[0] == due_s:
-                del self._backing_off[task]
-                self.put_back(task, entry[1])
-        for class_id in self._parking.woken_by_time(now_s):
-            self._activate(self._classes[class_id])
-        return bool(self._active)
+        for task, class_id in self._backoffs.over(now_s):
+            self.put_back(task, class_id)
+        for waiting in self._parking.woken_by_time(now_s):
+            self._activate(waiting)
+        self._stir()
+        return self._parking.looking()
 
     def _wake(self, what: Wake) -> None:
-        for class_id in self._parking.woken_by(what):
-            self._activate(self._classes[class_id])
+        for waiting in self._parking.woken_by(what):
+            self._activate(waiting)
+
+    def _stir(self) -> None:
+        for waiting in self._parking.stir():
+            self._activate(waiting)
 
 
-def _rank(waiting: Waiting) -> tuple[float, model.JobId, int]:
-    return waiting.rank
+_PLACEMENTS = (model.Create, model.Bind)  # a tuple: to make a union anew for each decision is slow

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,16 +15,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies import model
+    from boathouse_policies.framework.classes import Sizing, Waiting
     from boathouse_policies.framework.extension import Sized, Where
     from boathouse_policies.framework.layout import Eligibility
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.pool import Pick
     from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.waiting import Waiting
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """A task, its node and its size: what a decision is made of."""
 
     want: Want
@@ -43,11 +41,12 @@ class Want:
         task_class: The class.
         waiting: The class in the waiting room.
         scratch: The copy of the columns that it is judged by.
+        place: Its place in the line.
+        among: The only nodes that it may fit, ascending, where that is known: they have room for the least size.
     """
 
     __slots__ = (
         "_eligibility",
-        "_least",
         "_need",
         "_nowhere",
         "_picker",
@@ -56,7 +55,10 @@ class Want:
         "_rows",
         "_scores",
         "_seen",
+        "_sizing",
+        "among",
         "job",
+        "place",
         "scratch",
         "task_class",
         "waiting",
@@ -68,10 +70,12 @@ class Want:
         self.job = waiting.job
         self.task_class = waiting.task_class
         self.scratch = scratch
+        self.place = -1
+        self.among: npt.NDArray[np.intp] | None = None
         self._profile = profile
         self._picker: Picker | None = None
         self._eligibility: Eligibility | None = None
-        self._least: model.IntVector | None = None
+        self._sizing: Sizing | None = None
         self._rows: npt.NDArray[np.intp] | None = None
         self._need: model.IntMatrix | None = None
         self._scores: model.FloatVector | None = None
@@ -85,21 +89,26 @@ class Want:
         return self.waiting.hold
 
     @property
+    def sizing(self) -> Sizing:
+        """What the sizer says of it whatever the node."""
+        if self._sizing is None:
+            self._sizing = self.waiting.sizing(self._profile.sizer, self.scratch.view.axis)
+        return self._sizing
+
+    @property
     def ideal(self) -> Sized:
         """The class' own size, one task."""
-        return self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).ideal
+        return self.sizing.ideal
 
     @property
     def is_rigid(self) -> bool:
         """Whether its own size is the least."""
-        return self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).is_rigid
+        return self.sizing.is_rigid
 
     @property
     def least(self) -> model.IntVector:
         """The smallest size that may be placed, shape [R]."""
-        if self._least is None:
-            self._least = self.waiting.sizing(self._profile.sizer, self.scratch.view.axis).least
-        return self._least
+        return self.sizing.least
 
     @property
     def rows(self) -> npt.NDArray[np.intp]:
@@ -125,7 +134,7 @@ class Want:
     @property
     def left(self) -> int:
         """Its tasks that still wait."""
-        return len(self.waiting.pool) if self._picker is None else self._picker.left
+        return self.waiting.pool.count if self._picker is None else self._picker.left
 
     @property
     def eligibility(self) -> Eligibility:
@@ -157,18 +166,38 @@ class Want:
                 mask = mask & passed
         return mask
 
+    def best(self) -> int | None:
+        """The best feasible node; None if there is none."""
+        if self.among is None:
+            scores = self._mended()
+            node = int(scores.argmax()) if len(scores) else -1
+            return node if node >= 0 and scores[node] != -np.inf else None
+        nodes, scores = self._ranked_among(self.among)
+        return int(nodes[scores.argmax()]) if len(nodes) else None
+
     def ranked(self) -> Iterator[int]:
         """Feasible nodes, best first. A node that the caller does not use is not offered to the class again."""
-        scores = self._mended()
+        places, scores = (None, self._mended()) if self.among is None else self._ranked_among(self.among)
         while len(scores):
-            node = int(scores.argmax())
-            if scores[node] == -np.inf:
+            best = int(scores.argmax())
+            if scores[best] == -np.inf:
                 return
+            node = best if places is None else int(places[best])
             yield node
             if self._refused is None:
                 self._refused = set()
             self._refused.add(node)
-            scores[node] = -np.inf
+            scores[best] = -np.inf
+
+    def _ranked_among(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], model.FloatVector]:
+        """The feasible ones of nodes that have room, and their scores."""
+        if not self.eligibility.everywhere:
+            nodes = nodes[self.eligibility.mask[nodes]]
+        if self._refused:
+            nodes = nodes[~np.isin(nodes, list(self._refused))]
+        if len(nodes) <= 1:
+            return nodes, _UNRANKED[: len(nodes)].copy()
+        return nodes, self._profile.score_of(self.task_class.stage).score(self, self.scratch, nodes)
 
     def _mended(self) -> model.FloatVector:
         """The scores of all nodes, -inf where not feasible, right for the scratch copy as it is now."""
@@ -200,4 +229,5 @@ class Want:
         )
 
 
+_UNRANKED = np.zeros(1)
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some

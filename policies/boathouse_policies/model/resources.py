@@ -92,15 +92,27 @@ class Axis:
     """Which row of a vector belongs to which resource; grows when an extended resource is first seen.
 
     Rows are never removed or moved, so a vector made earlier is a prefix of what it would be now.
+
+    Attributes:
+        width: The number of rows, as `len` says it.
     """
 
     def __init__(self) -> None:
         self._rows = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
         self._names = list(self._rows)
+        self.width = len(self._names)
+        self._nothing = _zeros(self.width)
         self._vectors: dict[tuple[Resources, int], IntVector] = {}
 
     def __len__(self) -> int:
-        return len(self._names)
+        return self.width
+
+    @property
+    def nothing(self) -> IntVector:
+        """Zeros, shape [R], read-only."""
+        if len(self._nothing) != self.width:
+            self._nothing = _zeros(self.width)
+        return self._nothing
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,12 +125,13 @@ class Axis:
         if row is None:
             row = self._rows[name] = len(self._names)
             self._names.append(name)
+            self.width = len(self._names)
         return row
 
     def vector(self, resources: Resources, *, pods: int = 1) -> IntVector:
         """Amounts by row, shape [R], read-only; `pods` is 1 for a pod and the pod limit for a node."""
         known = self._vectors.get((resources, pods))
-        if known is not None and len(known) == len(self._names):
+        if known is not None and len(known) == self.width:
             return known
         rows = [(self.row(name), count) for name, count in resources.extended]
         vector = np.zeros(len(self._names), np.int64)
@@ -140,6 +153,12 @@ class Axis:
             ephemeral_storage_bytes=int(vector[EPHEMERAL_STORAGE]),
             extended={name: int(n) for name, n in zip(self._names[PODS + 1 :], vector[PODS + 1 :], strict=False)},
         )
+
+
+def _zeros(width: int) -> IntVector:
+    zeros = np.zeros(width, np.int64)
+    zeros.flags.writeable = False
+    return zeros
 
 
 _VECTORS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and a vector is quickly made again

@@ -58,15 +58,18 @@ class Cast:
     Attributes:
         jobs: The classes of each job, in order of submission.
         by_id: The classes, in the order of the line.
+        open: Which of the lineup's classes they are.
     """
 
     def __init__(self, lineup: Lineup, layout: Layout, sizer: Sizer, axis: model.Axis) -> None:
         self.lineup = lineup
         self.layout = layout
-        places = {job.id: i for band in lineup.bands for i, job in enumerate(band.jobs)}
+        self.open = lineup.open
+        looked_at = [lineup.waiting[i] for i in lineup.open.nonzero()[0].tolist()]
+        places = {job: i for i, job in enumerate(dict.fromkeys(waiting.job.id for waiting in looked_at))}
         self.by_id: dict[model.ClassId, One] = {}
         self.jobs: list[list[One]] = [[] for _ in places]
-        for code, waiting in enumerate(lineup.waiting):
+        for code, waiting in enumerate(looked_at):
             least = axis.vector(sizer.least(waiting.task_class))
             rows, known = least.nonzero()[0], waiting.task_class.estimates
             elastic = known if isinstance(known, Elastic) else None
@@ -77,6 +80,11 @@ class Cast:
             )
             self.by_id[one.id] = one
             self.jobs[job].append(one)
+
+    def fits(self, lineup: Lineup, layout: Layout) -> bool:
+        """Whether it is good for a cycle with these: the same classes are looked at, on the same nodes."""
+        same = self.lineup is lineup and self.layout is layout
+        return same and (self.open is lineup.open or bool((self.open == lineup.open).all()))
 
 
 def is_plain(lineup: Lineup, room: WaitingRoom, layout: Layout, eligibilities: Eligibilities, axis: model.Axis) -> bool:

@@ -70,7 +70,7 @@ class Express:
 
     def _cast_of(self, queue: WaitingRoom, view: ClusterView) -> Cast | None:
         lineup, known = queue.lineup(), self._cast
-        if known is None or known[0].lineup is not lineup or known[0].layout is not view.layout:
+        if known is None or not known[0].fits(lineup, view.layout):
             plain = is_plain(lineup, queue, view.layout, view.eligibilities, view.axis)
             known = self._cast = Cast(lineup, view.layout, self._elasticity, view.axis), plain
         return known[0] if known[1] else None
@@ -146,11 +146,7 @@ class _Turns:
     def _first(self, job: int) -> One | None:
         allowed, closed = self._allowed, self._closed
         return next(
-            (
-                one
-                for one in self._cast.jobs[job]
-                if one.code not in closed and (allowed is None or one.id in allowed)
-            ),
+            (one for one in self._cast.jobs[job] if one.code not in closed and (allowed is None or one.id in allowed)),
             None,
         )
 
@@ -168,6 +164,8 @@ class _Turns:
     def _node_for(self, one: One) -> int | None:
         """Lines 5 to 9: the best node with room for the ideal, else the one on which it is fastest and in time."""
         places = self._open
+        if len(places) == 1 and not self._might_go(one, int(places[0])):
+            return None
         free = self.scratch.free[:, places]
         enough = (free[one.rows] >= one.need).all(axis=0)
         if not enough.any():
@@ -184,6 +182,13 @@ class _Turns:
             return int(found[0])
         score = self._profile.score_of(one.waiting.task_class.stage).score(self._want(one), self.scratch, found)
         return int(found[score.argmax()])
+
+    def _might_go(self, one: One, node: int) -> bool:
+        """Whether there is memory on the node, for as long as the class needs it: most turns fail by that."""
+        if one.elastic is None:
+            return bool(self._owner[node] in (one.code, _NOBODY))
+        seconds = one.elastic.fastest_s(int(self.scratch.free[model.MEMORY, node]))
+        return seconds < math.inf and bool(seconds <= self._gap_s[node] or self._owner[node] == one.code)
 
     @staticmethod
     def _seconds(one: One, memory: model.IntVector) -> model.FloatVector:

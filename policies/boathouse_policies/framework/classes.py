@@ -1,0 +1,64 @@
+"""A class in the waiting room, and what a sizer says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_policies.framework.extension import Sized
+
+if TYPE_CHECKING:
+    from boathouse_policies import model
+    from boathouse_policies.framework.extension import Sizer
+    from boathouse_policies.framework.pool import TaskPool
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Waiting:
+    """A class in the waiting room: read by the cycle, changed by the room alone.
+
+    Attributes:
+        job: Its job.
+        task_class: The class.
+        pool: Its tasks.
+        rank: Sorting key: order of submission of the job, then of the class within it.
+        hold: What the last cycle decided to wait for.
+        row: Its row in the columns of the waiting room.
+    """
+
+    job: model.Job
+    task_class: model.TaskClass
+    pool: TaskPool
+    rank: tuple[float, model.JobId, int]
+    hold: model.Hold | None = None
+    row: int = -1
+    _sizing: Sizing | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether room alone decides on which of the nodes that it may use it can go: no gang, no host ports."""
+        return not self.task_class.gang_min and not self.task_class.constraints.host_ports
+
+    def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
+        """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""
+        known = self._sizing
+        if known is None or known.sizer is not sizer or len(known.least) != axis.width:
+            ideal, least = self.task_class.resources, sizer.least(self.task_class)
+            known = Sizing(sizer, axis.vector(least), Sized(ideal), least is ideal)
+            self._sizing = known
+        return known
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a sizer says of a class whatever the node."""
+
+    sizer: Sizer
+    least: model.IntVector
+    ideal: Sized
+    is_rigid: bool
+
+
+def rank(waiting: Waiting) -> tuple[float, model.JobId, int]:
+    """The sorting key."""
+    return waiting.rank
