@@ -1,0 +1,93 @@
+"""Pods of Kubernetes' own controllers on a real cluster, placed by the installed operator with the chart's rights."""
+
+import pytest
+
+from e2e.tests import harness
+
+pytestmark = pytest.mark.cluster
+
+IMAGE = "localhost/boathouse-task:dev"
+KEEPER = """
+import os, pathlib, time
+kept = pathlib.Path("/data/first")
+if not kept.exists():
+    kept.write_text(os.environ["HOSTNAME"] + " on " + os.environ["NODE"])
+print(kept.read_text(), flush=True)
+time.sleep(3600)
+"""
+
+
+def template(*command: str, **spec) -> dict:
+    container = {"name": "c", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": list(command)}
+    container |= {"resources": {"requests": {"cpu": "20m", "memory": "32Mi"}}} | spec.pop("container", {})
+    whole = {"schedulerName": "boathouse", "terminationGracePeriodSeconds": 1, "containers": [container], **spec}
+    return {"metadata": {"labels": {"app": "any"}}, "spec": whole}
+
+
+def status(place: harness.Place, what: str) -> dict:
+    return place.cluster.get(what, "-n", place.namespace).get("status", {})
+
+
+def apply(place: harness.Place, group: str, kind: str, name: str, spec: dict) -> None:
+    metadata = {"name": name, "namespace": place.namespace}
+    place.cluster.apply({"apiVersion": group, "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def test_the_pods_of_a_deployment_and_of_a_job_are_placed_and_run(place):
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "any"}}, "template": template("sleep", "3600")}
+    apply(place, "apps/v1", "Deployment", "web", spec)
+    apply(place, "batch/v1", "Job", "batch", {"completions": 2, "template": template("true", restartPolicy="Never")})
+    harness.until(lambda: status(place, "deployment/web").get("availableReplicas") == 2, "the Deployment is available")
+    harness.until(lambda: status(place, "job/batch").get("succeeded") == 2, "the Job is complete")
+
+
+def add_local_volumes(place: harness.Place, nodes: list[str]) -> str:
+    """A class without a provisioner, and a volume on each node."""
+    by = f"local-{place.namespace[-4:]}"
+    late = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+    place.cluster.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": by}, **late})
+    for node in nodes:
+        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+        spec = {
+            "capacity": {"storage": "10Mi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": by,
+            "hostPath": {"path": f"/var/lib/boathouse-tests/{by}-{node}", "type": "DirectoryOrCreate"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+        }
+        metadata = {"name": f"{by}-{node}"}
+        place.cluster.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
+    return by
+
+
+@pytest.fixture
+def local_class(place):
+    labels = [one["metadata"]["labels"] for one in place.cluster.get("nodes")["items"]]
+    nodes = [label["kubernetes.io/hostname"] for label in labels][:2]
+    by = add_local_volumes(place, nodes)
+    yield by
+    place.cluster.run("delete", "statefulset,pvc", "--all", "-n", place.namespace, "--wait=false")
+    place.cluster.run("delete", "pv", *(f"{by}-{node}" for node in nodes), "--wait=false")
+    place.cluster.run("delete", "storageclass", by)
+
+
+def test_the_pods_of_a_stateful_set_go_to_their_volumes_and_come_back_to_them(place, local_class):
+    by_node = {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    mounted = {"env": [by_node], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": local_class}
+    claim["resources"] = {"requests": {"storage": "10Mi"}}
+    spec = {
+        "replicas": 2,
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "any"}},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
+        "template": template("python3", "-c", KEEPER, container=mounted, securityContext={"runAsUser": 0}),
+    }
+    apply(place, "apps/v1", "StatefulSet", "db", spec)
+    harness.until(lambda: status(place, "statefulset/db").get("readyReplicas") == 2, "the StatefulSet is ready")
+    nodes = {one["spec"]["nodeName"] for one in place.cluster.get("pods", "-n", place.namespace)["items"]}
+    before = place.cluster.run("logs", "db-0", "-n", place.namespace)
+    place.cluster.run("delete", "pod", "db-0", "-n", place.namespace)
+    harness.until(lambda: status(place, "statefulset/db").get("readyReplicas") == 2, "the StatefulSet is ready")
+    harness.until(lambda: place.cluster.run("logs", "db-0", "-n", place.namespace) == before, "it reads what it wrote")
+    assert len(nodes) == 2

@@ -1,0 +1,139 @@
+"""Which nodes reach a pod's volumes, and what has to be written before it goes there."""
+
+import pytest
+
+from boathouse.cluster import storage, wire
+from boathouse.scheduling import volumes
+from boathouse_policies import model
+
+
+def node(name: str, **labels: str) -> model.Node:
+    known = {"kubernetes.io/hostname": name, **{key.replace("__", "/"): value for key, value in labels.items()}}
+    return model.Node(name=model.NodeName(name), allocatable=model.Resources(), labels=known)
+
+
+def on(host: str) -> storage.VolumeNodeAffinity:
+    here = wire.Requirement(key="kubernetes.io/hostname", operator="In", values=(host,))
+    term = wire.NodeSelectorTerm(match_expressions=(here,))
+    return storage.VolumeNodeAffinity(required=wire.NodeSelector(node_selector_terms=(term,)))
+
+
+def claim(
+    name: str, *, volume: str = "", by: str = "late", size: str = "1Gi", selected: str = "", mode="ReadWriteOnce"
+):
+    annotations = {storage.BIND_COMPLETED: "yes"} if volume else {}
+    annotations |= {storage.SELECTED_NODE: selected} if selected else {}
+    meta = wire.ObjectMeta(name=name, namespace="ns", uid=name, annotations=annotations)
+    asked = wire.ResourceRequirements(requests={"storage": size})
+    spec = storage.ClaimSpec(volume_name=volume, storage_class_name=by, access_modes=(mode,), resources=asked)
+    return storage.ClaimView(metadata=meta, spec=spec)
+
+
+def volume(name: str, *, size: str = "1Gi", host: str = "", labels=None, for_claim: str = "", driver: str = ""):
+    reference = storage.ClaimReference(namespace="ns", name=for_claim) if for_claim else None
+    spec = storage.VolumeSpec(
+        capacity={"storage": size},
+        access_modes=("ReadWriteOnce",),
+        storage_class_name="late",
+        node_affinity=on(host) if host else None,
+        claim_ref=reference,
+        csi=storage.CsiSource(driver=driver, volume_handle=name) if driver else None,
+    )
+    meta = wire.ObjectMeta(name=name, labels=labels or {})
+    return storage.VolumeView(metadata=meta, spec=spec, status=storage.Phase(phase="Available"))
+
+
+def judge(*objects, provisioner: str = storage.NO_PROVISIONER, taken=None, csi_nodes=None) -> volumes.Judge:
+    late = storage.ClassView(
+        metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
+    )
+    known = volumes.Storage(
+        claims={one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)},
+        volumes={one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)},
+        classes={"late": late},
+        csi_nodes=csi_nodes or {},
+        drivers={},
+        capacities={},
+        attachments={},
+    )
+    return volumes.Judge(known, taken or {})
+
+
+def test_the_smallest_volume_at_hand_that_is_large_enough_and_reached_is_chosen():
+    at_hand = (volume("small", size="1Mi"), volume("far", host="n2"), volume("large", size="9Gi"), volume("fits"))
+    found = judge(claim("c"), *at_hand).bindings(["ns/c"], node("n1"))
+    assert found == volumes.Bindings(volumes=(("ns/c", "fits"),))
+
+
+def test_two_claims_of_a_pod_get_two_volumes_the_small_claim_the_small_one():
+    asked = judge(claim("big", size="2Gi"), claim("small"), volume("v1"), volume("v2", size="3Gi"))
+    found = asked.bindings(["ns/big", "ns/small"], node("n1"))
+    assert dict(found.volumes) == {"ns/small": "v1", "ns/big": "v2"}
+
+
+def test_a_volume_that_was_promised_to_another_claim_is_not_at_hand():
+    asked = judge(claim("c"), volume("v"), taken={"v": "ns/other"})
+    assert asked.bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+
+
+def test_a_volume_that_is_kept_for_the_claim_is_taken_though_another_is_smaller():
+    kept = volume("kept", size="9Gi", for_claim="c")
+    found = judge(claim("c"), volume("free"), kept).bindings(["ns/c"], node("n1"))
+    assert found == volumes.Bindings(volumes=(("ns/c", "kept"),))
+
+
+def test_a_volume_that_is_kept_for_the_claim_elsewhere_keeps_the_pod_away():
+    kept = volume("kept", host="n2", for_claim="c")
+    assert judge(claim("c"), kept, volume("zzz")).bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+
+
+def test_what_is_not_at_hand_is_provisioned_where_the_class_can():
+    assert judge(claim("c")).bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+    found = judge(claim("c"), provisioner="example.com/d").bindings(["ns/c"], node("n1"))
+    assert found == volumes.Bindings(provisions=("ns/c",))
+
+
+def test_a_claim_that_is_being_provisioned_for_a_node_keeps_its_pod_from_others():
+    asked = judge(claim("c", selected="n1"), provisioner="example.com/d")
+    assert asked.bindings(["ns/c"], node("n1")) == volumes.Bindings(provisions=("ns/c",))
+    assert asked.bindings(["ns/c"], node("n2")) == volumes.NO_VOLUME
+
+
+def test_a_bound_volume_is_reached_from_where_it_says():
+    asked = judge(claim("c", volume="v"), volume("v", host="n1"))
+    assert asked.bindings(["ns/c"], node("n1")) == volumes.Bindings()
+    assert asked.bindings(["ns/c"], node("n2")) == volumes.UNREACHABLE
+
+
+ZONE = "topology.kubernetes.io__zone"
+
+
+@pytest.mark.parametrize(
+    ("key", "labels", "expected"),
+    [
+        ("topology.kubernetes.io/zone", {ZONE: "b"}, volumes.Bindings()),
+        ("topology.kubernetes.io/zone", {ZONE: "c"}, volumes.WRONG_ZONE),
+        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "b"}, volumes.Bindings()),
+        ("topology.kubernetes.io/zone", {}, volumes.Bindings()),
+    ],
+    ids=["one of several", "another", "the old label", "a node without zones"],
+)
+def test_a_volume_of_zones_is_reached_from_them(key, labels, expected):
+    asked = judge(claim("c", volume="v"), volume("v", labels={key: "a__b"}))
+    assert asked.bindings(["ns/c"], node("n1", **labels)) == expected
+
+
+def test_a_claim_whose_volume_is_gone_or_that_is_not_there_fits_nowhere():
+    assert judge(claim("c", volume="v")).bindings(["ns/c"], node("n1")) == volumes.VOLUME_GONE
+    assert judge().bindings(["ns/c"], node("n1")) == volumes.NO_SUCH_CLAIM
+
+
+def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
+    count = storage.VolumeCount(count=1)
+    driver = storage.NodeDriver(name="d", allocatable=count)
+    csi = {"n1": storage.CsiNodeView(spec=storage.CsiNodeSpec(drivers=(driver,)))}
+    bound = [claim(name, volume=f"v{name}") for name in "ab"]
+    asked = judge(*bound, volume("va", driver="d"), volume("vb", driver="d"), csi_nodes=csi)
+    assert not asked.too_many(["ns/a"], "n1", {"ns/a"})
+    assert asked.too_many(["ns/b"], "n1", {"ns/a"})
+    assert not asked.too_many(["ns/b"], "another", {"ns/a"})
