@@ -3,6 +3,7 @@
 The first step's input is the job's. A later one's is what the step before wrote: the data of its winners.
 """
 
+import functools
 import hashlib
 import secrets
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from boathouse_task.storage import Storage, StoredObject, not_exclusive
 from boathouse_task.task import Task
 
 _RACERS = 8
+_RACES = 5
 
 
 def run(task: Task) -> TaskResult:
@@ -165,15 +167,23 @@ def _parents(path: str) -> Iterator[str]:
 def race(task: Task) -> None:
     """Lets several creators race for one object: exactly one may win, and its content must be what is there.
 
+    A race that nobody won says nothing: the winner's answer was lost, and its repeated request came second.
+
     Raises:
-        TaskError: StoreNotExclusive.
+        TaskError: StoreNotExclusive, or StorageError after too many races that nobody won.
     """
-    location = task.layout.step.child(f"_race/{secrets.token_hex(8)}")
-    contents = [f"{number} {secrets.token_hex(8)}".encode() for number in range(_RACERS)]
-    with futures.ThreadPoolExecutor(_RACERS, "racer") as racers:
-        won = list(racers.map(lambda content: task.storage.create(location, content), contents))
-    winners = [content for content, is_winner in zip(contents, won, strict=True) if is_winner]
-    there = task.storage.read(location)
-    task.storage.delete([location])
-    if winners != [there]:
-        raise not_exclusive(location)
+    location = task.layout.step.child("_race")
+    for _ in range(_RACES):
+        location = task.layout.step.child(f"_race/{secrets.token_hex(8)}")
+        contents = [f"{number} {secrets.token_hex(8)}".encode() for number in range(_RACERS)]
+        with futures.ThreadPoolExecutor(_RACERS, "racer") as racers:
+            won = list(racers.map(functools.partial(task.storage.create, location), contents))
+        winners = [content for content, is_winner in zip(contents, won, strict=True) if is_winner]
+        there = task.storage.read(location)
+        task.storage.delete([location])
+        if winners == [there]:
+            return
+        if winners or there not in contents:
+            raise not_exclusive(location)
+    message = f"of {_RACERS} creators of {location.url} none was told that it won, {_RACES} times: answers get lost"
+    raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)

@@ -134,3 +134,25 @@ def test_an_endpoint_that_is_no_url_is_refused_without_its_password(workshop, ur
     result = workshop.run(workshop.spec(inputs=["s3://bucket/x"], s3=S3Config(endpoint_url=url)))
     assert (result.reason, result.user_error) == (Reason.INVALID_SPEC, True)
     assert "geheim" not in result.message
+
+
+def test_a_race_whose_winners_answer_was_lost_is_run_again(workshop):
+    task = workshop.task(workshop.spec())
+    create, races = task.storage.create, set()
+
+    def losing_answers_of_the_first_race(location, content):
+        races.add(location)
+        return create(location, content) and len(races) > 1
+
+    task.storage.create = losing_answers_of_the_first_race
+    setup_task.race(task)
+    assert len(races) == 2
+
+
+def test_races_that_nobody_ever_wins_are_the_infrastructures_fault(workshop):
+    task = workshop.task(workshop.spec())
+    create = task.storage.create
+    task.storage.create = lambda location, content: create(location, content) and False
+    with pytest.raises(TaskError, match="answers get lost") as failed:
+        setup_task.race(task)
+    assert (failed.value.reason, failed.value.user_error) == (Reason.STORAGE_ERROR, False)
