@@ -240,13 +240,13 @@ class Cluster:
 
 
 UTILISATION: Final = (
-    "The mean is over the whole makespan: while the last reducers run, no task is left to fill the memory (see the picture "
-    "of Figure 4a). How long that tail is depends on task durations, which the paper does not print."
+    "The mean is over the whole makespan: while the last reducers run, no task is left to fill the memory (see the "
+    "picture of Figure 4a). How long that tail is depends on task durations, which the paper does not print."
 )
 MAPS_ALONE: Final = (
-    "Map phases gain more than the paper says, reduce phases next to nothing at their penalties of 2.6x and 3.3x (Figure "
-    "5b): the gain of the job is that of its maps times their part of the run time, and that part depends on task "
-    "durations, which the paper does not print; see how it moves with the rates."
+    "Map phases gain more than the paper says, reduce phases next to nothing at their penalties of 2.6x and 3.3x "
+    "(Figure 5b): the gain of the job is that of its maps times their part of the run time, and that part depends on "
+    "task durations, which the paper does not print; see how it moves with the rates."
 )
 
 
