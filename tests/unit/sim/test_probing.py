@@ -95,7 +95,8 @@ def test_a_job_is_sized_when_its_probe_ends_and_runs_meanwhile():
 
 
 def test_what_was_probed_serves_the_next_job_of_its_program():
-    jobs = [probed_job(str(i), program=kind, at_s=100.0 * i, seconds=20) for i, kind in enumerate(["sort", "sort", "grep"])]
+    programs = ("sort", "sort", "grep")
+    jobs = [probed_job(str(i), program=one, at_s=100.0 * i, seconds=20) for i, one in enumerate(programs)]
     found, sized_at_s = run(make.workload(*jobs, nodes=2), trained())
     assert found.probes == 2
     assert sized_at_s["1"] == 100.0
