@@ -69,6 +69,10 @@ class Live:
         world.cycles += 1
         plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
         world.room.settle(plan, now_s, park=park)
+        # Placements first: the cycle gave them room before it knew what its controllers let grow.
+        for decision in plan.decisions:
+            if isinstance(decision, model.Create | model.Bind):
+                world.place(decision)
         for decision in plan.decisions:
             self._carry_out(decision, now_s)
 
@@ -76,7 +80,7 @@ class Live:
         world = self.world
         match decision:
             case model.Create() | model.Bind():
-                world.place(decision)
+                pass  # placed before
             case model.Hold(until_s=until_s):
                 if until_s is not None and until_s > now_s:
                     world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)

@@ -71,21 +71,28 @@ class Sizes:
         """Stop a task; its CPU is free a little later. Nothing happens to what is suspended or gone."""
         world = self._world
         pod = world.pods.get(decision.task.id)
-        if pod is None or pod.suspended or pod.started_ms < 0:
+        if pod is None or pod.suspended or pod.started_ms < 0 or pod.growing is not None:
             return
         pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        shrink = Call(self._shrunk, (pod, decision.resources))
+        shrink = Call(self._shrunk, (pod, decision.resources, pod.suspended_at_ms))
         world.clock.at(world.clock.now_ms + world.conditions.suspend_ms, Priority.ARRIVAL, shrink)
         if decision.until_s is not None:
             until_ms = max(round(decision.until_s * 1000), world.clock.now_ms)
             world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, (pod, pod.suspended_at_ms)))
 
-    def _shrunk(self, what: tuple[Pod, model.Resources]) -> None:
-        pod, size = what
-        if pod.suspended and pod.growing is None and self._world.pods.get(pod.id) is pod:
-            self._have(pod, size)
+    def _shrunk(self, what: tuple[Pod, model.Resources, int]) -> None:
+        pod, size, since_ms = what
+        if pod.suspended and pod.suspended_at_ms == since_ms and pod.growing is None and self._runs(pod):
+            less = model.Resources(
+                cpu_milli=min(pod.resources.cpu_milli, size.cpu_milli),
+                memory_bytes=min(pod.resources.memory_bytes, size.memory_bytes),
+            )
+            self._have(pod, less)
+
+    def _runs(self, pod: Pod) -> bool:
+        return self._world.pods.get(pod.id) is pod
 
     def _time_is_up(self, what: tuple[Pod, int]) -> None:
         pod, since_ms = what
@@ -99,7 +106,7 @@ class Sizes:
             self._resume(pod)
 
     def _resume(self, pod: Pod) -> None:
-        if self._world.pods.get(pod.id) is pod and pod.growing is None:
+        if self._runs(pod) and pod.growing is None:
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:

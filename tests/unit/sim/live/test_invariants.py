@@ -79,7 +79,7 @@ class Fickle:
 
 
 @pytest.mark.parametrize("name", ["fifo", "yarn", "yarn-me"])
-@hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+@hypothesis.settings(max_examples=10, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 @hypothesis.given(
     drawn=st.lists(jobs | applications, min_size=1, max_size=4),
     shared=st.booleans(),
