@@ -48,6 +48,23 @@ def test_run_time_grows_by_what_is_spilled():
     assert (elastic().seconds(2000 * MB), elastic().seconds(9000 * MB)) == (100.0, 100.0)
 
 
+def test_more_than_a_class_asks_for_helps_no_further():
+    half = penalty.Elastic(reducer(ideal_mb=2000), ideal_bytes=1000 * MB, step_bytes=STEP)
+    assert half.seconds(2000 * MB) == half.seconds(1000 * MB) == pytest.approx(125.0)
+
+
+def test_run_times_that_only_rounding_tells_apart_are_equal():
+    # 1,200 and 1,400 MB spill seven and six buffers: 5,880 MB both.
+    memory, _ = elastic(reducer(3.0, 9500), 9500).best(np.array([1531.0 * MB]))
+    assert memory[0] == pytest.approx(1200 * MB)
+
+
+def test_all_that_is_free_is_taken_where_it_is_the_best():
+    # A third of 2,200 MB is 733: 800 on the grid is not free, and 600 makes four rounds of it.
+    memory, _ = elastic(ideal_mb=2200).best(np.array([749.0 * MB]))
+    assert memory[0] == 749 * MB
+
+
 def test_less_memory_may_be_faster():
     assert elastic().seconds(1000 * MB) < elastic().seconds(1900 * MB)
 
@@ -122,6 +139,7 @@ def test_spark_fills_its_buffer_faster_by_what_its_report_shows():
     undersized = run(1000, 150.0, 700, spilled_bytes=350 * MB, spilled_memory_bytes=700 * MB)
     fitted = fitting.fit_reducer(run(2000, 100.0, 700), undersized)
     assert (fitted.expansion, fitted.ideal_bytes) == (2.0, pytest.approx(2000 * MB))
+    assert float(fitted.spilled_bytes(np.array(1000.0 * MB))) == pytest.approx(350 * MB)
 
 
 def test_tez_leaves_local_output_out_of_the_buffer():
@@ -137,6 +155,10 @@ def test_spills_that_cost_nothing_make_elasticity_free():
 def test_a_run_that_spilled_nothing_teaches_no_rate():
     with pytest.raises(ValueError, match="spilled nothing: profile one with less memory"):
         fitting.fit_reducer(run(2000, 100.0, 1400), run(2000, 120.0, 1400))
+
+
+def test_a_map_is_never_faster_with_less():
+    assert fitting.fit_mapper(run(1000, 10.0, 500), run(300, 9.0, 500)).undersized_s == 10.0
 
 
 def test_a_mapper_is_a_step_between_its_two_runs():
