@@ -16,6 +16,7 @@ CLUSTER_WIDE = {
     "csistoragecapacities.storage.k8s.io": {"get", "list", "watch"},
     "volumeattachments.storage.k8s.io": {"get", "list", "watch"},
     "namespaces": {"get", "list", "watch"},
+    "priorityclasses.scheduling.k8s.io": {"get"},
     "tokenreviews.authentication.k8s.io": {"create"},
 }
 WHERE_JOBS_RUN = {
