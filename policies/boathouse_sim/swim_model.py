@@ -1,4 +1,8 @@
-"""A SWIM trace as a workload: the trace has bytes and times of submission alone, a named model adds the rest."""
+"""A SWIM trace as a workload: the trace has bytes and times of submission alone, a named model adds the rest.
+
+Policies that predict sizes are told none, and may probe; but for jobs of one map and at most one reduce, as a probe
+would do all of their work.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from boathouse_policies.fspy.features import Features
+from boathouse_policies.fspy.prediction import TotalTimes
+from boathouse_sim import probing
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Workload, WorkloadError
 
 if TYPE_CHECKING:
@@ -16,6 +25,7 @@ if TYPE_CHECKING:
     from boathouse_sim.swim import SwimJob
 
 _BYTES_PER_MB = 1_000_000
+_RECORD_BYTES = 100  # of a map's output, for what probes count
 DEFAULT = Path(__file__).resolve().parent / "swim-model.json"
 """Beside this module, so that an installed package has it; `data/swim-model.json` is a link to it."""
 
@@ -73,11 +83,49 @@ def workload(name: str, jobs: Sequence[SwimJob], model: SwimModel) -> Workload:
         cluster=Cluster(
             nodes=model.nodes, racks=model.racks, node_mem_mb=model.node_mem_mb, node_cores=model.node_cores
         ),
-        jobs=tuple(
-            JobSpec(id=str(i), submit_ms=round(job.submit_s * 1000), phases=_phases(job, model))
-            for i, job in enumerate(jobs)
-        ),
+        jobs=tuple(_spec(i, job, model) for i, job in enumerate(jobs)),
         assumptions=dataclasses.asdict(model),
+    )
+
+
+def _spec(place: int, job: SwimJob, model: SwimModel) -> JobSpec:
+    phases, submit_ms = _phases(job, model), round(job.submit_s * 1000)
+    if all(one.tasks == 1 for one in phases):
+        return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases)
+    probe = _probe(place, job, phases, model)
+    return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases, probe=probe, stated=False)
+
+
+def _probe(place: int, job: SwimJob, phases: tuple[Phase, ...], model: SwimModel) -> Phase:
+    totals_s = [one.tasks * one.duration_ms / 1000 for one in phases]
+    written = job.shuffle_bytes or job.reduce_output_bytes  # by the maps
+    measured = Features(
+        maps=phases[0].tasks,
+        reduces=sum(one.tasks for one in phases[1:]),
+        map_input_bytes=job.map_input_bytes,
+        map_function_s=job.map_input_bytes / _BYTES_PER_MB / model.map_mb_per_s,
+        map_output_bytes=written,
+        map_output_records=written / _RECORD_BYTES,
+        reduce_function_s=(
+            (job.shuffle_bytes + job.reduce_output_bytes) / _BYTES_PER_MB / model.reduce_mb_per_s
+            if job.shuffle_bytes
+            else 0.0
+        ),
+        reduce_output_bytes=job.reduce_output_bytes if job.shuffle_bytes else 0,
+        reduce_input_records=job.shuffle_bytes / _RECORD_BYTES,
+    )
+    container = Phase(
+        kind="probe",
+        tasks=1,
+        duration_ms=round(model.task_overhead_s * 1000),
+        mem_ideal_mb=max(one.mem_ideal_mb for one in phases),
+    )
+    return probing.probe(
+        measured,
+        TotalTimes(map_s=totals_s[0], reduce_s=sum(totals_s[1:])),
+        container=container,
+        split_bytes=model.split_mb * _BYTES_PER_MB,
+        rng=np.random.default_rng(place),
     )
 
 

@@ -87,7 +87,6 @@ class Predicted:
 
     def _small(self, paper: str, field: str, words: str, sign: int) -> Claim:
         each = [share for one in self.at(NOISE) if (share := _share(one, field, sign)) is not None]
-        found = interval.mean(each)
         claim = Claim(
             paper=paper,
             claim=words,
@@ -95,7 +94,7 @@ class Predicted:
             relation=Relation.GE,
             paper_value=0.5,
             unit="%",
-            **measured(found),
+            **(measured(interval.mean(each)) if each else {"value": None}),
             assumptions=(Assumption(name="Noise", value=NOISE, effect="blurs the sign"),),
         )
         reason = (

@@ -23,14 +23,15 @@ FIFTEEN = (
     "likely: an uber job takes 9 to 12 s alone, so waits of a few seconds, which Fair's holes add, show at 15 s already"
 )
 SIXTY_FOUR = f"under Fair, {_HOLES} for longer than 64 s"
-SLOWDOWN = f"likely: FSPY reserves no nodes either: {_HOLES}"
+_AHEAD = (
+    "likely: jobs that finished virtually go first and take what comes free before a small newcomer, and the fair "
+    "world, which loses nothing to waves, masters and holes, is ahead of the real one"
+)
+SLOWDOWN = f"{_AHEAD}; that nodes are reserved does not help (see the assumptions)"
 SLOWDOWN_FAIR = FAIR_BELOW_FORTY
 MAXIMUM = "likely: one job decides: the one that waited longest for room on one node"
 MAXIMUM_FAIR = f"{_HOLES}; an uber job of 9 s that does so for minutes has a slowdown far above 10"
-UNFAIR = (
-    "likely: until its probe ends a job is in the fair sub-queue, and a small one may wait for 2 GB on one node at "
-    "another time than under Fair: some seconds are much of a response of 10 s"
-)
+UNFAIR = f"{_AHEAD}; some seconds are much of a response of 10 s"
 LATER = "likely: those that end later are among the larger jobs here"
 
 

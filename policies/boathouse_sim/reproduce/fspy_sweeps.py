@@ -163,9 +163,9 @@ class Sweeps:
 
 def plan(groups: Groups, scale: Scale) -> Sweeps:
     """What is swept: the small segments of RCP 6."""
-    most = scale.pick(quick=1, full=4)
+    most = scale.pick(quick=1, full=3)
     return Sweeps(
         chosen=tuple(one for one in SWEEPS if one.quick) if scale.pick(quick=True, full=False) else SWEEPS,
         segments=tuple(groups.members(_GROUP)[:most]),
-        seeds=min(scale.seeds, scale.pick(quick=1, full=3)),
+        seeds=min(scale.seeds, scale.pick(quick=1, full=2)),
     )

@@ -18,7 +18,13 @@ def _yarn_me() -> Study:
     return YarnMe()
 
 
-_STUDIES: dict[str, Callable[[], Study]] = {"yarn-me": _yarn_me}
+def _fspy() -> Study:
+    from boathouse_sim.reproduce.fspy import Fspy
+
+    return Fspy()
+
+
+_STUDIES: dict[str, Callable[[], Study]] = {"yarn-me": _yarn_me, "fspy": _fspy}
 
 
 def names() -> tuple[str, ...]:
