@@ -100,6 +100,13 @@ def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build,
     assert isinstance(learner.estimates(job, feed.TaskType.MAP, 0, 0), estimates.Known)
 
 
+def test_a_pod_that_came_and_ended_between_two_looks_is_told_of_at_the_jobs_end(build, witness, told, learner):
+    job = build.job()
+    look(build, told, learner, build.mapping(job), job)
+    told.ended(job.uid, succeeded=True, pods=[build.won("commit")])
+    assert [type(event).__name__ for event in witness.events[1:]] == ["Placed", "Started", "Finished", "Ended"]
+
+
 def test_a_jobs_end_is_told_once_and_only_of_jobs_that_were_told(build, witness, told, learner):
     job = build.job()
     told.ended("stranger", succeeded=True)

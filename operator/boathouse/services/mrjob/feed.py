@@ -94,7 +94,7 @@ class Feed:
         if told is None:
             return
         for pod in pods:
-            if pod.uid in told.pods:
+            if pod.node is not None:  # also those that came and ended since the last look
                 self._pod(told, pod)
         for known in told.pods.values():
             self._end(told, known, None)
