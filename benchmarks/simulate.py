@@ -177,7 +177,7 @@ def measure(name: str, heartbeat_s: float | None, sizes: tuple[int, ...], seed: 
         before = (found.tasks, found.cpu_s)
         if name in ("fifo", "fair"):
             plain = loops_rate(workload, name, found, loops_most_s)
-            loops, ratio = f"{plain:,.0f}", f"{rate / plain:.1f}x"
+            loops, ratio = f"{plain:,.0f}", f"{rate / plain:.2f}x"
         beat = f"{heartbeat_s:g} s" if heartbeat_s else "-"
         print(
             line(name, beat, size, found.tasks, f"{found.cpu_s:.2f}", f"{rate:,.0f}", loops, ratio, growth), flush=True

@@ -30,7 +30,7 @@ from boathouse_policies.framework.parking import Parking, Wake
 from boathouse_policies.framework.pool import TaskPool
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.accounts import Freed
     from boathouse_policies.framework.classes import Waiting
@@ -148,7 +148,7 @@ class WaitingRoom:
         return self._kept
 
     @property
-    def freed(self) -> Iterable[model.NodeName]:
+    def freed(self) -> Collection[model.NodeName]:
         """Nodes where room came free since the last cycle: where those can go that `Lineup.narrow` says."""
         return self._parking.freed
 
