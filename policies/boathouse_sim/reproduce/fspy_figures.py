@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_sim.fspy_workload import Accuracy, HeldOut
+    from boathouse_sim.reproduce.figures import Mark
     from boathouse_sim.reproduce.fspy_found import Found, Groups
 
 RESPONSE = "Response time [s]"
@@ -170,7 +171,7 @@ def _both(found: Found, segments: Sequence[int], what: str) -> dict[str, np.ndar
 def _ecdf(name: str, title: str, label: str, values: dict[str, np.ndarray], paper: str, limit: float) -> Figure:
     said = ", ".join(f"{one}: {np.mean(of < limit):.0%}" for one, of in values.items())
     largest = ", ".join(f"{one}: {of.max():.1f}" for one, of in values.items())
-    marks = (
+    marks: tuple[Mark, ...] = (
         *(cdf(one, of.tolist()) for one, of in values.items()),
         Level(label="as claimed at", at=limit, upright=True, paper=True),
     )

@@ -12,7 +12,7 @@ from boathouse_sim.reproduce.fspy_found import Found, Groups
 from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY, Case, Run, simulate
 from boathouse_sim.reproduce.fspy_setting import Setting
 
-SMALL = Setting(data=8 / 600, gaps=0.05, history=20)
+SMALL = Setting(data=8 / 600, gaps=0.05, history=5)
 SETTING = Setting()
 
 
