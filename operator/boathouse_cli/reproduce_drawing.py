@@ -69,8 +69,17 @@ def _draw(ax: Axes, panel: figures.Panel) -> None:
     if panel.categories:
         ax.set_xticks(range(len(panel.categories)), panel.categories)
     _axes(ax, panel)
-    if len({mark.label for mark in panel.marks if mark.label}) > 1:
-        ax.legend()
+    _legend(ax, below=bool(panel.categories))
+
+
+def _legend(ax: Axes, *, below: bool) -> None:
+    """Each label once; bars fill their panel, so that theirs goes below it."""
+    handles, labels = ax.get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    if len(once) > 1 and below:
+        ax.legend(list(once.values()), list(once), loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+    elif len(once) > 1:
+        ax.legend(list(once.values()), list(once))
 
 
 def _axes(ax: Axes, panel: figures.Panel) -> None:
