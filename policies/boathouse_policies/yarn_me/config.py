@@ -14,7 +14,7 @@ class Config:
         disk_bytes_per_s: Rate of a node's disk for spills; None for no disk budget, as in DSS.
         disk_share: Part of it that elastic tasks may take together. The paper names no value: 0.5 is ours.
         refresh_s: How old a timeline may be while nothing but tasks' starts and ends happened. The paper's is renewed
-            at every heartbeat, of 1 s: that costs twice as much and changes mean job times by less than 1 %.
+            at every heartbeat, of 1 s: that costs more and changes mean job times by about 1 %.
     """
 
     passing: bool = True

@@ -43,6 +43,36 @@ def test_an_elastic_task_that_would_end_last_is_not_started():
     assert job_times_s(make.workload(*jobs)) == (5.0, 105.0)
 
 
+def placed(workload):
+    """(job, MB) of each task, in the order of the decisions."""
+    driver = Instant(workload, yarn_me.build())
+    found, place = [], driver.world.place
+
+    def remember(decision):
+        found.append((decision.job.name, decision.resources.memory_bytes >> 20))
+        return place(decision)
+
+    driver.world.place = remember
+    while driver.advance():
+        pass
+    return found
+
+
+def test_a_node_with_room_for_the_ideal_goes_before_one_without():
+    jobs = make.job("0", make.phase(1, 500, 7000)), make.job("1", spilling(3, 100, 8000), at_s=1)
+    assert placed(make.workload(*jobs, nodes=2))[1] == ("1", 8000)
+
+
+def test_a_task_that_needs_all_of_its_node_is_regular():
+    workload = make.workload(make.job("0", spilling(1, 100, 4050, factor=3.0)), node_mb=4050)
+    assert job_times_s(workload) == (100.0,)
+
+
+def test_the_job_that_holds_least_memory_is_next():
+    jobs = make.job("0", make.phase(2, 100, 4000)), make.job("1", make.phase(1, 100, 4000))
+    assert [job for job, _ in placed(make.workload(*jobs))][:2] == ["0", "1"]
+
+
 BESIDE_A_RESERVATION = (
     make.job("0", make.phase(1, 50, 6000)),
     make.job("1", make.phase(1, 50, 9000, factor=3.0), at_s=1),
