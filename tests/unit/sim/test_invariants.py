@@ -5,6 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse_sim import simulation
+from boathouse_sim.invariants import Invariants
 from tests.unit.sim import make
 
 phases = st.builds(
@@ -29,25 +30,11 @@ def workloads(draw):
     return make.workload(*jobs, nodes=draw(st.integers(1, 3)), node_mb=4000, cores=4)
 
 
-class Audit:
-    """Looks at a world after every event."""
-
-    def __init__(self):
-        self.last_ms = 0
-
-    def __call__(self, world):
-        assert world.clock.now_ms >= self.last_ms
-        self.last_ms = world.clock.now_ms
-        view = world.ledger.snapshot(world.clock.now_s)
-        assert (view.free() >= 0).all(), "a node is over-committed"
-        assert (view.requested == world.ledger.recomputed()).all()
-
-
 @pytest.mark.parametrize("name", simulation.names())
 @hypothesis.settings(max_examples=30, deadline=None)
 @hypothesis.given(workload=workloads(), heartbeat_s=st.sampled_from([None, 1.0]))
 def test_no_node_is_over_committed_time_runs_on_and_every_task_runs_once(name, workload, heartbeat_s):
-    found = simulation.simulate(workload, name, heartbeat_s=heartbeat_s, watch=Audit())
+    found = simulation.simulate(workload, name, heartbeat_s=heartbeat_s, watch=Invariants())
     assert (found.jobs, found.tasks) == (len(workload.jobs), workload.tasks)
     longest_s = [max(phase.duration_ms for phase in job.phases) / 1000 for job in workload.jobs]
     assert all(time_s >= least_s for time_s, least_s in zip(found.job_times_s, longest_s, strict=True))
