@@ -63,8 +63,9 @@ class Fspy:
         predictions = fspy_predicted.cases(scale)
         cases = list(dict.fromkeys([*cases, *sweeps.cases, *predictions]))
         results = runner.map(self.paper, carry_out, cases, cost=lambda case: _cost(case, groups))
-        runs = {case: run for case, run in zip(cases, results, strict=True) if isinstance(run, Run)}
-        held_out = {case: one for case, one in zip(cases, results, strict=True) if isinstance(one, HeldOut)}
+        done = list(zip(cases, results, strict=True))
+        runs = {case: run for case, run in done if isinstance(case, Case) and isinstance(run, Run)}
+        held_out = {case: one for case, one in done if isinstance(case, Prediction) and isinstance(one, HeldOut)}
         found = Found(runs, SETTING, by_group, scale.seeds)
         return _findings(groups, found, sweeps, runs, Predicted(held_out))
 

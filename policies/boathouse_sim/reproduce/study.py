@@ -95,15 +95,17 @@ class Silent:
 
 
 class Study(Protocol):
-    """One paper.
+    """One paper."""
 
-    Attributes:
-        paper: Its name on the command line.
-        title: Its citation, in a line.
-    """
+    @property
+    def paper(self) -> str:
+        """Its name on the command line."""
+        ...
 
-    paper: str
-    title: str
+    @property
+    def title(self) -> str:
+        """Its citation, in a line."""
+        ...
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate, and judge each of the paper's claims."""
