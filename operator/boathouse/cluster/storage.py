@@ -142,9 +142,9 @@ class NodeDriver(wire.View, frozen=True, kw_only=True):
 
 
 class CsiNodeSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a CSINode."""
+    """``spec`` of a CSINode; the server says null where a node has no drivers."""
 
-    drivers: tuple[NodeDriver, ...] = ()
+    drivers: tuple[NodeDriver, ...] | None = None
 
 
 class CsiNodeView(wire.View, frozen=True, kw_only=True):

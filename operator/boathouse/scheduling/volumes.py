@@ -192,7 +192,7 @@ class Judge:
     def limits(self, node: str) -> dict[str, int]:
         """Return how many volumes of each driver a node takes, of the drivers that have a limit there."""
         csi = self._known.csi_nodes.get(node)
-        drivers = () if csi is None else csi.spec.drivers
+        drivers = () if csi is None else csi.spec.drivers or ()
         limits = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None}
         return {name: count for name, count in limits.items() if count is not None}
 
