@@ -27,7 +27,8 @@ SPANS: Final[tuple[Span, ...]] = ((-0.5, 0.0), (-0.15, 0.0), (0.0, 0.15), (0.0, 
 KINDS: Final = ("duration", "memory", "penalty")
 EXACT: Final = Errors()
 TRULY_HIGHER: Final = (
-    "An estimate that is too low means a truth that is higher: elastic tasks cost more than 3x here, so that part of the "
+    "An estimate that is too low means a truth that is higher: elastic tasks cost more than 3x here, so that part of "
+    "the "
     "loss is the world's and not the error's. The paper does not say which of the two it kept at 3x."
 )
 FALLS: Final = 0.01
