@@ -56,7 +56,7 @@ async def test_the_plan_lies_in_a_config_map_that_the_job_owns(cluster, eventual
     async with cluster.running():
         await eventually(ended(cluster))
     (shard,) = cluster.api.objects("configmaps").values()
-    assert shard["metadata"]["name"] == f"wordcount-{cluster.uid[:8]}-plan-000"
+    assert shard["metadata"]["name"] == f"wordcount-{cluster.uid[:8]}-s0-plan-000"
     assert shard["metadata"]["ownerReferences"][0]["uid"] == cluster.uid
     assert shard["immutable"]
     assert len(shards.read([shard]).plan.splits) == SPLITS
