@@ -27,7 +27,7 @@ WHERE_JOBS_RUN = {
     "pods/resize": {"patch"},
     "events.events.k8s.io": {"create", "patch"},
     "configmaps": {"get", "create", "patch", "delete"},
-    "mrjobs.boathouse.dev": {"get", "list", "watch"},
+    "mrjobs.boathouse.dev": {"get", "list", "watch", "delete"},
     "mrjobs/status.boathouse.dev": {"patch"},
 }
 IN_ITS_OWN_NAMESPACE = {
@@ -111,6 +111,7 @@ MAY = [
     ("patch", "persistentvolumeclaims", "team"),
     ("patch", "persistentvolumes", ""),
     ("patch", "mrjobs/status", "team"),
+    ("delete", "mrjobs", "team"),  # those whose ttlSecondsAfterFinished is over
     ("patch", "pods", "boathouse-system"),
 ]
 MAY_NOT = [
@@ -120,7 +121,7 @@ MAY_NOT = [
     ("create", "serviceaccounts/token", "team"),
     ("patch", "nodes", ""),
     ("create", "mrjobs", "team"),
-    ("delete", "mrjobs", "team"),
+    ("delete", "mrjobs", "elsewhere"),
     ("patch", "validatingadmissionpolicies", ""),
     ("patch", "persistentvolumeclaims", "elsewhere"),
     ("update", "persistentvolumes", ""),
@@ -175,7 +176,8 @@ def test_the_operator_holds_only_its_own_lease(operator):
 @pytest.mark.apiserver
 def test_a_job_where_boathouse_does_not_run_is_refused_with_the_reason(in_one_namespace):
     job = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "metadata": {"name": "wc", "namespace": "team"}}
-    job["spec"] = {"input": ["file:///in"], "output": "file:///out", "mapper": {"command": ["cat"]}}
+    storage = {"s3": {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}}
+    job["spec"] = {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": {"command": ["cat"]}, "storage": storage}
     elsewhere = job | {"metadata": {"name": "wc", "namespace": "elsewhere"}}
     refusal = "Boathouse does not run in this namespace (it runs in team)"
     in_one_namespace.until(lambda: in_one_namespace.creates(elsewhere), refusal)
