@@ -34,7 +34,7 @@ IN_ITS_OWN_NAMESPACE = {
     "leases.coordination.k8s.io": {"create"},
     "leases.coordination.k8s.io boathouse": {"get", "update"},
     "configmaps": {"create"},
-    "configmaps boathouse-progress-ca": {"get", "update"},
+    "configmaps boathouse-progress-ca boathouse-learned": {"get", "update"},
     "pods": {"patch"},
 }
 
