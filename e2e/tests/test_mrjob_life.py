@@ -152,7 +152,7 @@ def test_a_task_killed_for_want_of_memory_says_which_field_to_raise(place):
 def test_an_evicted_task_is_not_held_against_the_job(place):
     place.put("in/a.txt", b"a\n")
     once = {"command": ["sh", "-c", "sleep 15; cat"], "maxAttempts": 1, "resources": harness.SMALL}
-    place.start("evicted", mapper=once)
+    place.start("evicted", mapper=once, reducer=None, numReduceTasks=None)
     running = harness.until(
         lambda: next((p for p in of_type(place, "evicted", "map") if p["status"]["phase"] == "Running"), None),
         "a map runs",

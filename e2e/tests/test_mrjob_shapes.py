@@ -111,7 +111,7 @@ def test_a_corrupt_file_fails_the_job_and_is_named(place):
 def test_a_small_job_runs_in_one_pod_after_its_setup(place):
     data = harness.text(300_000)
     place.put("in/a.txt", data)
-    ended = place.succeed(place.start("small", uber={"maxReduces": 2}, splitMaxSize="100Ki"))
+    ended = place.succeed(place.start("small", uber={"maxReduces": 2, "maxBytes": "1Mi"}, splitMaxSize="100Ki"))
     assert harness.pairs(place.parts("small")) == harness.counted(data)
     assert step_types(place, "small") == {("0", "setup"), ("0", "uber")}
     assert ended.maps.succeeded == ended.maps.total >= 3

@@ -278,6 +278,8 @@ def test_the_operator_writes_config_maps_of_its_own_only(operator):
     shard = object_("ConfigMap", "wc-1-plan-000", "demo", metadata={"ownerReferences": [OWNER]})
     assert operator.creates(shard) == "admitted"
     assert operator.creates(object_("ConfigMap", "boathouse-progress-ca", "demo")) == "admitted"
+    assert operator.creates(object_("ConfigMap", "boathouse-learned", "boathouse-system")) == "admitted"
+    assert "the operator writes only" in operator.creates(object_("ConfigMap", "boathouse-learned", "demo"))
     assert "the operator writes only" in operator.creates(object_("ConfigMap", "other", "demo"))
     owned = {"metadata": {"ownerReferences": [OWNER]}}
     assert "the operator writes only" in operator.patches("configmap/coredns", owned)
