@@ -27,7 +27,7 @@ def profile(installed, request):
     install.install(installed, conftest.VALUES)
 
 
-@pytest.mark.parametrize("profile", ["fspy", "srjf"], indirect=True)
+@pytest.mark.parametrize("profile", ["fspy", pytest.param("srjf", marks=pytest.mark.long)], indirect=True)
 def test_jobs_run_under_a_profile_that_learns(profile, place):
     data = harness.text(1_000_000)
     place.put("in/a.txt", data)
