@@ -1,7 +1,6 @@
 """The life of a job on a real cluster: suspended, expired, deleted, late, lost, killed; and what is said of it."""
 
 import json
-import time
 
 import pytest
 
@@ -55,8 +54,11 @@ def test_a_suspended_job_holds_nothing_and_goes_on_where_it_was(place):
     patch(place, "pause", suspend=False)
     harness.until(lambda: (place.look("pause").maps.succeeded or 0) >= 2, "some maps are done")
     patch(place, "pause", suspend=True)
-    gone = lambda: not [p for p in place.raw_pods("pause") if p["status"]["phase"] in ("Pending", "Running")]  # noqa: E731
-    harness.until(gone, "no pod of the suspended job is left", timeout_s=60)
+
+    def all_gone():
+        return not [pod for pod in place.raw_pods("pause") if pod["status"]["phase"] in ("Pending", "Running")]
+
+    harness.until(all_gone, "no pod of the suspended job is left", timeout_s=60)
     done = status(place, "pause")["maps"]["succeeded"]
     patch(place, "pause", suspend=False)
     place.succeed("pause")
@@ -157,7 +159,6 @@ def test_an_evicted_task_is_not_held_against_the_job(place):
         lambda: next((p for p in of_type(place, "evicted", "map") if p["status"]["phase"] == "Running"), None),
         "a map runs",
     )
-    time.sleep(2)
     _evict(place, running["metadata"]["name"])
     place.succeed("evicted")
     final = status(place, "evicted")

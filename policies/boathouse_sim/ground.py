@@ -49,7 +49,7 @@ class Spec(Protocol):
 
     @property
     def program(self) -> str:
-        """What it runs."""
+        """What it runs: jobs of one program are alike."""
         ...
 
 
@@ -152,6 +152,20 @@ class Ground(Generic[S, R]):
         """Tell whatever learns."""
         for observer in self.profile.observers:
             observer.observe(event)
+
+    def tell_placed(self, decision: model.Placement) -> None:
+        """Tell whatever learns that a decision was carried out."""
+        self.tell(
+            model.Placed(
+                now_s=self.clock.now_s,
+                task=decision.task.id,
+                task_class=decision.task_class.id,
+                job=decision.job.id,
+                node=decision.node,
+                resources=decision.resources,
+                distance=decision.distance,
+            )
+        )
 
 
 AnyGround: TypeAlias = Ground[Any, Any]

@@ -67,24 +67,3 @@ def probe(
         cores=container.cores,
         counters=tuple(features.counters_of(measured, fraction).items()),
     )
-
-
-class InputOnly:
-    """Estimates of which only the input's length is known, as for a job whose size is to be predicted."""
-
-    __slots__ = ("_input_bytes",)
-
-    def __init__(self, input_bytes: int | None) -> None:
-        self._input_bytes = input_bytes
-
-    def duration_s(self, resources: model.Resources) -> float | None:  # noqa: ARG002
-        """Not known."""
-        return None
-
-    def input_bytes(self) -> int | None:
-        """Bytes that one task reads."""
-        return self._input_bytes
-
-    def spilled_bytes(self, resources: model.Resources) -> int | None:  # noqa: ARG002
-        """Not known."""
-        return None

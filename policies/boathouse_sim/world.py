@@ -143,7 +143,7 @@ class World(Ground["JobSpec", JobRun]):
             resources=resources,
             stage=STAGES.get(phase.kind, model.Stage.OTHER),
             step=step,
-            estimates=estimates(phase, self.workload.cluster) if told else probing.InputOnly(phase.input_bytes),
+            estimates=estimates(phase, self.workload.cluster) if told else model.Fixed(read_bytes=phase.input_bytes),
         )
 
     def submit_master(self, run: JobRun) -> None:
@@ -183,17 +183,7 @@ class World(Ground["JobSpec", JobRun]):
         given_mb = decision.resources.memory_bytes // MB
         task = Running(decision.task.id, run, phase, decision.node, given_mb, decision.task_class.id)
         if self.profile.observers:
-            self.tell(
-                model.Placed(
-                    now_s=self.clock.now_s,
-                    task=decision.task.id,
-                    task_class=decision.task_class.id,
-                    job=decision.job.id,
-                    node=decision.node,
-                    resources=decision.resources,
-                    distance=decision.distance,
-                )
-            )
+            self.tell_placed(decision)
         return task
 
     def placed_whole(self, run: JobRun) -> bool:

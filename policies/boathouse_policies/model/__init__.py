@@ -11,7 +11,7 @@ from boathouse_policies.model.constraints import (
     TolerationOperator,
 )
 from boathouse_policies.model.decisions import Bind, Create, Decision, Hold, Placement, Resize, Resume, Scale, Suspend
-from boathouse_policies.model.estimates import UNKNOWN, Estimates, Unknown
+from boathouse_policies.model.estimates import UNKNOWN, Estimates, Fixed
 from boathouse_policies.model.events import (
     Ended,
     Event,
@@ -70,6 +70,7 @@ __all__ = [
     "Expression",
     "Failed",
     "Finished",
+    "Fixed",
     "FloatVector",
     "Hold",
     "Holder",
@@ -106,6 +107,5 @@ __all__ = [
     "Tick",
     "Toleration",
     "TolerationOperator",
-    "Unknown",
     "Verdict",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -24,22 +25,30 @@ class Estimates(Protocol):
         ...
 
 
-class Unknown:
-    """Nothing is known: the neutral estimates."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """Estimates that do not depend on what a task is given.
 
-    __slots__ = ()
+    Attributes:
+        seconds: Run time of one task; None for not known.
+        read_bytes: What one task reads; None for not known.
+    """
 
-    def duration_s(self, resources: Resources) -> float | None:  # noqa: ARG002
-        """Not known."""
-        return None
+    seconds: float | None = None
+    read_bytes: int | None = None
+
+    def duration_s(self, resources: Resources) -> float | None:  # noqa: ARG002  the protocol's argument
+        """Run time of one task."""
+        return self.seconds
 
     def input_bytes(self) -> int | None:
+        """Bytes that one task reads."""
+        return self.read_bytes
+
+    def spilled_bytes(self, resources: Resources) -> int | None:  # noqa: ARG002  the protocol's argument
         """Not known."""
         return None
 
-    def spilled_bytes(self, resources: Resources) -> int | None:  # noqa: ARG002
-        """Not known."""
-        return None
 
-
-UNKNOWN = Unknown()
+UNKNOWN = Fixed()
+"""Nothing is known: the neutral estimates."""

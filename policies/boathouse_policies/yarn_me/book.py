@@ -81,6 +81,12 @@ class JobBook:
         if task.end_s == self._last_end_s:
             self._last_end_s = None
 
+    def take_over(self, other: JobBook) -> None:
+        """The job was submitted again: what runs of it belongs here from now on."""
+        self.held_bytes, self.running, self._last_end_s = other.held_bytes, other.running, None
+        for task in self.running.values():
+            task.job = self
+
 
 class Book:
     """Keeps account of jobs and running tasks.
@@ -133,9 +139,7 @@ class Book:
         known = self.jobs.get(event.job.id)
         fresh = JobBook(event.job, event.classes, dict(event.tasks))
         if known is not None:
-            fresh.held_bytes, fresh.running, fresh._last_end_s = known.held_bytes, known.running, None  # noqa: SLF001
-            for task in known.running.values():
-                task.job = fresh
+            fresh.take_over(known)
             self._forget(known)
         self.jobs[event.job.id] = fresh
         for one in event.classes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from boathouse_sim import ground
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,33 +15,8 @@ if TYPE_CHECKING:
     from boathouse_sim.work import Container
 
 
-class App(Protocol):
+class App(ground.Spec, Protocol):
     """An application of a workload: what `boathouse_sim.live` knows by its course."""
-
-    @property
-    def id(self) -> str:
-        """Unique in its workload."""
-        ...
-
-    @property
-    def submit_ms(self) -> int | None:
-        """When; None for at the end of another."""
-        ...
-
-    @property
-    def after(self) -> str | None:
-        """The job at whose end it is submitted."""
-        ...
-
-    @property
-    def program(self) -> str:
-        """What it runs: jobs of one program are alike."""
-        ...
-
-    @property
-    def queue(self) -> str:
-        """Where it waits."""
-        ...
 
     @property
     def tasks(self) -> int:

@@ -201,25 +201,12 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         if pod.distance is not None:
             self.tally.at(pod.distance)
         if self.profile.observers:
-            self._tell_placed(decision)
+            self.tell_placed(decision)
         run.course.placed(pod)
         if self.conditions.launch_ms:
             self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))
         else:
             self._start(pod)
-
-    def _tell_placed(self, decision: model.Placement) -> None:
-        self.tell(
-            model.Placed(
-                now_s=self.clock.now_s,
-                task=decision.task.id,
-                task_class=decision.task_class.id,
-                job=decision.job.id,
-                node=decision.node,
-                resources=decision.resources,
-                distance=decision.distance,
-            )
-        )
 
     def _start(self, pod: Pod) -> None:
         if self.pods.get(pod.id) is not pod:

@@ -94,10 +94,10 @@ def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build,
     stage = {"command": ["cat"], "elasticMemory": {"min": "128Mi"}}
     job = build.job(mapper=stage)
     learner.learn(job, feed.TaskType.MAP, 0, seconds=10, input_bytes=0, less=False)
-    assert not isinstance(learner.estimates(job, feed.TaskType.MAP, 0, 0), estimates.Known)
+    assert not isinstance(learner.estimates(job, feed.TaskType.MAP, 0, 0), model.Fixed)
     pod = build.replace(build.failed("m-0", user=False, reason="OOMKilled"), ideal_memory_bytes=512 << 20)
     told.look(job, build.mapping(job), [pod], [])
-    assert isinstance(learner.estimates(job, feed.TaskType.MAP, 0, 0), estimates.Known)
+    assert isinstance(learner.estimates(job, feed.TaskType.MAP, 0, 0), model.Fixed)
 
 
 def test_a_pod_that_came_and_ended_between_two_looks_is_told_of_at_the_jobs_end(build, witness, told, learner):

@@ -45,26 +45,6 @@ class Runs:
         return self.seconds / self.weight
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Known:
-    """Estimates of a class whose tasks get what they ask for."""
-
-    seconds: float
-    bytes_read: int
-
-    def duration_s(self, resources: model.Resources) -> float | None:  # noqa: ARG002
-        """Run time of one task."""
-        return self.seconds
-
-    def input_bytes(self) -> int | None:
-        """Bytes that one task reads."""
-        return self.bytes_read or None
-
-    def spilled_bytes(self, resources: model.Resources) -> int | None:  # noqa: ARG002
-        """Not known."""
-        return None
-
-
 class Learner:
     """What was learnt of programs."""
 
@@ -115,7 +95,8 @@ class Learner:
         if made not in self._made:
             if len(self._made) > PROGRAMS_KEPT:
                 self._made.clear()
-            self._made[made] = _elastic(stage, seconds, slower_s) if elastic else Known(seconds, int(input_bytes))
+            plain = model.Fixed(seconds=seconds, read_bytes=int(input_bytes) or None)
+            self._made[made] = _elastic(stage, seconds, slower_s) if elastic else plain
         return self._made[made]  # the same object while nothing changed: classes are compared
 
     def _slower_s(self, key: str, stage: Stage, full: Runs, input_bytes: float) -> float:
