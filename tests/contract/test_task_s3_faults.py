@@ -5,6 +5,7 @@ import http.client
 import http.server
 import random
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,10 +17,20 @@ __all__ = ["endpoint"]
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 
+def chances(seed: int, *, stratum: int = 8) -> Iterator[float]:
+    """Uniform draws, one in each eighth of [0, 1) among every eight.
+
+    So no run of failures outlasts the time for which a request is repeated.
+    """
+    generator = random.Random(seed)
+    while True:
+        yield from generator.sample([(part + generator.random()) / stratum for part in range(stratum)], stratum)
+
+
 @contextlib.contextmanager
 def unreliable(endpoint: str, *, before: float, after: float, seed: int):
     """A proxy that fails a request before passing it on, or after, with these probabilities; yields it."""
-    generator = random.Random(seed)
+    drawn, lock = chances(seed), threading.Lock()
     host = endpoint.removeprefix("http://")
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -29,8 +40,9 @@ def unreliable(endpoint: str, *, before: float, after: float, seed: int):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if self.headers.get("Expect"):
                 self.send_response_only(100)
-            chance = generator.random()
-            self.server.asked += 1
+            with lock:
+                chance = next(drawn)
+                self.server.asked += 1
             if chance < before:
                 self.fail()
                 return
