@@ -83,6 +83,11 @@ class Layout:
             rack={node.name: node.rack for node in self.nodes if node.rack is not None},
         )
 
+    @functools.cached_property
+    def hostless(self) -> Topology:
+        """The rack of each node alone."""
+        return Topology(server={}, rack=self.topology.rack)
+
     def could_hold(self, need: model.IntVector) -> bool:
         """Whether some node, empty, would have the resources; remembered for each size."""
         key = need.tobytes()

@@ -47,6 +47,8 @@ class Profile:
         express: Asked first, before the general way through a cycle.
         node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new:
             what failed on the others fails there still. A shell may offer all nodes all the same.
+        sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
+            schedulers that were not made for virtual machines do not know of hosts.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Profile:
     observers: tuple[extension.Observer, ...] = ()
     express: Express | None = None
     node_driven: bool = False
+    sees_hosts: bool = True
 
     def score_of(self, stage: model.Stage) -> extension.Score:
         """The score for a kind of stage."""

@@ -128,7 +128,9 @@ class Want:
     def picker(self) -> Picker:
         """Its tasks."""
         if self._picker is None:
-            self._picker = Picker(self.waiting.pool, self.scratch.view.layout.topology)
+            layout = self.scratch.view.layout
+            topology = layout.topology if self._profile.sees_hosts else layout.hostless
+            self._picker = Picker(self.waiting.pool, topology)
         return self._picker
 
     @property

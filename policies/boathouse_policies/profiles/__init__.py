@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, yarn_me
-from boathouse_policies.baselines import capacity, fair, fifo, srjf, yarn
+from boathouse_policies.baselines import capacity, delay, fair, fifo, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "capacity": capacity.build,
+    "delay": delay.build,
     "fair": fair.build,
     "fifo": fifo.build,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),

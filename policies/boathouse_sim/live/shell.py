@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, assert_never
 
 from boathouse_policies import framework, model
@@ -83,7 +84,7 @@ class Live:
                 pass  # placed before
             case model.Hold(until_s=until_s):
                 if until_s is not None and until_s > now_s:
-                    world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
+                    world.clock.at(math.ceil(until_s * 1000), Priority.ARRIVAL, self._look_again)
             case model.Suspend():
                 world.sizes.suspend(decision)
             case model.Resume():

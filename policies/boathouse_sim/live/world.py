@@ -193,7 +193,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
             machine=self.machines[decision.node],
             resources=decision.resources,
             asked=decision.resources,
-            distance=decision.distance if task.locations else None,
+            distance=self.distance(decision.node, task.locations),  # a policy may not know which nodes share a host
             placed_ms=self.clock.now_ms,
         )
         self.pods[task.id] = pod

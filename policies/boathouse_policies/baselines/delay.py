@@ -1,0 +1,152 @@
+"""Delay scheduling on fair sharing: a job that finds no local node lets others go first, for a bounded time.
+
+Zaharia et al., "Delay Scheduling: A Simple Technique for Achieving Locality and Fairness in Cluster Scheduling",
+EuroSys 2010, Algorithm 3 (appendix, hierarchical levels): a job at level 0 takes nodes that hold its input; after
+`node_wait_s` without one, nodes of the same rack; after `rack_wait_s` more, any. What it took last is its level from
+then on, and the wait begins anew with each task. Racks are all that it knows of between nodes, not which virtual
+machines share a host.
+
+* There, nodes offer themselves one after the other, and the closest comes when it comes. Here all free nodes are seen
+  at once, so a job takes the closest there is, and waits when that is too far.
+* The wait is the time since the job was first passed over, not the sum of the intervals between heartbeats in which it
+  was. They differ while no node is free, when the original's stands still.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.framework import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.framework import Score, Scratch, Want, Where
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Hadoop's defaults, which the ILA paper quotes (4.2).
+
+    Attributes:
+        node_wait_s: mapred.fairscheduler.locality.delay.node.
+        rack_wait_s: mapred.fairscheduler.locality.delay.rack: in addition.
+    """
+
+    node_wait_s: float = 5.0
+    rack_wait_s: float = 5.0
+
+
+class Closest:
+    """The nodes that are closest to the input of a task that waits; another score ranks equals."""
+
+    def __init__(self, base: Score) -> None:
+        self._base = base
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """The base's score, which is within -1..1, less 4 for each level of distance."""
+        scores = self._base.score(want, scratch, where)
+        if not want.waiting.pool.located:
+            return scores
+        has_room = (scratch.free[want.rows][:, where] >= want.need).all(axis=0)
+        nodes = np.arange(scratch.free.shape[1])[where]
+        far = np.zeros(len(scores))
+        far[has_room] = [_distance(want, scratch, node) for node in nodes[has_room].tolist()]
+        return scores - _LEVEL * far
+
+
+_LEVEL = 4.0
+
+
+def _distance(want: Want, scratch: Scratch, node: int) -> model.Distance:
+    pick = want.picker.closest(scratch.view.nodes[node])
+    return model.Distance.ANYWHERE if pick is None else pick.distance
+
+
+@dataclasses.dataclass(slots=True)
+class _Level:
+    """Of one class: the farthest that it takes at once, and since when it has been passed over."""
+
+    allowed: model.Distance = model.Distance.NODE
+    since_s: float | None = None
+
+
+class Delay:
+    """See the module's docstring. Tasks without input in blocks never wait."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._levels: dict[model.JobId, dict[model.ClassId, _Level]] = {}
+
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+        """Until when the class waits for a closer node."""
+        pick = want.picker.closest(scratch.view.nodes[node]) if want.waiting.pool.located else None
+        if pick is None:
+            return None
+        level = self._levels.setdefault(want.job.id, {}).setdefault(want.task_class.id, _Level())
+        if pick.distance > level.allowed:
+            until_s = self._until_s(level, pick.distance, want, scratch)
+            if until_s is not None:
+                return _hold(want, pick.distance, until_s)
+        level.allowed, level.since_s = pick.distance, None
+        for name in pick.task.locations:  # they are farther from what is left
+            if name in scratch.view.layout.index:
+                scratch.touch(scratch.view.layout.index[name])
+        return None
+
+    def _until_s(self, level: _Level, found: model.Distance, want: Want, scratch: Scratch) -> float | None:
+        now_s, one = scratch.view.now_s, want.task_class.id
+        if scratch.placed(one) > scratch.view.by_class.get(one, 0):
+            return now_s  # its ranking is from before it placed tasks: look again, with a fresh one
+        if level.since_s is None:
+            level.since_s = now_s
+        until_s = level.since_s + self._wait_s(level.allowed, found)
+        return until_s if now_s < until_s else None
+
+    def _wait_s(self, allowed: model.Distance, found: model.Distance) -> float:
+        for_node = self._config.node_wait_s if allowed is model.Distance.NODE else 0.0
+        return for_node + (self._config.rack_wait_s if found is model.Distance.ANYWHERE else 0.0)
+
+    def observe(self, event: model.Event) -> None:
+        """Forget jobs that are over."""
+        if isinstance(event, model.Ended):
+            self._levels.pop(event.job, None)
+
+    def dump(self) -> Mapping[str, Any]:
+        """Nothing: waits are seconds long, and begin anew after a restart."""
+        return {}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+
+def _hold(want: Want, distance: model.Distance, until_s: float) -> model.Hold:
+    message = f"the closest free node is {_FAR[distance]} its input: it waits for a closer one"
+    verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
+    return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s)
+
+
+_FAR = {
+    model.Distance.SERVER: "on the host of",
+    model.Distance.RACK: "in the rack of",
+    model.Distance.ANYWHERE: "in another rack than",
+}
+
+
+def build(placement: Placement = Placement.LEAST_LOADED, config: Config | None = None) -> Profile:
+    """The profile `delay`."""
+    delay = Delay(config or Config())
+    return Profile(
+        name="delay",
+        order=FairShare(),
+        score=Closest(scorer(placement)),
+        patience=delay,
+        observers=(delay,),
+        sees_hosts=False,
+    )
