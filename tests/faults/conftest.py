@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config
-from boathouse_e2e import faults, invariants
-from tests.faults import kubelets, lab
+from boathouse_e2e import faults, invariants, kubelets, lab
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

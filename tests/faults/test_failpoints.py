@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from boathouse import failpoints
-from tests.faults.kubelets import Shape
+from boathouse_e2e.kubelets import Shape
 
 pytestmark = pytest.mark.apiserver
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.faults.kubelets import Shape
+from boathouse_e2e.kubelets import Shape
 
 pytestmark = pytest.mark.apiserver
 

@@ -7,9 +7,8 @@ import signal
 
 import pytest
 
-from boathouse_e2e import faults
-from tests.faults import lab
-from tests.faults.kubelets import Shape
+from boathouse_e2e import faults, lab
+from boathouse_e2e.kubelets import Shape
 
 pytestmark = pytest.mark.apiserver
 

@@ -22,17 +22,19 @@ import yaml
 from boathouse import failpoints
 from boathouse_e2e import install, shell, tools
 from boathouse_e2e.local.provider import LocalProvider
-from boathouse_e2e.spec import Cluster, ClusterSpec
+from boathouse_e2e.spec import ClusterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from boathouse_e2e.spec import Cluster
+
 NAMESPACE = "demo"
 ACCOUNT = f"system:serviceaccount:{install.NAMESPACE}:boathouse"
 CANARY = "a-canary-that-sings-nowhere"
 IDENTITIES = ("op-1", "op-2")
-_NODES, _NODE_CPU, _NODE_MEMORY_MIB = 3, 4, 4096
+FEW = ClusterSpec(nodes=0, kwok_nodes=3, kwok_node_cpu=4, kwok_node_memory_mib=4096)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class Operator:
 
     def __init__(self, lab: Lab, identity: str, lease: Lease) -> None:
         self._lab, self._identity = lab, identity
-        self.port = _free_port()
+        self.port, self.metrics_port, health_port = _free_port(), _free_port(), _free_port()
         self.log = lab.folder / f"{identity}.log"
         self._config = lab.folder / f"{identity}.json"
         self._process: subprocess.Popen[bytes] | None = None
@@ -63,7 +65,7 @@ class Operator:
                 "retryPeriodSeconds": lease.retry_s,
             },
         }
-        ports = {"progressPort": self.port, "metricsPort": _free_port(), "healthPort": _free_port()}
+        ports = {"progressPort": self.port, "metricsPort": self.metrics_port, "healthPort": health_port}
         self._config.write_text(json.dumps(config | ports))
 
     def start(self, failpoint: str = "") -> None:
@@ -79,6 +81,12 @@ class Operator:
     def lives(self) -> bool:
         """Whether it runs, or stands still."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The number of its process, which must live."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
@@ -125,18 +133,11 @@ class Lab:
 
 
 @contextlib.contextmanager
-def laboratory(folder: Path) -> Iterator[Lab]:
-    """Start the control plane and apply the chart, all but its Deployment."""
-    name, audit_log = f"faults-{os.getpid()}", folder / "audit.log"
+def laboratory(folder: Path, spec: ClusterSpec = FEW) -> Iterator[Lab]:
+    """Start the control plane with such nodes and apply the chart, all but its Deployment."""
+    name, audit_log = f"lab-{os.getpid()}", folder / "audit.log"
     provider = LocalProvider()
-    spec = ClusterSpec(
-        name=name,
-        nodes=0,
-        kwok_nodes=_NODES,
-        kwok_node_cpu=_NODE_CPU,
-        kwok_node_memory_mib=_NODE_MEMORY_MIB,
-        audit_log=audit_log,
-    )
+    spec = dataclasses.replace(spec, name=name, audit_log=audit_log)
     try:
         lab = Lab(provider.up(spec), folder, audit_log)
         _install(lab)

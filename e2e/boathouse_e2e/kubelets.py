@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import msgspec
 
-from boathouse.cluster import catalogue, client, errors
+from boathouse.cluster import catalogue, client, errors, informer, store, wire
 from boathouse.resources import names
+from boathouse_e2e import lab
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-from tests.faults import lab
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
-_PODS = catalogue.PODS.untyped()
 _LOOK_S = 0.05
+_AT_ONCE = 16
 _BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
 
 
@@ -34,6 +34,7 @@ class Shape:
     """A job's shape, and what its tasks do wrong.
 
     Attributes:
+        cpu: That each task asks for.
         fails: (task, attempt) that fails by the user's fault.
         lost: (task, attempt) that fails by the infrastructure's.
     """
@@ -42,16 +43,17 @@ class Shape:
     reduces: int
     fails: frozenset[tuple[str, int]] = frozenset()
     lost: frozenset[tuple[str, int]] = frozenset()
+    cpu: str = "900m"
 
     def manifest(self, name: str) -> dict[str, Any]:
         """The MRJob."""
-        stage = {
+        stage: dict[str, Any] = {
             "command": ["cat"],
             "maxAttempts": 2,
-            "resources": {"requests": {"cpu": "900m", "memory": "300Mi"}},
+            "resources": {"requests": {"cpu": self.cpu, "memory": "300Mi"}},
         }
         storage = {"s3": {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}}
-        spec = {"input": ["s3://b/in"], "output": f"s3://b/{name}", "mapper": stage, "storage": storage}
+        spec: dict[str, Any] = {"input": ["s3://b/in"], "output": f"s3://b/{name}", "mapper": stage, "storage": storage}
         if self.reduces:
             spec |= {"reducer": stage, "numReduceTasks": self.reduces}
         metadata = {"name": name, "namespace": lab.NAMESPACE}
@@ -82,6 +84,37 @@ class Ledger:
         return sum(task.startswith(letter) for task in self.winners)
 
 
+class _Variable(msgspec.Struct, frozen=True):
+    name: str
+    value: str = ""
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str
+    env: tuple[_Variable, ...] = ()
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    containers: tuple[_Container, ...]
+    service_account_name: str = ""
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    """What kubelets and task runtimes read of a pod."""
+
+    metadata: wire.ObjectMeta
+    spec: _Spec
+    status: wire.PodStatus
+
+    @property
+    def runs(self) -> bool:
+        """Whether its task may end."""
+        return self.status.phase == "Running" and self.metadata.deletion_timestamp is None
+
+
+_PODS = catalogue.PODS.viewed_as(_Pod)
+
+
 class Kubelets:
     """Ends tasks. `jobs` holds what it knows of each job, by UID."""
 
@@ -90,21 +123,63 @@ class Kubelets:
         self._decoder = msgspec.json.Decoder(contract.TaskSpec)
         self._session = aiohttp.ClientSession()
         self._posting: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, tuple[_Pod, contract.TaskSpec]] = {}
+        self._wake = asyncio.Event()
         self.operators: list[lab.Operator] = []
         self.jobs: dict[str, Ledger] = {}
         self.refusals: list[str] = []
 
     async def run(self) -> None:
-        """Look at all pods, again and again."""
+        """Follow all pods, and end those that may end."""
+        watch = informer.Informer(
+            self._api,
+            _PODS,
+            on_change=self._on_change,
+            namespaces=[lab.NAMESPACE],
+            labels=names.LABEL_JOB_UID,
+            fields=catalogue.PODS_THAT_HOLD_RESOURCES,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch.run())
+            group.create_task(self._step_for_ever())
+
+    def _on_change(self, change: store.Change[_Pod]) -> None:
+        match change:
+            case store.Deleted():
+                self._running.pop(change.old.metadata.uid, None)
+            case store.Added(new=pod) | store.Modified(new=pod):
+                if pod.runs:
+                    self._running[pod.metadata.uid] = (pod, self._order(pod))
+                    self._wake.set()
+                else:
+                    self._running.pop(pod.metadata.uid, None)
+
+    async def _step_for_ever(self) -> None:
         while True:
-            with contextlib.suppress(errors.ConnectionLost):
-                for pod in (await self._api.list(_PODS, lab.NAMESPACE, labels=names.LABEL_JOB_UID)).items:
-                    if pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
-                        await self._step(pod)
+            self._wake.clear()
+            ready = iter([each for each in self._running.values() if self._is_ready(each[1])])
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_AT_ONCE):
+                    group.create_task(self._step_each(ready))
             for task in self._posting.values():
                 if task.done():
                     task.result()
-            await asyncio.sleep(_LOOK_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._wake.wait()
+
+    async def _step_each(self, ready: Iterator[tuple[_Pod, contract.TaskSpec]]) -> None:
+        for pod, order in ready:
+            with contextlib.suppress(errors.ConnectionLost):
+                await self._step(pod, order)
+
+    def _is_ready(self, order: contract.TaskSpec) -> bool:
+        """Whether there is something to do for a task: a reduce waits for all maps."""
+        job = self.jobs.get(order.job_uid)
+        if job is None:
+            return False
+        done = job.committed("m") == job.shape.maps
+        return done or order.task_type is not TaskType.REDUCE or bool(job.shape.fails or job.shape.lost)
 
     async def close(self) -> None:
         """End what is on its way."""
@@ -113,15 +188,12 @@ class Kubelets:
         await asyncio.gather(*self._posting.values(), return_exceptions=True)
         await self._session.close()
 
-    async def _step(self, pod: dict[str, Any]) -> None:
-        order = self._order(pod)
-        job = self.jobs.get(order.job_uid)
-        if job is None:
-            return
+    async def _step(self, pod: _Pod, order: contract.TaskSpec) -> None:
+        job = self.jobs[order.job_uid]
         task = contract.task_name(order.task_type, order.index)
         if order.task_type is TaskType.SETUP:
-            if pod["metadata"]["uid"] not in self._posting:
-                self._posting[pod["metadata"]["uid"]] = asyncio.create_task(self._set_up(pod, order, job))
+            if pod.metadata.uid not in self._posting:
+                self._posting[pod.metadata.uid] = asyncio.create_task(self._set_up(pod, order, job))
         elif (task, order.attempt) in job.shape.fails and task not in job.winners:
             await self._end(
                 pod, job, task, contract.TaskResult(outcome="failed", reason="UserCommandFailed", user_error=True)
@@ -149,7 +221,7 @@ class Kubelets:
             return {"Tasks": {"map": job.committed("m"), "reduce": job.committed("r")}}
         return {"Tasks": {order.task_type.value: 1}}
 
-    async def _set_up(self, pod: dict[str, Any], order: contract.TaskSpec, job: Ledger) -> None:
+    async def _set_up(self, pod: _Pod, order: contract.TaskSpec, job: Ledger) -> None:
         digest = await self._post(pod, order, msgspec.json.encode(job.shape.plan))
         assert digest == contract.plan_digest(job.shape.plan)
         result = contract.TaskResult(
@@ -157,11 +229,11 @@ class Kubelets:
         )
         await self._end(pod, job, "setup", result)
 
-    async def _post(self, pod: dict[str, Any], order: contract.TaskSpec, plan: bytes) -> str:
+    async def _post(self, pod: _Pod, order: contract.TaskSpec, plan: bytes) -> str:
         """Post the plan as the setup task does, with the pod's own token, until a leader takes it."""
-        metadata = pod["metadata"]
+        metadata = pod.metadata
         token = await asyncio.to_thread(self._token, pod)
-        path = f"/v1/jobs/{metadata['namespace']}/{order.job_uid}/plan"
+        path = f"/v1/jobs/{metadata.namespace}/{order.job_uid}/plan"
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         while True:
             for operator in self.operators:
@@ -174,26 +246,26 @@ class Kubelets:
                     ) as answer:
                         if answer.ok:
                             return str((await answer.json())["digest"])
-                        self.refusals.append(f"{metadata['name']}: {answer.status} {await answer.text()}")
+                        self.refusals.append(f"{metadata.name}: {answer.status} {await answer.text()}")
             await asyncio.sleep(0.1)
 
     async def _authorities(self) -> str:
         bundle = await self._api.get(catalogue.CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, lab.NAMESPACE)
         return str(bundle["data"]["ca.crt"])
 
-    def _token(self, pod: dict[str, Any]) -> str:
-        metadata = pod["metadata"]
-        bound = ("--bound-object-kind=Pod", f"--bound-object-name={metadata['name']}")
+    def _token(self, pod: _Pod) -> str:
+        metadata = pod.metadata
+        bound = ("--bound-object-kind=Pod", f"--bound-object-name={metadata.name}")
         return self._lab.cluster.run(
-            *("create", "token", pod["spec"]["serviceAccountName"], "-n", metadata["namespace"]),
-            *(f"--audience={names.TOKEN_AUDIENCE}", *bound, f"--bound-object-uid={metadata['uid']}"),
+            *("create", "token", pod.spec.service_account_name, "-n", metadata.namespace),
+            *(f"--audience={names.TOKEN_AUDIENCE}", *bound, f"--bound-object-uid={metadata.uid}"),
         ).strip()
 
-    def _order(self, pod: dict[str, Any]) -> contract.TaskSpec:
-        environment = {each["name"]: each.get("value", "") for each in pod["spec"]["containers"][0]["env"]}
+    def _order(self, pod: _Pod) -> contract.TaskSpec:
+        environment = {each.name: each.value for each in pod.spec.containers[0].env}
         return self._decoder.decode(environment[contract.TASK_ENV])
 
-    async def _end(self, pod: dict[str, Any], job: Ledger, task: str, result: contract.TaskResult) -> None:
+    async def _end(self, pod: _Pod, job: Ledger, task: str, result: contract.TaskResult) -> None:
         failed = not result.succeeded
         exit_code = (10 if result.user_error else 20) if failed else 0
         terminated = {
@@ -203,20 +275,19 @@ class Kubelets:
             "startedAt": _BEGAN,
             "finishedAt": _ENDED,
         }
-        statuses = [
-            {"name": pod["spec"]["containers"][0]["name"], "state": {"terminated": terminated, "running": None}}
-        ]
+        statuses = [{"name": pod.spec.containers[0].name, "state": {"terminated": terminated, "running": None}}]
         status = {"phase": "Failed" if failed else "Succeeded", "containerStatuses": statuses}
         with contextlib.suppress(errors.NotFound, errors.Conflict):  # it was deleted meanwhile
             await self._api.patch_status(
                 _PODS,
-                pod["metadata"]["name"],
+                pod.metadata.name,
                 status,
                 lab.NAMESPACE,
                 style=client.PatchStyle.STRATEGIC,
-                uid=pod["metadata"]["uid"],
+                uid=pod.metadata.uid,
             )
             job.attempts[task] += 1
+            self._running.pop(pod.metadata.uid, None)
 
 
 @contextlib.asynccontextmanager
