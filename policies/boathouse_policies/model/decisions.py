@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from boathouse_policies.model.work import Distance
 
 if TYPE_CHECKING:
-    from boathouse_policies.model.ids import JobId, NodeName
+    from boathouse_policies.model.ids import JobId, NodeName, TaskId
     from boathouse_policies.model.resources import Resources
     from boathouse_policies.model.verdicts import Verdict
     from boathouse_policies.model.work import Job, Task, TaskClass
@@ -94,12 +94,39 @@ class Resume:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Change the number of workers of a dynamic cluster."""
+    """Change the number of workers of a dynamic cluster.
+
+    Attributes:
+        job: The cluster.
+        workers: All that it keeps from now on.
+        reason: Why.
+        stores: Whether workers that are new hold data (core nodes), rather than being transient.
+    """
 
     job: JobId
     workers: int
     reason: str
+    stores: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Speculate:
+    """Start a second attempt of a running task: the first to end wins, and the other is ended.
+
+    Attributes:
+        task: The running task.
+        attempt: Name of the second attempt.
+        node: Where it runs.
+        resources: What it gets.
+        reason: Why the first is thought to be slow.
+    """
+
+    task: Task
+    attempt: TaskId
+    node: NodeName
+    resources: Resources
+    reason: str
 
 
 Placement: TypeAlias = Create | Bind
-Decision: TypeAlias = Create | Bind | Resize | Suspend | Resume | Hold | Scale
+Decision: TypeAlias = Create | Bind | Resize | Suspend | Resume | Hold | Scale | Speculate

@@ -41,7 +41,13 @@ class Report(NamedTuple):
 
 
 class Course:
-    """What becomes of a job's tasks. The world calls these; what a kind of job does not need is left as it is here."""
+    """What becomes of a job's tasks. The world calls these; what a kind of job does not need is left as it is here.
+
+    Attributes:
+        speculative: Whether a task may have a second attempt: it is told of both, and of the end of one.
+    """
+
+    speculative = False
 
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
         """All its classes, in order, with their numbers of tasks."""
@@ -63,16 +69,19 @@ class Course:
     def lost(self, pod: Pod) -> None:
         """A task of it was lost: it must wait again."""
 
+    def superseded(self, pod: Pod) -> None:
+        """An attempt was ended because the other attempt of its task has ended."""
+
     def node_lost(self, node: model.NodeName) -> None:
         """A node is away, with what it kept for the job; its tasks there were said to be lost before."""
 
-    def scale(self, workers: int) -> None:
-        """A policy wants this number of workers.
+    def scale(self, decision: model.Scale) -> None:
+        """A policy wants another number of workers.
 
         Raises:
             ValueError: It has no workers to change the number of.
         """
-        raise ValueError(f"{type(self).__name__} has a fixed number of tasks; {workers} workers cannot be had")
+        raise ValueError(f"{type(self).__name__} has a fixed number of tasks; {decision.workers} workers cannot be had")
 
     def report(self, pod: Pod) -> Report | None:
         """What the runtime of a running task says; None for those that say nothing."""

@@ -91,8 +91,10 @@ class Live:
                 world.sizes.resume(decision)
             case model.Resize():
                 world.sizes.resize(decision)
+            case model.Speculate():
+                world.speculate(decision)
             case model.Scale():
-                world.runs[decision.job].course.scale(decision.workers)
+                world.runs[decision.job].course.scale(decision)
             case _:
                 assert_never(decision)
 

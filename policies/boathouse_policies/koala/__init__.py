@@ -1,0 +1,67 @@
+"""Koala: MapReduce clusters that grow and shrink.
+
+B. Ghiţ, N. Yigitbasi, D. Epema, "Resource Management for Dynamic MapReduce Clusters in Multicluster
+Systems", MTAGS 2012.
+
+| module | section |
+|---|---|
+| `load` | IV.C: the ratio F |
+| `growers` | IV.C: GSP, GGP, GGDP; VI.C: static clusters, and the constants (`config`) |
+| `provider` | IV.B, IV.C: offers by Equipartition, reclaims |
+| `cluster` | IV.A: core and transient nodes; what a policy sees and answers |
+| `master` | IV.B: what the MR-Runner monitors |
+| `controller` | IV.B, IV.C: the two levels together, as a controller of the cycle |
+
+Each module lists its deviations with their reasons. Nodes that were given back leave once their tasks, and the jobs
+that still read map output from them, have ended; the paper does not say what becomes of these. Placing the clusters'
+workers is left to the profile's score, as KOALA leaves it to "one of its placement policies".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies.framework import Profile, neutral
+from boathouse_policies.koala.cluster import Answer, Cluster, Decline, Grow, Kind, Shrink, Worker, leaving
+from boathouse_policies.koala.config import Config, Partition, Policy, Reading
+from boathouse_policies.koala.controller import Koala
+from boathouse_policies.koala.growers import Grower, grower
+from boathouse_policies.koala.load import load
+from boathouse_policies.koala.master import Counter
+
+if TYPE_CHECKING:
+    from boathouse_policies.framework import Score
+
+__all__ = [
+    "Answer",
+    "Cluster",
+    "Config",
+    "Counter",
+    "Decline",
+    "Grow",
+    "Grower",
+    "Kind",
+    "Koala",
+    "Partition",
+    "Policy",
+    "Reading",
+    "Shrink",
+    "Worker",
+    "build",
+    "grower",
+    "leaving",
+    "load",
+]
+
+_PAPER = Config()
+
+
+def build(config: Config = _PAPER, *, score: Score = neutral.NO_PREFERENCE) -> Profile:
+    """The profile `koala`. Each call builds a policy with a state of its own.
+
+    Args:
+        config: The constants; the paper's by default.
+        score: Ranks nodes.
+    """
+    koala = Koala(config)
+    return Profile(name="koala", controllers=(koala,), observers=(koala,), score=score)

@@ -1,0 +1,85 @@
+"""The constants of Koala, each with where it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+
+class Policy(enum.StrEnum):
+    """How a cluster answers offers and reclaims (IV.C)."""
+
+    STATIC = "static"
+    GSP = "gsp"
+    GGP = "ggp"
+    GGDP = "ggdp"
+
+
+class Reading(enum.StrEnum):
+    """What F is: the paper's words allow neither of its thresholds above 1 (see `load`)."""
+
+    WAITING = "waiting"
+    FREE = "free"
+
+
+class Partition(enum.StrEnum):
+    """How idle nodes are split over clusters (IV.C)."""
+
+    ALL = "all"
+    PER_SITE = "per-site"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The paper's values (VI.C) where it gives them.
+
+    Attributes:
+        policy: Of clusters that name none (`Job.kind`).
+        reading: What F is.
+        grow_above: GSP takes offers while F is above it.
+        shrink_below: GSP gives nodes back while F is below it.
+        grow_by: S+, the most nodes that GSP takes of an offer.
+        shrink_by: S-, the most nodes that GSP gives back at a time.
+        gsp_every_s: T of GSP: between two offers to a cluster.
+        offer_nodes: Size of an offer to GGP and GGDP.
+        greedy_every_s: T of GGP and GGDP.
+        partition: How the provider splits idle nodes.
+        reclaim_every_s: Between two reclaims from a cluster (ours: GSP's T).
+        report_every_s: How often a cluster's master tells its load (ours).
+    """
+
+    policy: Policy = Policy.GSP
+    reading: Reading = Reading.WAITING
+    grow_above: float = 1.5
+    shrink_below: float = 0.25
+    grow_by: int = 5
+    shrink_by: int = 2
+    gsp_every_s: float = 30.0
+    offer_nodes: int = 2
+    greedy_every_s: float = 120.0
+    partition: Partition = Partition.ALL
+    reclaim_every_s: float = 30.0
+    report_every_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that have no meaning, or that let a cluster grow and shrink for ever under an even load.
+
+        Raises:
+            ValueError: Names the constant and its range.
+        """
+        for name in ("grow_by", "shrink_by", "offer_nodes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"koala: {name} must be at least 1 node, not {getattr(self, name)}")
+        for name in ("gsp_every_s", "greedy_every_s", "reclaim_every_s", "report_every_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"koala: {name} must be above 0 s, not {getattr(self, name)}")
+        if not 0 < self.shrink_below < self.grow_above:
+            raise ValueError(
+                f"koala: 0 < shrink_below < grow_above must hold, not {self.shrink_below} and {self.grow_above}"
+            )
+        steps = 1 + max(self.grow_by, self.shrink_by)  # a cluster of one core node changes most by a step
+        if self.reading is Reading.WAITING and self.shrink_below * steps > self.grow_above:
+            raise ValueError(
+                f"koala: a cluster of 1 node would grow and shrink in turn: with steps of {steps - 1} nodes grow_above "
+                f"must be at least {self.shrink_below * steps:g}, not {self.grow_above:g}"
+            )
