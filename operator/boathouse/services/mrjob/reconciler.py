@@ -1,4 +1,4 @@
-"""Carries out what the planner wants of one job: the only place where MRJobs, their plans and their pods are written.
+"""Carries out what the planner wants of one job.
 
 The order is the planner's: plan ConfigMaps, status, deletions, scheduler. A status that changed in figures only is
 written at most once a second; what must not happen before it is written (deletions) waits with it.
@@ -11,10 +11,10 @@ from typing import Any, Final, Protocol
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, recorder
-from boathouse.resources import mrjob_status, names, quantity
+from boathouse.resources import mrjob_status, names
 from boathouse.resources.config import OperatorConfig
-from boathouse.resources.names import ConditionType
 from boathouse.services.mrjob import attempts, conditions, metrics, model, percent, planner, pods, record, steps, tasks
+from boathouse.services.mrjob.announcer import Announcer
 from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.feed import Feed
 from boathouse.services.mrjob.jobstore import Body, JobStore
@@ -23,13 +23,14 @@ from boathouse.services.mrjob.planner import Desired, Observation, Waiting
 from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.record import Record
-from boathouse.services.mrjob.taskpods import PodState, TaskPod
+from boathouse.services.mrjob.surroundings import Surroundings
+from boathouse.services.mrjob.taskpods import PodState
+from boathouse.services.mrjob.writes import Writes
 from boathouse.services.progress.hub import Hub
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
 
 _log = logs.get(__name__)
-_CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 _MRJOBS = catalogue.MRJOBS.untyped()
 
 STATUS_DISTANCE_S: Final = 1.0
@@ -38,19 +39,8 @@ WAITING_LOOK_S: Final = 2.0
 RUNNING_LOOK_S: Final = 10.0
 """How often the progress of tasks that run is taken into the status."""
 RESYNC_S: Final = 300.0
-PRIORITY_GOOD_S: Final = 60.0
-"""How long a PriorityClass' value is remembered."""
 LONGEST_NAP_S: Final = 3600.0
 """A look that is due later is asked for again, so that a changed clock or spec does not matter."""
-
-
-_EVENTS: Final = {
-    "Setup": "SetupStarted",
-    "Map": "MapsStarted",
-    "Reduce": "ReducesStarted",
-    "Commit": "CommitStarted",
-}
-"""Reasons of the events that tell of a phase; the last two phases are their own."""
 
 
 class Diagnosis(Protocol):
@@ -95,10 +85,6 @@ class Bundle(Protocol):
     async def ensure(self, namespace: str) -> None:
         """Have it in the namespace."""
         ...
-
-
-class NotLeading(Exception):  # noqa: N818 - a state, after which the process ends
-    """This process may not write any more."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -148,14 +134,16 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._memories: dict[str, _Memory] = {}
-        self._priorities: dict[str, tuple[float, int]] = {}
+        self._writes = Writes(api=parts.api, jobs=parts.jobs, may_lead=parts.may_lead)
+        self._announcer = Announcer(parts.events, parts.metrics)
+        self._surroundings = Surroundings(parts.api, parts.monotonic)
 
     async def reconcile(self, key: str) -> float | None:
         """Look at a job and do what it needs; returns when to look again, in seconds.
 
         Raises:
             errors.ClusterError: The API server could not be read or written; look again later.
-            NotLeading: Another process leads.
+            NotLeading: Another process leads (`writes`).
         """
         body = self._parts.jobs.get(key)
         memory = self._memories.get(key)
@@ -185,17 +173,17 @@ class Reconciler:
         seen = await self._observe(job, memory.record)
         desired = planner.plan(seen)
         if desired.write_plan:
-            self._check_lead()
+            self._writes.check_lead()
             await self._parts.plans.write(job, desired.record.step)
         told = percent.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
         desired = dataclasses.replace(desired, record=told)
         before, memory.record = memory.record, desired.record
-        self._account(key, job, before, desired)
+        self._announcer.look(key, job, before, desired)
         delay_s = await self._write_status(key, memory)
         self._parts.hub.update(job.uid, job.namespace, desired.record)
         self._parts.hub.keep_reports_of(job.uid, {pod.name for pod in seen.pods if pod.state.live})
         if delay_s is None:
-            await self._delete(job, desired.delete)
+            await self._writes.delete(job, desired.delete)
         if desired.record.finished:
             self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
             return await self._finish(job, desired, delay_s)
@@ -233,25 +221,9 @@ class Reconciler:
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
-            missing=await self._missing(job) if known.plan is None and not pods_seen else (),
+            missing=await self._surroundings.missing(job) if known.plan is None and not pods_seen else (),
             diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
         )
-
-    async def _missing(self, job: Job) -> list[str]:
-        """ConfigMaps and keys that files need; a pod that mounts a missing one would wait without saying why."""
-        missing = []
-        for file in job.files:
-            reference = file.config_map_key_ref
-            if reference is None:
-                continue
-            try:
-                found = await self._parts.api.get(_CONFIG_MAPS, reference.name, job.namespace)
-            except errors.NotFound:
-                missing.append(f'file {file.name}: there is no ConfigMap "{reference.name}"')
-                continue
-            if reference.key not in {**(found.get("data") or {}), **(found.get("binaryData") or {})}:
-                missing.append(f'file {file.name}: ConfigMap "{reference.name}" has no key "{reference.key}"')
-        return missing
 
     async def _write_status(self, key: str, memory: _Memory) -> float | None:
         """Write the status if it changed; returns how long to wait where it may not be written yet."""
@@ -269,28 +241,7 @@ class Reconciler:
     async def _patch(self, key: str, wire: Mapping[str, Any]) -> None:
         body = self._parts.jobs.get(key)
         assert body is not None
-        self._check_lead()
-        failpoints.hit("before-mrjob.status")
-        answer = await self._parts.api.patch_status(
-            _MRJOBS,
-            body["metadata"]["name"],
-            wire,
-            body["metadata"]["namespace"],
-            resource_version=body["metadata"]["resourceVersion"],
-            uid=body["metadata"]["uid"],
-        )
-        failpoints.hit("after-mrjob.status")
-        self._parts.jobs.put(answer)
-
-    async def _delete(self, job: Job, unneeded: Sequence[TaskPod]) -> None:
-        for pod in unneeded:
-            self._check_lead()
-            failpoints.hit("before-mrjob.delete-pod")
-            try:
-                await self._parts.api.delete(catalogue.PODS, pod.name, job.namespace, uid=pod.uid)
-            except (errors.NotFound, errors.Conflict):
-                continue  # gone already, or another pod of that name: not the one that was meant
-            failpoints.hit("after-mrjob.delete-pod")
+        await self._writes.status(body, wire)
 
     async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
@@ -301,14 +252,7 @@ class Reconciler:
         )
         less = parts.feed.look(job, record_, seen.pods, known)
         if less:
-            parts.metrics.elastic(each.task_type for each in less)
-            parts.events.record(
-                recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
-                type_="Normal",
-                reason="MemoryShrunk",
-                action="Scheduling",
-                note=_of_less(less),
-            )
+            self._announcer.less_memory(job, less)
         return known
 
     async def _submit(
@@ -326,8 +270,8 @@ class Reconciler:
             return
         kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
-        priority = await self._priority(job)
-        self._check_lead()
+        priority = await self._surroundings.priority(job)
+        self._writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
         self._parts.scheduler.submit(
@@ -338,21 +282,6 @@ class Reconciler:
         )
         failpoints.hit("after-mrjob.submit")
         memory.waiting = waiting
-
-    async def _priority(self, job: Job) -> int:
-        """The value of the job's PriorityClass, as its pods will have it; the API server refuses one that is absent."""
-        name = job.template.priority_class
-        if not name:
-            return 0
-        known_s, value = self._priorities.get(name, (float("-inf"), 0))
-        now_s = self._parts.monotonic()
-        if now_s - known_s > PRIORITY_GOOD_S:
-            try:
-                value = (await self._parts.api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
-            except errors.NotFound:
-                value = 0
-            self._priorities[name] = (now_s, value)
-        return value
 
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
@@ -376,40 +305,8 @@ class Reconciler:
         left_s = desired.record.completion_s + job.life.ttl_s - self._parts.now()
         if left_s > 0:
             return min(left_s, LONGEST_NAP_S)
-        await self._expire(job)
+        await self._writes.expire(job)
         return None
-
-    async def _expire(self, job: Job) -> None:
-        """Delete the job; the garbage collector deletes what it owns."""
-        self._check_lead()
-        failpoints.hit("before-mrjob.expire")
-        try:
-            await self._parts.api.delete(_MRJOBS, job.name, job.namespace, uid=job.uid, propagation="Background")
-        except (errors.NotFound, errors.Conflict):
-            return  # gone already, or another job of that name
-        failpoints.hit("after-mrjob.expire")
-        _log.info("deleted a finished job", job=f"{job.namespace}/{job.name}", ttl_s=job.life.ttl_s)
-
-    def _account(self, key: str, job: Job, before: Record, desired: Desired) -> None:
-        """Metrics, and an event for each phase."""
-        after, parts = desired.record, self._parts
-        parts.metrics.phase(key, after)
-        if desired.results or desired.failures:
-            parts.metrics.attempts(desired.results, desired.failures)
-        if after.phase == before.phase:
-            return
-        _log.info("phase", job=key, uid=job.uid, phase=after.phase, before=before.phase, reason=after.reason)
-        if after.finished:
-            parts.metrics.ended(job, after)
-        ending = after.condition(ConditionType.FAILED)
-        failed = after.phase == "Failed" and ending is not None
-        parts.events.record(
-            recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
-            type_="Warning" if failed else "Normal",
-            reason="Resumed" if before.phase == "Suspended" else _EVENTS.get(after.phase, after.phase),
-            action="Reconciling",
-            note=(ending.message[:1000] if failed and ending else record.progress(after)) or f"in queue {job.queue}",
-        )
 
     async def _read_again(self, key: str) -> None:
         """Somebody else changed the resource: take theirs, and count anew from it."""
@@ -427,10 +324,6 @@ class Reconciler:
             self._parts.scheduler.withdraw(policy.JobId(memory.uid))
             self._parts.plans.forget(memory.uid)
             self._parts.hub.forget(memory.uid)
-
-    def _check_lead(self) -> None:
-        if not self._parts.may_lead():
-            raise NotLeading
 
 
 def _remember(body: Body, job: Job) -> _Memory:
@@ -452,13 +345,6 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
         wire.get("plan"),
         [(each["type"], each["status"], each["reason"]) for each in conditions],
     )
-
-
-def _of_less(less: Sequence[TaskPod]) -> str:
-    one = less[0]
-    sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
-    many = f" and {len(less) - 1} more" if len(less) > 1 else ""
-    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more to spare"
 
 
 def _unplaced(seen: Observation) -> bool:

@@ -1,0 +1,78 @@
+"""Tells people what became of a job: events on the resource, metrics, a line in the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from boathouse.cluster import catalogue, recorder
+from boathouse.resources import quantity
+from boathouse.resources.names import ConditionType
+from boathouse.services.mrjob import record
+from boathouse.telemetry import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse.services.mrjob import metrics
+    from boathouse.services.mrjob.model import Job
+    from boathouse.services.mrjob.planner import Desired
+    from boathouse.services.mrjob.record import Record
+    from boathouse.services.mrjob.taskpods import TaskPod
+
+_log = logs.get(__name__)
+
+_EVENTS: Final = {
+    "Setup": "SetupStarted",
+    "Map": "MapsStarted",
+    "Reduce": "ReducesStarted",
+    "Commit": "CommitStarted",
+}
+"""Reasons of the events that tell of a phase; the last two phases are their own."""
+_LONGEST_NOTE = 1000
+
+
+class Announcer:
+    """Events and metrics of jobs."""
+
+    def __init__(self, events: recorder.RecordedEvents, job_metrics: metrics.JobMetrics) -> None:
+        self._events, self._metrics = events, job_metrics
+
+    def look(self, key: str, job: Job, before: Record, desired: Desired) -> None:
+        """After each look: what was counted, and an event where the phase is another."""
+        after = desired.record
+        self._metrics.phase(key, after)
+        if desired.results or desired.failures:
+            self._metrics.attempts(desired.results, desired.failures)
+        if after.phase == before.phase:
+            return
+        _log.info("phase", job=key, uid=job.uid, phase=after.phase, before=before.phase, reason=after.reason)
+        if after.finished:
+            self._metrics.ended(job, after)
+        ending = after.condition(ConditionType.FAILED)
+        failed = after.phase == "Failed" and ending is not None
+        self._events.record(
+            recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
+            type_="Warning" if failed else "Normal",
+            reason="Resumed" if before.phase == "Suspended" else _EVENTS.get(after.phase, after.phase),
+            action="Reconciling",
+            note=(ending.message[:_LONGEST_NOTE] if failed and ending else record.progress(after))
+            or f"in queue {job.queue}",
+        )
+
+    def less_memory(self, job: Job, less: Sequence[TaskPod]) -> None:
+        """Tasks were started with less memory than is ideal for them."""
+        self._metrics.elastic(each.task_type for each in less)
+        self._events.record(
+            recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
+            type_="Normal",
+            reason="MemoryShrunk",
+            action="Scheduling",
+            note=_of_less(less),
+        )
+
+
+def _of_less(less: Sequence[TaskPod]) -> str:
+    one = less[0]
+    sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
+    many = f" and {len(less) - 1} more" if len(less) > 1 else ""
+    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more to spare"
