@@ -29,6 +29,7 @@ class Tally:
     suspensions: int = 0
     resizes: int = 0
     lost: int = 0
+    speculative: int = 0
     probes: int = 0
     probe_mb_ms: int = 0
     located: int = 0
@@ -59,6 +60,7 @@ class Outcome:
         distances: Tasks with input in blocks by its distance: node, server, rack, further.
         suspensions: Times that a task was suspended.
         lost_tasks: Attempts that were lost with their node, or gave way.
+        speculative_attempts: Second attempts of slow tasks; they do not count as tasks, what they held does.
         busy_cpu_utilisation: As `cpu_utilisation`, but of what tasks computed, not of what they held; None where tasks
             only last.
         events: Events handled, cycles included.
@@ -85,6 +87,7 @@ class Outcome:
     distances: tuple[int, ...] = ()
     suspensions: int = 0
     lost_tasks: int = 0
+    speculative_attempts: int = 0
     busy_cpu_utilisation: float | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -117,6 +120,7 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
         distances=tuple(tally.distances) if located else (),
         suspensions=tally.suspensions,
         lost_tasks=tally.lost,
+        speculative_attempts=tally.speculative,
         busy_cpu_utilisation=tally.busy_core_ms / (whole_ms * cluster.total_cores) if tally.busy_core_ms else None,
     )
 

@@ -372,7 +372,7 @@ class Scheduler:
                 self.carrier.add(decision)
             case model.Hold():
                 pass  # the waiting room remembers it
-            case model.Resize() | model.Suspend() | model.Resume() | model.Scale():
+            case model.Resize() | model.Suspend() | model.Resume() | model.Scale() | model.Speculate():
                 log.error("the profile advises what this release cannot carry out", decision=str(decision))
             case _:
                 assert_never(decision)

@@ -42,7 +42,10 @@ class Draft:
     def advise(self, queue: WaitingRoom) -> None:
         """Controllers look at the whole first."""
         for controller in self._profile.controllers:
-            self._decisions.extend(controller.advise(queue, self._scratch.view))
+            for decision in controller.advise(queue, self._scratch.view):
+                self._decisions.append(decision)
+                if isinstance(decision, model.Speculate):
+                    self._scratch.take(decision.node, decision.resources)
 
     def leave_orphans(self, line: Line, queue: WaitingRoom) -> None:
         """Jobs that name a queue that does not exist."""

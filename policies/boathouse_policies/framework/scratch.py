@@ -146,6 +146,12 @@ class Scratch:
             self.offered[spot.node] = True
             self._offers += 1
 
+    def take(self, node: model.NodeName, resources: model.Resources) -> None:
+        """Take room for what no waiting task is: a second attempt of a running one."""
+        place = self.view.layout.index[node]
+        self.free[:, place] -= self.view.axis.vector(resources)
+        self.touch(place)
+
     def keep(self, node: int, task_class: model.ClassId) -> None:
         """Keep a node for a class for the rest of the cycle."""
         self.kept[node] = task_class

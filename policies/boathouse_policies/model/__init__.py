@@ -10,7 +10,18 @@ from boathouse_policies.model.constraints import (
     Toleration,
     TolerationOperator,
 )
-from boathouse_policies.model.decisions import Bind, Create, Decision, Hold, Placement, Resize, Resume, Scale, Suspend
+from boathouse_policies.model.decisions import (
+    Bind,
+    Create,
+    Decision,
+    Hold,
+    Placement,
+    Resize,
+    Resume,
+    Scale,
+    Speculate,
+    Suspend,
+)
 from boathouse_policies.model.estimates import UNKNOWN, Estimates, Fixed
 from boathouse_policies.model.events import (
     Ended,
@@ -95,6 +106,7 @@ __all__ = [
     "Resources",
     "Resume",
     "Scale",
+    "Speculate",
     "Stage",
     "Started",
     "Submitted",

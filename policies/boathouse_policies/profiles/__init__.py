@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, yarn_me
-from boathouse_policies.baselines import capacity, delay, fair, fifo, srjf, yarn
+from boathouse_policies.baselines import capacity, delay, fair, fifo, late, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "fair": fair.build,
     "fifo": fifo.build,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),
+    "late": late.build,
     "srjf": srjf.build,
     "yarn": yarn.build,
     "yarn-me": yarn_me.build,

@@ -94,6 +94,8 @@ class MapReduceCourse(Course):
         gate: What map output exists.
     """
 
+    speculative = True
+
     def __init__(self, spec: MapReduce, world: LiveWorld, run: LiveRun) -> None:
         self._spec, self._world, self._run = spec, world, run
         self._map = world.task_class(run, "map", model.Stage.MAP, spec.map, spec.maps)
@@ -129,9 +131,12 @@ class MapReduceCourse(Course):
         self._offer()
 
     def _offer(self) -> None:
-        offers = [(self._map, [one for one in self._maps if one.index not in self._output])]
+        second = {(self._is_map(pod), pod.task.index) for pod in self._running.values() if pod.is_second}
+        maps = (one for one in self._maps if one.index not in self._output)
+        offers = [(self._map, [one for one in maps if (True, one.index) not in second])]
         if self._offered and self._reduce is not None:
-            offers.append((self._reduce, [one for one in self._reduces if one.index not in self._reduced]))
+            reduces = (one for one in self._reduces if one.index not in self._reduced)
+            offers.append((self._reduce, [one for one in reduces if (False, one.index) not in second]))
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
     # Tasks
@@ -191,6 +196,10 @@ class MapReduceCourse(Course):
         self._running.pop(pod.id, None)
         self._offer()
         self._check_later()
+
+    @override
+    def superseded(self, pod: Pod) -> None:
+        self._running.pop(pod.id, None)
 
     @override
     def node_lost(self, node: model.NodeName) -> None:

@@ -48,6 +48,9 @@ class Pod:
         luck: What chance makes it longer or shorter by.
         activities: What it does now.
         segment: How many of its segments are done.
+        rival: The other attempt of the same task, if one runs.
+        is_second: Whether this one was started because the other was slow.
+        computed_core_ms: What its ended work computed.
     """
 
     run: LiveRun
@@ -69,6 +72,9 @@ class Pod:
     suspended_at_ms: int = 0
     suspended_ms: int = 0
     growing: model.Resources | None = None
+    rival: Pod | None = None
+    is_second: bool = False
+    computed_core_ms: float = 0.0
 
     @property
     def id(self) -> model.TaskId:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zlib
 from typing import TYPE_CHECKING
 
@@ -180,8 +181,31 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
 
     # Pods
 
-    def place(self, decision: model.Placement) -> None:
-        """Carry a decision out: the task is on its way."""
+    def speculate(self, decision: model.Speculate) -> None:
+        """Start a second attempt of a task that runs and has none; nothing happens to what has ended since."""
+        first = self.pods.get(decision.task.id)
+        if first is None or first.rival is not None or first.is_second or not first.run.course.speculative:
+            return
+        task = dataclasses.replace(first.task, id=decision.attempt, pod_uid=None)
+        distance = self.distance(decision.node, task.locations)
+        create = model.Create(
+            task=task,
+            task_class=first.task_class,
+            job=first.run.job,
+            node=decision.node,
+            resources=decision.resources,
+            distance=model.Distance.ANYWHERE if distance is None else distance,
+        )
+        self.tally.speculative += 1
+        self.place(create, first)
+
+    def place(self, decision: model.Placement, rival: Pod | None = None) -> None:
+        """Carry a decision out: the task is on its way.
+
+        Args:
+            decision: What was decided.
+            rival: The first attempt of which this is the second.
+        """
         self.ledger.assume(decision)
         run, task = self.runs[decision.job.id], decision.task
         pod = Pod(
@@ -198,7 +222,9 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         )
         self.pods[task.id] = pod
         self.sizes.take(pod)
-        if pod.distance is not None:
+        if rival is not None:
+            pod.is_second, pod.rival, rival.rival = True, rival, pod
+        elif pod.distance is not None:
             self.tally.at(pod.distance)
         if self.profile.observers:
             self.tell_placed(decision)
@@ -216,8 +242,9 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         attempt = self.attempts.get(pod.id, 0)
         pod.luck = doing.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
         pod.penalty = pod.container.penalty.run_time_ms(_FINE, given_mb, ideal_mb) / _FINE if ideal_mb else 1.0
-        self.tally.tasks += attempt == 0
-        self.tally.elastic += attempt == 0 and given_mb < ideal_mb
+        is_new = attempt == 0 and not pod.is_second
+        self.tally.tasks += is_new
+        self.tally.elastic += is_new and given_mb < ideal_mb
         if self.profile.observers:
             now_s, one, job = self.clock.now_s, pod.task_class.id, pod.run.job.id
             self.tell(model.Started(now_s=now_s, task=pod.id, task_class=one, job=job, node=pod.node))
@@ -288,11 +315,14 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
 
     def _ended(self, pod: Pod, activity: Activity, segment: Segment, ended: Callable[[], None]) -> None:
         pod.activities.remove(activity)
+        pod.computed_core_ms += segment.cpu_ms * segment.cores
         self.tally.busy_core_ms += segment.cpu_ms * segment.cores
         ended()
 
     def finish(self, pod: Pod) -> None:
-        """The task is over, successfully."""
+        """The task is over, successfully; another attempt of it is ended."""
+        if pod.rival is not None:
+            self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         now_ms, ran_ms = self.clock.now_ms, self._leave(pod, lost=False)
         if self.profile.observers:
@@ -313,16 +343,28 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
 
     def lose(self, pod: Pod, reason: str) -> None:
         """The task is over before its end: it waits again, or whatever its course makes of it."""
+        self.tally.lost += 1
+        self.attempts[pod.id] = self.attempts.get(pod.id, 0) + (pod.started_ms >= 0)
+        self._give_up(pod, reason)
+        pod.run.course.lost(pod)
+
+    def _supersede(self, pod: Pod) -> None:
+        """The other attempt has ended: this one's work was in vain, and counts for nothing."""
+        self.tally.busy_core_ms -= pod.computed_core_ms
+        self._give_up(pod, "another attempt ended first")
+        pod.run.course.superseded(pod)
+
+    def _give_up(self, pod: Pod, reason: str) -> None:
         for activity in pod.activities:
             self.rates.stop(activity)
         pod.activities.clear()
-        self.tally.lost += 1
-        self.attempts[pod.id] = self.attempts.get(pod.id, 0) + (pod.started_ms >= 0)
+        if pod.rival is not None:
+            pod.rival.rival = None
+            pod.rival = None
         self._leave(pod, lost=True)
         if self.profile.observers:
             now_s, one, job = self.clock.now_s, pod.task_class.id, pod.run.job.id
             self.tell(model.Failed(now_s=now_s, task=pod.id, task_class=one, job=job, node=pod.node, reason=reason))
-        pod.run.course.lost(pod)
 
     def _leave(self, pod: Pod, *, lost: bool) -> int:
         """Its room is free; how long it ran, in milliseconds."""
