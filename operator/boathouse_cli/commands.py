@@ -188,7 +188,7 @@ def _task_pods(gateway: Gateway, job: model.Job) -> list[model.TaskPod]:
 
 def _queues(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ...]:
     return queues.usage(
-        queues.weights_of(gateway.operator_config(operator_namespace)),
+        queues.configured(gateway.operator_config(operator_namespace)),
         [model.job(raw) for raw in gateway.jobs(all_namespaces=True)],
         gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
         gateway.nodes(),

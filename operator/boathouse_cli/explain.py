@@ -126,7 +126,8 @@ def _pods(pods: Iterable[model.TaskPod]) -> str:
 def _failure(failure: model.Failure) -> str:
     where = f" on {failure.node}" if failure.node else ""
     whose = "the job's fault" if failure.user_error else "the infrastructure's fault, tried again"
-    return f"{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({whose})"
+    step = "" if failure.step is None else f"step {failure.step}: "
+    return f"{step}{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({whose})"
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:

@@ -47,6 +47,7 @@ class Failure:
     """One failed attempt, as the job's status keeps it."""
 
     task: str
+    step: int | None
     attempt: int
     node: str
     reason: str
@@ -201,6 +202,7 @@ def _counts(raw: Raw | None) -> Counts:
 def _failure(raw: Raw) -> Failure:
     return Failure(
         task=raw["task"],
+        step=raw.get("step"),
         attempt=raw["attempt"],
         node=raw.get("node") or "",
         reason=raw["reason"],

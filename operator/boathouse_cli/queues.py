@@ -25,11 +25,24 @@ RESOURCES: Final = ("cpu", "memory")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """What the operator's configuration says of a queue."""
+
+    weight: float = 1.0
+    limits: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """One queue now. `weight` is None for a queue that the operator's configuration does not know, or hides."""
+    """One queue now. `weight` is None for a queue that the operator's configuration does not know, or hides.
+
+    Attributes:
+        limits: quantities by resource, as they were configured.
+    """
 
     name: str
     weight: float | None
+    limits: Mapping[str, str]
     jobs: int
     pods: int
     cpu_milli: int
@@ -39,7 +52,7 @@ class Queue:
 
 
 def usage(
-    weights: Mapping[str, float],
+    configured: Mapping[str, Configured],
     jobs: Sequence[model.Job],
     pods: Iterable[model.Raw],
     nodes: Iterable[model.Raw],
@@ -47,7 +60,7 @@ def usage(
     """The queues by name.
 
     Args:
-        weights: The configured queues.
+        configured: The queues of the operator's configuration.
         jobs: All jobs that can be seen.
         pods: Pods with the queue's label; those that ended or have no node do not count.
         nodes: The cluster's nodes; those that are cordoned count too.
@@ -55,21 +68,26 @@ def usage(
     capacity = _capacity(nodes)
     used = _used(pods)
     open_jobs = [job for job in jobs if not job.finished]
-    active_weight = sum(weights[name] for name in {job.queue for job in open_jobs} if name in weights)
+    active_weight = sum(configured[name].weight for name in {job.queue for job in open_jobs} if name in configured)
     return tuple(
-        _queue(name, weights.get(name), [job for job in open_jobs if job.queue == name], used, capacity, active_weight)
-        for name in sorted({*weights, *used, *(job.queue for job in open_jobs if job.queue)})
+        _queue(
+            name, configured.get(name), [job for job in open_jobs if job.queue == name], used, capacity, active_weight
+        )
+        for name in sorted({*configured, *used, *(job.queue for job in open_jobs if job.queue)})
     )
 
 
-def weights_of(config: model.Raw) -> dict[str, float]:
-    """The weights in the operator's configuration file (`boathouse.resources.config.OperatorConfig`)."""
-    return {each["name"]: float(each.get("weight", 1.0)) for each in config.get("queues") or ()}
+def configured(config: model.Raw) -> dict[str, Configured]:
+    """The queues in the operator's configuration file (`boathouse.resources.config.OperatorConfig`)."""
+    return {
+        each["name"]: Configured(weight=float(each.get("weight", 1.0)), limits=each.get("limits") or {})
+        for each in config.get("queues") or ()
+    }
 
 
 def _queue(
     name: str,
-    weight: float | None,
+    known: Configured | None,
     jobs: Sequence[model.Job],
     used: Mapping[str, list[requests.Amounts]],
     capacity: requests.Amounts,
@@ -80,13 +98,14 @@ def _queue(
     share = max((total[each] / capacity[each] for each in RESOURCES if capacity.get(each)), default=0.0)
     return Queue(
         name=name,
-        weight=weight,
+        weight=known.weight if known else None,
+        limits=known.limits if known else {},
         jobs=len(jobs),
         pods=len(held),
         cpu_milli=quantities.milli(total["cpu"]),
         memory_bytes=quantities.ones(total["memory"]),
         share=share,
-        fair_share=weight / active_weight if weight is not None and jobs and active_weight else None,
+        fair_share=known.weight / active_weight if known and jobs and active_weight else None,
     )
 
 

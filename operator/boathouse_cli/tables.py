@@ -37,7 +37,7 @@ def why(job: model.Job) -> str:
 
 def queues(entries: Iterable[Queue]) -> table.Table:
     """The list of queues."""
-    drawn = _plain("NAME", "WEIGHT", "JOBS", "PODS", "CPU", "MEMORY", "SHARE", "FAIR SHARE")
+    drawn = _plain("NAME", "WEIGHT", "JOBS", "PODS", "CPU", "MEMORY", "SHARE", "FAIR SHARE", "LIMITS")
     for queue in entries:
         drawn.add_row(
             queue.name,
@@ -48,6 +48,7 @@ def queues(entries: Iterable[Queue]) -> table.Table:
             text.size(queue.memory_bytes),
             f"{queue.share:.0%}",
             "" if queue.fair_share is None else f"{queue.fair_share:.0%}",
+            ", ".join(f"{resource} {amount}" for resource, amount in queue.limits.items()),
         )
     return drawn
 

@@ -37,6 +37,7 @@ class TaskFailure(Model):
     """One failed attempt."""
 
     task: str = Field(max_length=32, description="Such as m-00042.")
+    step: int | None = Field(default=None, description="Of a job of several steps: the task's, from 0.")
     attempt: int
     node: str | None = Field(default=None, max_length=253)
     reason: str = Field(max_length=64)

@@ -88,16 +88,28 @@ def holding(queue, cpu, memory="1Gi", phase="Running"):
 
 
 def test_a_queues_share_is_that_of_its_scarcest_resource():
-    (queue,) = queues.usage({"a": 1.0}, [], [holding("a", "500m", "4Gi"), holding("a", "500m", "2Gi")], [node()])
+    (queue,) = queues.usage(
+        {"a": queues.Configured()}, [], [holding("a", "500m", "4Gi"), holding("a", "500m", "2Gi")], [node()]
+    )
     assert (queue.cpu_milli, queue.share) == (1000, 0.75)
 
 
 def test_pods_that_ended_hold_nothing():
-    (queue,) = queues.usage({"a": 1.0}, [], [holding("a", "1", phase="Succeeded")], [node()])
+    (queue,) = queues.usage({"a": queues.Configured()}, [], [holding("a", "1", phase="Succeeded")], [node()])
     assert (queue.pods, queue.share) == (0, 0.0)
+
+
+CONFIG = {
+    "queues": [{"name": "a", "weight": 3.0, "limits": {"cpu": "8"}}, {"name": "b"}, {"name": "idle", "weight": 4.0}]
+}
+
+
+def test_a_queues_limits_are_shown_as_they_were_configured():
+    found = queues.usage(queues.configured(CONFIG), [], [], [node()])
+    assert {queue.name: queue.limits for queue in found} == {"a": {"cpu": "8"}, "b": {}, "idle": {}}
 
 
 def test_fair_shares_are_by_weight_among_queues_with_unfinished_jobs():
     jobs = [model.job(build.job(queue="a")), model.job(build.job(queue="b"))]
-    found = queues.usage({"a": 3.0, "b": 1.0, "idle": 4.0}, jobs, [], [node()])
+    found = queues.usage(queues.configured(CONFIG), jobs, [], [node()])
     assert {queue.name: queue.fair_share for queue in found} == {"a": 0.75, "b": 0.25, "idle": None}

@@ -70,6 +70,10 @@ def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_t
     mapping = build.look(job, stored=build.plan(1), record=record.from_wire(wire, reduces=0)).record
     again = build.look(job, build.failed("1/m-0"), record=mapping).record
     assert (again.phase, record.to_wire(again)["failures"]["user"]) == ("Map", 2)
+    assert [(each["step"], each["task"]) for each in record.to_wire(again)["lastFailures"]] == [
+        (0, "m-00000"),
+        (1, "m-00000"),
+    ]
 
 
 @pytest.mark.parametrize("splits", [1, 3])

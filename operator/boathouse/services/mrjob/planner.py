@@ -232,13 +232,14 @@ def _advance(seen: Observation, record: Record, stage_type: TaskType, settlement
     stage = settlement.stage
     if stage_type is TaskType.SETUP:
         stage.winner[0] = 0
-    failures = (*record.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:]
+    step = record.step if len(seen.job.steps) > 1 else None
+    failures = (each.model_copy(update={"step": step}) for each in settlement.failures)
     return dataclasses.replace(
         _common(seen, record),
         stages={**record.stages, stage_type: stage},
         active={**record.active, stage_type: (settlement.starting, settlement.running)},
         counters=settlement.counters,
-        last_failures=failures,
+        last_failures=(*record.last_failures, *failures)[-MAX_LAST_FAILURES:],
     )
 
 
