@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from boathouse_policies import profiles
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.instant import Instant
-from boathouse_sim.live import Live
+from boathouse_sim.live import Live, Spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MEGANODE = "meganode"
 """Shortest remaining job first on one node as large as all: the bound without fragmentation (the paper's 6.2)."""
+
+
+YARN_CLIENT = "yarn-client"
+"""Drivers of Spark applications run outside of the cluster (client mode)."""
 
 
 class Shell(Protocol):
@@ -51,6 +55,12 @@ def pooled(workload: Workload) -> Workload:
     return dataclasses.replace(workload, cluster=one, timing=timing)
 
 
+def with_drivers_outside(workload: Workload) -> Workload:
+    """The same jobs, submitted by `spark-submit --deploy-mode client`."""
+    apps = (dataclasses.replace(one, driver=None) if isinstance(one, Spark) else one for one in workload.apps)
+    return dataclasses.replace(workload, apps=tuple(apps))
+
+
 def shell(
     workload: Workload,
     name: str,
@@ -75,6 +85,8 @@ def shell(
         raise ValueError(f"there is no profile {name!r}; choose from: {', '.join(names())}")
     if name == MEGANODE:
         workload = pooled(workload)
+    if name == YARN_CLIENT:
+        workload = with_drivers_outside(workload)
     profile = profiles.build("srjf" if name == MEGANODE else name)
     if workload.live:
         if heartbeat_s is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies import fspy, yarn_me
-from boathouse_policies.baselines import capacity, delay, fair, fifo, late, srjf, yarn
+from boathouse_policies import fspy, koala, yarn_me
+from boathouse_policies.baselines import capacity, delay, fair, fifo, late, spark, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
 if TYPE_CHECKING:
@@ -19,9 +19,14 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "fair": fair.build,
     "fifo": fifo.build,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),
+    "koala": lambda placement: koala.build(score=scorer(placement)),
     "late": late.build,
+    "non-spread-out": spark.build_non_spread_out,
+    "spread-out": spark.build_spread_out,
     "srjf": srjf.build,
     "yarn": yarn.build,
+    "yarn-client": spark.build_client,
+    "yarn-cluster": spark.build_cluster,
     "yarn-me": yarn_me.build,
     "yarn-no-reservations": yarn.build_without_reservations,
 }

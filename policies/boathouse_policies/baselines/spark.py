@@ -1,0 +1,282 @@
+"""Where YARN puts Spark's executors, blind to what runs there: what the iKayak paper compares with (5.1, 5.2).
+
+A node is chosen for each executor before anything is known of what runs there, in the order in which nodes happen to
+ask: here by name, begun anywhere (a hash of the class). An executor that finds no room gets the next node of that
+order reserved (2.1): what comes free there goes to nobody else, and the executor to no other node, until it fits.
+
+* SpreadOut (spark.deploy.spreadOut) takes the nodes in turn, NonSpreadOut fills one after the other. Spark's standalone
+  master, which has them, reserves nothing; the paper means both as placements on YARN, so both reserve here.
+* YARN-client hosts one Spark application at a time (5.1), with its driver outside of the cluster: that is how the
+  application is submitted (`boathouse_sim` leaves drivers out for this profile). YARN-cluster hosts any number.
+* YARN gives whichever node asks first one executor at a time: SpreadOut. So `yarn-cluster` decides as `spread-out`.
+* Only executors reserve. Map and reduce tasks are so small that they fit as soon as anything ends (2.1).
+* Jobs are served by their dominant share; the paper names no order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from typing_extensions import override
+
+from boathouse_policies import model
+from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines.yarn import LockedNodes
+from boathouse_policies.framework import Profile
+from boathouse_policies.framework.predicates import PREDICATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies.framework import Scratch, Want, Where
+
+HEARTBEAT_S = 1.0
+"""Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""
+
+
+class Strategy(Protocol):
+    """In which order an application's executors take nodes."""
+
+    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:
+        """When each node is next.
+
+        Args:
+            ranks: 0..N-1: the order in which nodes ask, shape [N].
+            placed: Executors that have a node.
+
+        Returns:
+            The least goes first, shape [N].
+        """
+        ...
+
+    def taken(self, spare: model.IntVector) -> model.IntVector:
+        """How many executors a node is reserved for at once, of those that it can still take, both of shape [N]."""
+        ...
+
+
+class SpreadOut:
+    """One on each node, then the next round."""
+
+    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:
+        """The round-robin's next turn; a node that was passed over keeps its earlier one until it is asked again."""
+        turns: model.IntVector = placed + (ranks - placed) % len(ranks)
+        return turns
+
+    def taken(self, spare: model.IntVector) -> model.IntVector:
+        """One."""
+        return np.minimum(spare, 1)
+
+
+class NonSpreadOut:
+    """As many as fit on the first node, then the next."""
+
+    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:  # noqa: ARG002
+        """Always the same."""
+        return ranks
+
+    def taken(self, spare: model.IntVector) -> model.IntVector:
+        """All."""
+        return spare
+
+
+class Executors:
+    """How many executors of each application are on each node, from events."""
+
+    def __init__(self) -> None:
+        self._on: dict[model.ClassId, dict[model.NodeName, int]] = {}
+        self._of: dict[model.JobId, list[model.ClassId]] = {}
+
+    def observe(self, event: model.Event) -> None:
+        """Count."""
+        match event:
+            case model.Submitted():
+                self._of[event.job.id] = [one.id for one in event.classes if one.stage is model.Stage.EXECUTOR]
+                for one in self._of[event.job.id]:
+                    self._on.setdefault(one, {})
+            case model.Placed() if event.task_class in self._on:
+                self._add(event.task_class, event.node, +1)
+            case model.Finished() | model.Failed() if event.task_class in self._on:
+                self._add(event.task_class, event.node, -1)
+            case model.Ended():
+                for gone in self._of.pop(event.job, ()):
+                    del self._on[gone]
+            case _:
+                pass
+
+    def _add(self, task_class: model.ClassId, node: model.NodeName, step: int) -> None:
+        here = self._on[task_class]
+        here[node] = here.get(node, 0) + step
+        if not here[node]:
+            del here[node]
+
+    def on(self, want: Want, scratch: Scratch) -> model.IntVector:
+        """By node, without those placed in this cycle, shape [N]."""
+        index, counts = scratch.view.layout.index, np.zeros(len(scratch.view.nodes), np.int64)
+        for node, count in self._on.get(want.task_class.id, {}).items():
+            if node in index:
+                counts[index[node]] = count
+        return counts
+
+    def dump(self) -> Mapping[str, Any]:
+        """The counts."""
+        return {one: dict(here) for one, here in self._on.items() if here}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue with counts."""
+        for one, here in state.items():
+            self._on[model.ClassId(one)] = {model.NodeName(node): int(count) for node, count in here.items()}
+
+
+class InTurn:
+    """Score of executors: the node whose turn it is."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """Minus its turn."""
+        turns = self._strategy.turns(_ranks(want, scratch), scratch.placed(want.task_class.id))
+        return -turns[where].astype(np.float64)
+
+
+class Reservations(LockedNodes):
+    """Nodes reserved for executors that found no room, in the strategy's order."""
+
+    def __init__(self, strategy: Strategy, executors: Executors, one: OneApplication | None = None) -> None:
+        self._strategy, self._executors, self._one = strategy, executors, one
+
+    @override
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """True where nobody else reserved; for whom all are reserved, on those nodes alone."""
+        free = super().mask(want, scratch, where)
+        mine = [node for node, owner in scratch.kept.items() if owner == want.task_class.id]
+        if free is None or not mine or self._takes(want, scratch)[mine].sum() < want.left:
+            return free
+        only = np.zeros(scratch.free.shape[1], np.bool_)
+        only[mine] = True
+        return free & only[where]
+
+    @override
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """Reserve as many nodes as take all that wait.
+
+        What this cycle placed is not counted by node yet: then at the next heartbeat.
+        """
+        if want.task_class.stage is not model.Stage.EXECUTOR or not (self._one is None or self._one.has_turn(want)):
+            return ()
+        here = want.task_class.id
+        if scratch.placed(here) > scratch.view.by_class.get(here, 0):
+            return (_hold(want, "its executors are counted again at the next heartbeat", scratch.view.now_s),)
+        held, missing, takes = [], want.left, self._takes(want, scratch)
+        for node in np.argsort(self._strategy.turns(_ranks(want, scratch), scratch.placed(here)), kind="stable"):
+            owner = scratch.kept.get(int(node))
+            if missing > 0 and takes[node] and owner in {None, here}:
+                missing -= int(takes[node])
+                if owner is None:
+                    scratch.keep(int(node), here)
+                    name = scratch.view.layout.names[node]
+                    held.append(_hold(want, f"{name} is reserved for it until there is room", node=name))
+        if scratch.all_kept:
+            scratch.confine(scratch.owners())
+        return held
+
+    def _takes(self, want: Want, scratch: Scratch) -> model.IntVector:
+        """How many more executors each node would be reserved for if nothing else ran there, shape [N]."""
+        rows = want.rows
+        whole = scratch.view.layout.allocatable
+        if rows[-1] >= len(whole):
+            return np.zeros(whole.shape[1], np.int64)  # nobody has that resource
+        spare = (whole[rows] // want.need).min(axis=0) - self._executors.on(want, scratch)
+        return self._strategy.taken(np.where(want.eligibility.mask, np.maximum(spare, 0), 0))
+
+
+class OneApplication:
+    """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
+
+    def __init__(self) -> None:
+        self._applications: dict[model.JobId, float] = {}
+
+    def observe(self, event: model.Event) -> None:
+        """Who came, who ended."""
+        if isinstance(event, model.Submitted) and any(one.stage in _SPARK for one in event.classes):
+            self._applications[event.job.id] = event.job.submitted_s
+        elif isinstance(event, model.Ended):
+            self._applications.pop(event.job, None)
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """Nowhere for an application that is not the first."""
+        if self.has_turn(want):
+            return None
+        return np.zeros(scratch.free.shape[1], np.bool_)[where]
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002
+        """All of them."""
+        return [model.Refusal(reason=f"Spark application {self._first(want)} runs", nodes=int(among.sum()))]
+
+    def has_turn(self, want: Want) -> bool:
+        """Whether it is of the first application, or of none."""
+        return want.task_class.stage not in _SPARK or want.job.id == self._first(want)
+
+    def _first(self, want: Want) -> model.JobId:
+        known = {want.job.id: want.job.submitted_s, **self._applications}
+        return min(known, key=lambda job: (known[job], job))
+
+    def dump(self) -> Mapping[str, Any]:
+        """Nothing: the shell submits every job again after a restart."""
+        return {}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+
+_SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}
+
+
+def _ranks(want: Want, scratch: Scratch) -> model.IntVector:
+    """The order in which nodes ask, as far as a class sees it."""
+    count = len(scratch.view.nodes)
+    first = int.from_bytes(hashlib.blake2b(want.task_class.id.encode(), digest_size=4).digest(), "big")
+    ranks: model.IntVector = (np.arange(count) - first) % count
+    return ranks
+
+
+def _hold(want: Want, message: str, now_s: float | None = None, node: model.NodeName | None = None) -> model.Hold:
+    verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
+    until_s = None if now_s is None else now_s + HEARTBEAT_S
+    return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=node, until_s=until_s)
+
+
+def _build(name: str, strategy: Strategy, placement: Placement, *, alone: bool = False) -> Profile:
+    executors, one = Executors(), OneApplication() if alone else None
+    return Profile(
+        name=name,
+        order=FairShare(),
+        filters=PREDICATES if one is None else (*PREDICATES, one),
+        score=scorer(placement),
+        scores={model.Stage.EXECUTOR: InTurn(strategy)},
+        reserve=Reservations(strategy, executors, one),
+        observers=(executors,) if one is None else (executors, one),
+    )
+
+
+def build_spread_out(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `spread-out`."""
+    return _build("spread-out", SpreadOut(), placement)
+
+
+def build_non_spread_out(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `non-spread-out`."""
+    return _build("non-spread-out", NonSpreadOut(), placement)
+
+
+def build_client(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `yarn-client`."""
+    return _build("yarn-client", SpreadOut(), placement, alone=True)
+
+
+def build_cluster(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """The profile `yarn-cluster`."""
+    return _build("yarn-cluster", SpreadOut(), placement)
