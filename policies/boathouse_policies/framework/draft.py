@@ -66,6 +66,8 @@ class Draft:
         want, task, scratch = spot.want, spot.pick.task, self._scratch
         if scratch.kept and scratch.kept.get(spot.node) == want.task_class.id:
             scratch.release(spot.node)
+            if task.expected:
+                scratch.let_go.discard(spot.node)  # its pod is still to come
         node = scratch.view.layout.names[spot.node]
         if task.expected:
             return _kept(spot, node)

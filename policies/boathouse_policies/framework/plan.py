@@ -59,6 +59,12 @@ class Plan:
         self._profile = profile
         self._scratch = scratch
 
+    @property
+    def released(self) -> Sequence[model.NodeName]:
+        """Nodes that were kept for somebody before and are not any more, sorted."""
+        names = self._scratch.view.layout.names
+        return [names[place] for place in sorted(self._scratch.let_go)]
+
     @functools.cached_property
     def news(self) -> Mapping[model.ClassId, Left]:
         """Who had a turn, or is parked for the first time.

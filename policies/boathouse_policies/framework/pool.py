@@ -104,6 +104,15 @@ class TaskPool:
                 return position
         return None
 
+    def count_at(self, place: _Place, topology: Topology, taken: set[int], most: int) -> int:
+        """How many waiting tasks at a place are not taken, counted up to `most`."""
+        found = 0
+        for position in self._places(topology).get(place, ())[self._heads.get(place, 0) :]:
+            found += bool(self._waiting[position]) and position not in taken
+            if found >= most:
+                break
+        return found
+
     def _places(self, topology: Topology) -> dict[_Place, list[int]]:
         """The inverted index: where there is input, and of which tasks."""
         if self._index is not None and (self._index[0] is topology or self._index[0] == topology):
@@ -161,6 +170,12 @@ class Picker:
         if self._start >= len(self._pool.order):
             return None
         return Pick(self._pool.order[self._start], self._start, Distance.ANYWHERE)
+
+    def local(self, node: model.NodeName, most: int = 1) -> int:
+        """How many waiting tasks have their input on the node itself, counted up to `most`."""
+        if not self._pool.located:
+            return 0
+        return self._pool.count_at((Distance.NODE, node), self._topology, self._taken, most)
 
     def take(self, pick: Pick) -> None:
         """The task is placed."""

@@ -30,6 +30,7 @@ class Scratch:
         offered: Nodes that may still take tasks in this cycle, shape [N].
         changes: How often a node changed so far.
         kept: Which class a node is kept for, by place.
+        let_go: Places of nodes that were kept for somebody and are not any more.
         confined: The only classes that can still be placed, where a policy knows; until the line has heard it.
     """
 
@@ -47,6 +48,7 @@ class Scratch:
         self.kept: dict[int, model.ClassId] = (
             {index[name]: one for name, one in kept.items() if name in index} if kept else {}
         )
+        self.let_go: set[int] = set()
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
         self._nothing = view.axis.nothing
@@ -155,11 +157,13 @@ class Scratch:
     def keep(self, node: int, task_class: model.ClassId) -> None:
         """Keep a node for a class for the rest of the cycle."""
         self.kept[node] = task_class
+        self.let_go.discard(node)
         self.touch(node)
 
     def release(self, node: int) -> None:
-        """The node is kept for nobody any more."""
+        """The node is kept for nobody any more, in the cycles to come neither."""
         del self.kept[node]
+        self.let_go.add(node)
         self.touch(node)
 
     def withdraw(self, node: int) -> None:

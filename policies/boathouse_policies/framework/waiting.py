@@ -231,6 +231,8 @@ class WaitingRoom:
                     released = True
             elif isinstance(decision, model.Hold) and decision.node is not None and decision.task is None:
                 self._keep(decision.node, decision.task_class.id)
+        for node in plan.released:
+            released |= self._kept.pop(node, None) is not None
         return released
 
     def _placed(self, decision: model.Placement) -> None:

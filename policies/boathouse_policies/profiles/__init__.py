@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies import fspy, koala, yarn_me
+from boathouse_policies import fspy, ikayak, koala, yarn_me
 from boathouse_policies.baselines import capacity, delay, fair, fifo, late, spark, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
@@ -19,6 +19,7 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "fair": fair.build,
     "fifo": fifo.build,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),
+    "ikayak": ikayak.build,
     "koala": lambda placement: koala.build(score=scorer(placement)),
     "late": late.build,
     "non-spread-out": spark.build_non_spread_out,

@@ -1,0 +1,290 @@
+"""What runs where: maps and reducers as columns over tasks, and from them vectors over nodes. Learnt from events alone.
+
+Rows are CPU, memory, ephemeral storage and pods: what tasks of MapReduce hold. An extended resource that a map or
+reducer holds is not thought to come free.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boathouse_policies import model
+from boathouse_policies.ikayak.bank import Bank
+from boathouse_policies.ikayak.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.framework import Layout
+    from boathouse_policies.ikayak.config import Config
+
+ROWS = model.PODS + 1
+
+SPARK = frozenset({model.Stage.DRIVER, model.Stage.EXECUTOR})
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class JobBook:
+    """A job.
+
+    Attributes:
+        job: As it was submitted.
+        classes: By id, in order.
+        left: Its maps that have not ended, by class.
+    """
+
+    job: model.Job
+    classes: dict[model.ClassId, model.TaskClass]
+    left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Of its class of jobs."""
+        return self.job.kind or self.job.id
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether it is a Spark application."""
+        return any(one.stage in SPARK for one in self.classes.values())
+
+    @property
+    def lacks_maps(self) -> bool:
+        """Whether map output is still to come."""
+        return any(count > 0 for count in self.left.values())
+
+    @property
+    def maps(self) -> list[model.TaskClass]:
+        """Its classes of maps."""
+        return [one for one in self.classes.values() if one.stage is model.Stage.MAP]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Running:
+    """A task of MapReduce that was placed.
+
+    Attributes:
+        task: Its id.
+        job: Its job.
+        task_class: Its class.
+        node: Where.
+        resources: What it holds when it is not suspended.
+        end_s: Estimated end of a map; of a reducer one that made no report, infinite where nothing is known.
+        history: Of a reducer that started.
+        past_shuffle: Whether it is known to have all map output.
+        suspended_s: When it was suspended; None if it is not.
+        until_s: Until when.
+        last_s: When it was last suspended.
+    """
+
+    task: model.TaskId
+    job: JobBook
+    task_class: model.TaskClass
+    node: model.NodeName
+    resources: model.Resources
+    end_s: float
+    history: History | None = None
+    past_shuffle: bool = False
+    suspended_s: float | None = None
+    until_s: float = -math.inf
+    last_s: float = -math.inf
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a map; else a reducer."""
+        return self.task_class.stage is model.Stage.MAP
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Some tasks, as columns.
+
+    Attributes:
+        node: The place of each one's node, shape [T].
+        held: What each holds, shape [4, T].
+        left_s: How long each will still hold it, shape [T].
+    """
+
+    node: npt.NDArray[np.intp]
+    held: model.IntMatrix
+    left_s: model.FloatVector
+
+
+class Book:
+    """Keeps account of jobs and of the tasks of MapReduce that run.
+
+    Args:
+        config: The constants.
+
+    Attributes:
+        bank: What was learned.
+        jobs: By id.
+        running: By task.
+        report_every_s: For the shell: how often reducers report.
+        measure_every_s: Nodes need not be measured.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.bank = Bank(config)
+        self.jobs: dict[model.JobId, JobBook] = {}
+        self.running: dict[model.TaskId, Running] = {}
+        self.report_every_s = config.sample_s
+        self.measure_every_s = 0.0
+
+    # Observer
+
+    def observe(self, event: model.Event) -> None:
+        """Keep account of an event."""
+        match event:
+            case model.Progress():
+                self._progress(event)
+            case model.Placed():
+                self._placed(event)
+            case model.Started():
+                self._started(event)
+            case model.Finished():
+                self._finished(event)
+            case model.Failed():
+                self._failed(event)
+            case model.Submitted():
+                self._submitted(event)
+            case model.Ended():
+                self._ended(event.job)
+            case _:
+                pass
+
+    def dump(self) -> Mapping[str, Any]:
+        """What was learned: the shell submits jobs and shows what runs again after a restart."""
+        return self.bank.dump()
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a dump."""
+        self.bank.load(state)
+
+    def _submitted(self, event: model.Submitted) -> None:
+        known = self.jobs.get(event.job.id)
+        classes = {one.id: one for one in event.classes}
+        if known is None:
+            known = self.jobs[event.job.id] = JobBook(event.job, classes)
+        known.job, known.classes = event.job, classes
+        run = [one.task_class.id for one in self.running.values() if one.job is known]
+        for one in event.classes:
+            if one.stage is model.Stage.MAP:  # those that run have not ended either
+                known.left[one.id] = event.tasks.get(one.id, 0) + run.count(one.id)
+
+    def _ended(self, job: model.JobId) -> None:
+        gone = self.jobs.pop(job, None)
+        if gone is not None and not gone.job.kind:
+            self.bank.over(gone.key)
+
+    def _placed(self, event: model.Placed) -> None:
+        job = self.jobs.get(event.job)
+        one = None if job is None else job.classes.get(event.task_class)
+        if job is None or one is None or one.stage not in _STAGES:
+            return
+        end_s = event.now_s + self._length_s(job, one)
+        self.running[event.task] = Running(event.task, job, one, event.node, event.resources, end_s)
+
+    def _length_s(self, job: JobBook, one: model.TaskClass) -> float:
+        stated_s = one.estimates.duration_s(one.resources)
+        if one.stage is model.Stage.MAP:
+            return self.bank.map_s(job.key, stated_s)
+        known_s = self.bank.reduce_s(job.key)
+        return next((length for length in (known_s, stated_s) if length is not None), math.inf)
+
+    def _started(self, event: model.Started) -> None:
+        one = self.running.get(event.task)
+        if one is None:
+            return
+        one.end_s = event.now_s + self._length_s(one.job, one.task_class)
+        if not one.is_map:
+            one.history = History(event.now_s)
+
+    def _progress(self, event: model.Progress) -> None:
+        one = self.running.get(event.task)
+        if one is None or one.history is None:
+            return
+        one.past_shuffle = one.past_shuffle or event.phase != "shuffle"
+        if one.suspended_s is not None:
+            return  # it stands still: that says nothing of its pace
+        asked = one.task_class.resources.cpu_milli
+        cpu = event.counters.get("cpu_milli", float(asked)) / asked if asked else 1.0
+        one.history.report(event.now_s, event.fraction, cpu, event.counters.get("input_bytes", 0.0))
+
+    def _finished(self, event: model.Finished) -> None:
+        one = self.running.pop(event.task, None)
+        if one is None:
+            return
+        key, left = one.job.key, one.job.left
+        if one.is_map:
+            left[one.task_class.id] = max(0, left.get(one.task_class.id, 0) - 1)
+            self.bank.map_ended(key, event.duration_s)
+        elif one.history is not None:
+            self.resumed(one, event.now_s)
+            self.bank.reduce_ended(key, event.duration_s, one.history, event.now_s)
+
+    def _failed(self, event: model.Failed) -> None:
+        self.running.pop(event.task, None)
+
+    # Suspension
+
+    def suspended(self, one: Running, now_s: float, until_s: float) -> None:
+        """It was decided to suspend it."""
+        one.suspended_s, one.until_s, one.last_s = now_s, until_s, now_s
+
+    def resumed(self, one: Running, now_s: float) -> None:
+        """It runs again, since now or since its time was up."""
+        if one.suspended_s is not None and one.history is not None:
+            one.history.away(min(now_s, one.until_s) - one.suspended_s)
+        one.suspended_s = None
+
+    # Vectors
+
+    def maps(self, layout: Layout, now_s: float) -> Columns:
+        """The maps that run."""
+        tasks = [one for one in self.running.values() if one.is_map and one.node in layout.index]
+        ends = np.array([one.end_s for one in tasks])
+        return _columns(tasks, layout, np.maximum(ends - now_s, 0.0))
+
+    def reducers(self, layout: Layout, now_s: float) -> Columns:
+        """The reducers that run, with their predicted remaining times (eq. 1)."""
+        tasks = [one for one in self.running.values() if not one.is_map and one.node in layout.index]
+        return _columns(tasks, layout, self.left_s(tasks, now_s))
+
+    def left_s(self, tasks: list[Running], now_s: float) -> model.FloatVector:
+        """How long these reducers will still hold their room: the model's prediction, and the rest of a suspension."""
+        left = np.array([one.end_s - now_s for one in tasks])
+        known = [i for i, one in enumerate(tasks) if one.history is not None and one.history.now is not None]
+        keys, samples, ages = [], [], []
+        for i in known:
+            history = tasks[i].history
+            if history is not None and history.now is not None:
+                keys.append(tasks[i].job.key)
+                samples.append(history.now)
+                ages.append(_ran_s(tasks[i], history.at_s, now_s))
+        left[known] = self.bank.left_s(keys, samples) - np.array(ages)
+        paused = np.array([max(one.until_s - now_s, 0.0) if one.suspended_s is not None else 0.0 for one in tasks])
+        rested: model.FloatVector = np.maximum(left, 0.0) + paused
+        return rested
+
+
+def _ran_s(one: Running, since_s: float, now_s: float) -> float:
+    """How long it ran since then."""
+    return max(0.0, (now_s if one.suspended_s is None else min(now_s, one.suspended_s)) - since_s)
+
+
+def _columns(tasks: list[Running], layout: Layout, left_s: model.FloatVector) -> Columns:
+    node = np.array([layout.index[one.node] for one in tasks], np.intp)
+    held = np.array([_held(one.resources) for one in tasks], np.int64).reshape(len(tasks), ROWS).T
+    return Columns(node, held, left_s)
+
+
+def _held(size: model.Resources) -> tuple[int, int, int, int]:
+    return size.cpu_milli, size.memory_bytes, size.ephemeral_storage_bytes, 1
+
+
+_STAGES = frozenset({model.Stage.MAP, model.Stage.REDUCE})

@@ -1,0 +1,79 @@
+"""The constants of iKayak, each with where it comes from, and a switch for each mechanism."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+
+class Shrink(enum.StrEnum):
+    """What Algorithm 3 takes from maps."""
+
+    OFF = "off"
+    CPU = "cpu"
+    BOTH = "both"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """How iKayak behaves. "Ours": the paper does not say.
+
+    Attributes:
+        placement: Executors by Algorithms 1 and 2 (3.1); off: by the same rank as other tasks, without reservations.
+        suspension: Reducers that lack map output are suspended (3.2).
+        shrink: What is taken from maps to run them where their input is (3.3).
+        local_first: Maps go to nodes with their input first (3.3); off: by the rank of other tasks.
+        weight: v of T_suspend = (λ^v - θ)·T (5.6).
+        overhead: θ (5.6).
+        interval_s: T (4.2).
+        shrunk_milli: CPU that a suspended reducer keeps: Kubernetes knows no 0 (ours).
+        crumbs: Part of its CPU that a map may do without, so that it fits where a reducer keeps `shrunk_milli` (ours).
+        least_share: Floor of μ (ours).
+        kept_share: Most nodes that may be kept for executors at once, as a share of all (ours).
+        review_s: How often a reservation is compared with other nodes (ours).
+        better: A node that is kept is given up for one with a predicted wait of at most this share of its own (ours).
+        sample_s: Between two reports of a reducer (readings: 5 s).
+        map_s: A map's length as long as none has ended (ours).
+        forgetting: λ_f of the least squares, for each reducer that ended (ours; see `fuzzy`).
+        discount: τ of eq. 6 (ours).
+        trust: How far one sample moves the prior rules: the variance of their parameters (ours).
+        models_kept: Models of job classes that are remembered; the one unused for longest is forgotten (ours).
+    """
+
+    placement: bool = True
+    suspension: bool = True
+    shrink: Shrink = Shrink.BOTH
+    local_first: bool = True
+    weight: float = 1.0
+    overhead: float = 0.15
+    interval_s: float = 300.0
+    shrunk_milli: int = 1
+    crumbs: float = 0.02
+    least_share: float = 0.5
+    kept_share: float = 0.5
+    review_s: float = 10.0
+    better: float = 0.8
+    sample_s: float = 5.0
+    map_s: float = 30.0
+    forgetting: float = 0.98
+    discount: float = 0.5
+    trust: float = 1.0
+    models_kept: int = 32
+
+    def __post_init__(self) -> None:
+        """Refuse values that have no meaning.
+
+        Raises:
+            ValueError: Names the constant and its range.
+        """
+        for name in ("least_share", "kept_share", "forgetting", "better"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"ikayak: {name} must be above 0 and at most 1, not {getattr(self, name)}")
+        for name in ("overhead", "discount", "weight"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"ikayak: {name} must not be negative, but is {getattr(self, name)}")
+        for name in ("interval_s", "shrunk_milli", "review_s", "sample_s", "map_s", "trust", "models_kept"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"ikayak: {name} must be above 0, not {getattr(self, name)}")
+        if not 0 <= self.crumbs < 1:
+            raise ValueError(f"ikayak: crumbs must be at least 0 and below 1, not {self.crumbs}")

@@ -1,0 +1,205 @@
+"""The fuzzy model of a reducer's remaining time: NARX, Takagi-Sugeno, self-learning (3.1.2, eqs 1-6).
+
+A sample at time t is, with n_y = 2 and n_u = 1 (readings):
+
+* the regressor X = [ξ, u, d, 1] with ξ = [y(t-1), y(t-2), u(t-1)] (eqs 2, 3), shape [6];
+* the premise variables, shape [5], for the ρ + 2 antecedents of eq. 4: ξ, u and d as the rules see them.
+
+Rule j fires by the product of Gaussians of its premises; σ_j is that, normalised over the rules. The prediction is
+ŷ = Σ_j σ_j φ_jᵀ X = χᵀφ with χ = σ ⊗ X. Premises are fixed; the consequents φ are learned by recursive least squares on
+the extended error e(t)² + τ e(t-1)² (eq. 6): rows Χ = [χ(t); √τ χ(t-1)], K = PΧᵀ(λ_f I + ΧPΧᵀ)⁻¹, φ += K(Y - Χφ),
+P = (P - KΧP)/λ_f. That equals batch weighted least squares with the prior as the first observation (tested).
+
+Deviations:
+
+* How the rules see a lag y is as a part of the task's whole length at its present pace, which is 1 - progress: so the
+  three rules are shuffle, sort and reduce whatever the job's size. u and d are "don't care" in all three.
+* Nothing is forgotten in an update that would let the trace of P grow over a bound: u and d hardly vary within a class,
+  and what is never excited would grow without end (windup).
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.model import FloatVector
+
+Floats = npt.NDArray[np.float64]
+
+LAGS_Y, LAGS_U = 2, 1
+WIDTH = LAGS_Y + LAGS_U + 3
+"""Length of X."""
+ANTECEDENTS = LAGS_Y + LAGS_U + 2
+"""Length of the premise variables."""
+RULES = 3
+"""Shuffle, sort, reduce."""
+
+_MOST_TRACE = 1e6
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Premises:
+    """The fixed antecedents.
+
+    Attributes:
+        centres: Shape [J, ρ + 2].
+        widths: Standard deviations, the same shape; infinite for "don't care".
+    """
+
+    centres: Floats
+    widths: Floats
+
+    def firing(self, premise: Floats) -> Floats:
+        """σ: how much each rule fires.
+
+        Args:
+            premise: Shape [..., ρ + 2].
+
+        Returns:
+            Shape [..., J], at least 0, adding up to 1.
+        """
+        exponents = -0.5 * (((premise[..., None, :] - self.centres) / self.widths) ** 2).sum(axis=-1)
+        fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
+        firing: Floats = fired / fired.sum(axis=-1, keepdims=True)
+        return firing
+
+
+def phases() -> Premises:
+    """Shuffle, sort and reduce by what is left of the work at the two lags: each is a third, as Hadoop counts."""
+    centres, widths = np.zeros((RULES, ANTECEDENTS)), np.full((RULES, ANTECEDENTS), np.inf)
+    centres[:, :LAGS_Y] = np.array([[5.0], [3.0], [1.0]]) / 6.0
+    widths[:, :LAGS_Y] = _PHASE_WIDTH
+    return Premises(centres, widths)
+
+
+_PHASE_WIDTH = 0.12  # two rules fire alike halfway between their centres, at 1.4 widths from each
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One row of a reducer's history.
+
+    Attributes:
+        regressor: X, shape [6].
+        premise: Shape [5].
+    """
+
+    regressor: FloatVector
+    premise: FloatVector
+
+
+class Fuzzy:
+    """One model, of one class of jobs.
+
+    Args:
+        forgetting: λ_f.
+        discount: τ.
+        trust: Variance of the prior rules' parameters.
+        premises: The rules' antecedents.
+
+    Attributes:
+        parameters: φ, shape [J·6].
+        learned: Updates so far.
+    """
+
+    def __init__(
+        self,
+        *,
+        forgetting: float = 0.98,
+        discount: float = 0.5,
+        trust: float = 1.0,
+        premises: Premises | None = None,
+    ) -> None:
+        self._forgetting = forgetting
+        self._discount = discount
+        self._premises = premises or phases()
+        self.parameters: FloatVector = prior()
+        self.learned = 0
+        self._p: Floats = np.eye(len(self.parameters)) * trust
+
+    def rows(self, regressor: Floats, premise: Floats) -> Floats:
+        """χ = σ ⊗ X: shape [..., J·6] of [..., 6] and [..., 5]."""
+        firing = self._premises.firing(premise)
+        products = firing[..., :, None] * regressor[..., None, :]
+        return products.reshape(*products.shape[:-2], -1)
+
+    def predict(self, regressor: Floats, premise: Floats) -> Floats:
+        """ŷ of one or many samples; never below 0."""
+        return np.maximum(self.rows(regressor, premise) @ self.parameters, 0.0)
+
+    def fit(self, samples: list[Sample], labels: FloatVector) -> None:
+        """Learn a reducer's history: samples in order of time and the true y of each."""
+        before: tuple[FloatVector, float] | None = None
+        for sample, label in zip(samples, labels.tolist(), strict=True):
+            row = self.rows(sample.regressor, sample.premise)
+            self._learn(row, label, before)
+            before = (row, label)
+
+    def update(self, now: Sample, label: float, before: tuple[Sample, float] | None = None) -> None:
+        """Learn from one sample and the one before it of the same reducer, if there was one."""
+        earlier = None if before is None else (self.rows(before[0].regressor, before[0].premise), before[1])
+        self._learn(self.rows(now.regressor, now.premise), label, earlier)
+
+    def _learn(self, row: FloatVector, label: float, before: tuple[FloatVector, float] | None) -> None:
+        rows, labels = row[None, :], np.array([label])
+        if before is not None:
+            root = math.sqrt(self._discount)
+            rows = np.stack([row, root * before[0]])
+            labels = np.array([label, root * before[1]])
+        keep = self._forgetting
+        if float(np.trace(self._p)) > _MOST_TRACE * keep:
+            keep = 1.0
+        spread = self._p @ rows.T
+        gain = np.linalg.solve(keep * np.eye(len(rows)) + rows @ spread, spread.T).T
+        self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
+        p = (self._p - gain @ spread.T) / keep
+        self._p = (p + p.T) / 2.0
+        self.learned += 1
+
+    # State
+
+    def dump(self) -> Mapping[str, Any]:
+        """Parameters and the upper triangle of P, exactly: some 1.9 kB."""
+        upper = self._p[np.triu_indices(len(self._p))]
+        return {"learned": self.learned, "parameters": _packed(self.parameters), "p": _packed(upper)}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a dump; one of another shape is ignored: the prior rules stay."""
+        try:
+            parameters, upper = _unpacked(state["parameters"]), _unpacked(state["p"])
+        except (KeyError, TypeError, ValueError):
+            return
+        size = len(self.parameters)
+        if parameters.shape != (size,) or upper.shape != (size * (size + 1) // 2,):
+            return
+        if not (np.isfinite(parameters).all() and np.isfinite(upper).all()):
+            return
+        p = np.zeros((size, size))
+        p[np.triu_indices(size)] = upper
+        self._p = p + np.triu(p, 1).T
+        self.parameters = parameters
+        self.learned = int(state.get("learned", 0))
+
+
+def prior() -> FloatVector:
+    """The prior rules: as long as nothing was learned, what is left lasts as the pace of the last sample says."""
+    rules = np.zeros((RULES, WIDTH))
+    rules[:, 0] = 1.0
+    return rules.reshape(-1)
+
+
+def _packed(values: FloatVector) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, "<f8").tobytes()).decode("ascii")
+
+
+def _unpacked(text: str) -> FloatVector:
+    return np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(np.float64)

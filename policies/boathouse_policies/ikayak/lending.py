@@ -1,0 +1,88 @@
+"""CPU that suspended reducers gave back: it goes to the same job's maps first (3.2), then to others' maps.
+
+It is lent: the reducer wants it back when its suspension ends. So only maps, which soon end, may take it. An executor
+or another reducer would keep it, and the suspended one would not run again for long (ours).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.ikayak.book import Book, Running
+
+LENT = "node(s) whose free CPU is lent to maps by a suspended reducer"
+
+
+class Lending:
+    """A filter, and what is free for tasks that may not take lent CPU.
+
+    Args:
+        book: What is suspended.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._lenders: list[Running] = []
+        self._hungry: frozenset[model.JobId] = frozenset()
+        self._seen: tuple[Scratch, model.IntVector] | None = None
+
+    def lent(self, lenders: list[Running], hungry: frozenset[model.JobId]) -> None:
+        """What the controller knows before a cycle: who is suspended, and whose maps wait."""
+        self._lenders, self._hungry, self._seen = lenders, hungry, None
+
+    def free(self, scratch: Scratch) -> model.IntMatrix:
+        """What is free without lent CPU, shape [R, N]: not to be changed."""
+        lent = self._all(scratch)
+        if not lent.any():
+            return scratch.free
+        free = scratch.free.copy()
+        free[model.CPU] -= lent
+        return free
+
+    def _all(self, scratch: Scratch) -> model.IntVector:
+        if self._seen is None or self._seen[0] is not scratch:
+            self._seen = (scratch, self._sum(self._lenders, scratch))
+        return self._seen[1]
+
+    def _sum(self, lenders: list[Running], scratch: Scratch) -> model.IntVector:
+        """Lent CPU by node, shape [N]."""
+        total = np.zeros(scratch.free.shape[1], np.int64)
+        index, now_s = scratch.view.layout.index, scratch.view.now_s
+        for one in lenders:
+            place = index.get(one.node)
+            if place is not None and one.suspended_s is not None and one.until_s > now_s:
+                total[place] += one.resources.cpu_milli
+        return total
+
+    # Filter
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """Where the class fits without CPU that is lent to others."""
+        if not self._lenders:
+            return None
+        lent = self._not_for(want, scratch)
+        if not lent.any():
+            return None
+        passed: model.BoolVector = (scratch.free[model.CPU] - lent)[where] >= want.least[model.CPU]
+        nothing: model.BoolVector = lent[where] == 0
+        return passed | nothing
+
+    def _not_for(self, want: Want, scratch: Scratch) -> model.IntVector:
+        if want.task_class.stage is not model.Stage.MAP:
+            return self._all(scratch)
+        own = want.job.id
+        return self._sum([one for one in self._lenders if one.job.job.id in self._hungry - {own}], scratch)
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """Nodes that would have room with it."""
+        passed = self.mask(want, scratch, slice(None))
+        count = 0 if passed is None else int((among & ~passed).sum())
+        return [model.Refusal(reason=LENT, nodes=count)] if count else []

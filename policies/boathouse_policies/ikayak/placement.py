@@ -1,0 +1,222 @@
+"""Executors and drivers: which node, and which nodes are kept for them until there is room (3.1, Algorithms 1 and 2).
+
+Where a node has room (tier 1) the cycle places at once, on the node with most free. Where none has, a node of tier 2 or
+3 is kept for each executor: closed to others, so that what comes free there adds up. Such a reservation is derived
+anew at each look: the admitted minimum (`gang_min`, or all that were asked for) minus what is bound; a crash loses only
+its age. It is given up when a node of an earlier tier, or with a clearly shorter wait, appears, and when the executor
+was placed elsewhere. Of two applications that must start together and keep each other's last nodes, the older takes
+the younger's.
+
+Deviation: at most half of the nodes are kept at once (`Config.kept_share`), so that maps and reducers are not shut out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.ikayak import waits
+from boathouse_policies.ikayak.book import SPARK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.ikayak.book import Book
+    from boathouse_policies.ikayak.config import Config
+    from boathouse_policies.ikayak.lending import Lending
+
+
+class MostFree:
+    """Tier 1: the node with most free resource, by the scarcest one (Algorithm 1, line 5).
+
+    Args:
+        lending: CPU that is only lent is not free for executors.
+    """
+
+    def __init__(self, lending: Lending) -> None:
+        self._lending = lending
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """How many such executors would fit."""
+        free = self._lending.free(scratch)[:, where]
+        return waits.fitting(free, want.least)
+
+
+class Executors:
+    """Reserve and Patience for executors and drivers: `keep` chooses nodes, `mask` closes them, `wait` gives them up.
+
+    Args:
+        config: The constants.
+        book: What runs where.
+        lending: CPU that is only lent is not free for executors.
+    """
+
+    def __init__(self, config: Config, book: Book, lending: Lending) -> None:
+        self._config = config
+        self._book = book
+        self._lending = lending
+        self._owners: dict[model.ClassId, model.JobId] = {}
+        self._since_s: dict[model.JobId, float] = {}
+        self._order: dict[model.JobId, list[int]] = {}
+
+    # Reserve
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """True where the node is kept for nobody, or for this job."""
+        if not scratch.kept:
+            return None
+        job = want.job.id
+        if isinstance(where, slice) and where.start is not None:  # one node that changed
+            return np.array([self._is_open(scratch, node, job) for node in range(where.start, where.stop)])
+        mask = np.ones(scratch.free.shape[1], np.bool_)
+        mask[[node for node in scratch.kept if not self._is_open(scratch, node, job)]] = False
+        return mask[where]
+
+    def _is_open(self, scratch: Scratch, node: int, job: model.JobId) -> bool:
+        owner = scratch.kept.get(node)
+        return owner is None or self._job_of(owner) == job
+
+    def _job_of(self, owner: model.ClassId) -> model.JobId | None:
+        return self._owners.get(owner)
+
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """An executor found no node: keep the best for it, and no other any more."""
+        if want.task_class.stage not in SPARK:
+            return ()
+        job = want.job.id
+        self._forget(scratch)
+        self._owners[want.task_class.id] = job
+        asked = self._asked(want, scratch)
+        before = self._kept_for(job, scratch)
+        since_s = self._since_s.setdefault(job, scratch.view.now_s)
+        chosen = self._choose(want, asked, before, scratch)
+        for node in before:
+            if node not in chosen:
+                scratch.release(node)
+        for node in chosen:
+            if scratch.kept.get(node, want.task_class.id) != want.task_class.id:
+                scratch.release(node)  # kept by a younger one, or for another class of this job
+        self._order[job] = chosen
+        return [self._hold(want, node, since_s, scratch) for node in chosen]
+
+    def _hold(self, want: Want, node: int, since_s: float, scratch: Scratch) -> model.Hold:
+        now_s, name = scratch.view.now_s, scratch.view.layout.names[node]
+        message = f"{name} is kept for it until there is room, and nodes have been for {now_s - since_s:.0f} s"
+        verdict = model.Verdict(code=model.Code.UNSCHEDULABLE, message=message)
+        until_s = now_s + self._config.review_s
+        return model.Hold(
+            task_class=want.task_class,
+            job=want.job,
+            verdict=verdict,
+            node=name,
+            until_s=until_s,
+        )
+
+    def _asked(self, want: Want, scratch: Scratch) -> list[tuple[model.IntVector, int]]:
+        """Sizes and numbers of what the job still needs: its minimum if it has one, else all that waits."""
+        if not want.task_class.gang_min:
+            return [(want.least, want.left)]
+        job = self._book.jobs.get(want.job.id)
+        gang = [one for one in job.classes.values() if one.gang_min] if job is not None else [want.task_class]
+        axis = scratch.view.axis
+        short = [(axis.vector(one.resources), one.gang_min - scratch.placed(one.id)) for one in gang]
+        return [(size, count) for size, count in short if count > 0]
+
+    def _forget(self, scratch: Scratch) -> None:
+        """Of jobs that nothing is kept for any more, and that are over."""
+        if len(self._owners) > _OWNERS_KEPT:
+            kept = set(scratch.kept.values())
+            self._owners = {one: job for one, job in self._owners.items() if one in kept}
+        with_nodes = {self._job_of(owner) for owner in scratch.kept.values()}
+        self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in with_nodes}
+        self._order = {job: order for job, order in self._order.items() if job in with_nodes}
+
+    def _kept_for(self, job: model.JobId, scratch: Scratch) -> list[int]:
+        return sorted(node for node, owner in scratch.kept.items() if self._job_of(owner) == job)
+
+    # Algorithms 1 and 2
+
+    def _choose(
+        self, want: Want, asked: list[tuple[model.IntVector, int]], before: list[int], scratch: Scratch
+    ) -> list[int]:
+        """The nodes to keep, one executor after the other."""
+        others = len(scratch.kept) - len(before)
+        most = max(1, math.floor(self._config.kept_share * scratch.free.shape[1])) - others
+        prospects = self._prospects(want, scratch, self._mine(want, scratch))
+        liked = np.ones(scratch.free.shape[1])
+        liked[before] = self._config.better
+        chosen = self._fill(asked, prospects, liked, most)
+        if want.task_class.gang_min and len(chosen) < sum(count for _, count in asked):
+            prospects = self._prospects(want, scratch, self._mine(want, scratch) | self._younger(want, scratch))
+            return self._fill(asked, prospects, liked, most + others)
+        return chosen
+
+    @staticmethod
+    def _fill(
+        asked: list[tuple[model.IntVector, int]], prospects: waits.Prospects, liked: model.FloatVector, most: int
+    ) -> list[int]:
+        chosen: list[int] = []
+        for need, count in asked:
+            for _ in range(count):
+                node = prospects.best(need, liked)
+                if node is None:
+                    break
+                if node not in chosen:
+                    if len(chosen) >= most:
+                        return chosen
+                    chosen.append(node)
+                prospects.take(node, need)
+        return chosen
+
+    def _mine(self, want: Want, scratch: Scratch) -> model.BoolVector:
+        mask = np.ones(scratch.free.shape[1], np.bool_)
+        mask[[node for node in scratch.kept if not self._is_open(scratch, node, want.job.id)]] = False
+        return mask
+
+    def _younger(self, want: Want, scratch: Scratch) -> model.BoolVector:
+        """Nodes that are kept for applications whose reservations are younger; ties by id."""
+        own = (self._since_s.get(want.job.id, scratch.view.now_s), want.job.id)
+        mask = np.zeros(scratch.free.shape[1], np.bool_)
+        for node, owner in scratch.kept.items():
+            job = self._job_of(owner)
+            mask[node] = job is not None and (self._since_s.get(job, math.inf), job) > own
+        return mask
+
+    def _prospects(self, want: Want, scratch: Scratch, may: model.BoolVector) -> waits.Prospects:
+        view, nodes = scratch.view, scratch.free.shape[1]
+        layout, now_s = view.layout, view.now_s
+        least = want.least[: len(layout.allocatable)]
+        large = (layout.allocatable >= least[:, None]).all(axis=0) & bool((want.least[len(least) :] <= 0).all())
+        free = self._lending.free(scratch)
+        maps = self._book.maps(layout, now_s)
+        soon = free + waits.held(maps, len(free), nodes)
+        return waits.Prospects(
+            free=free.copy(),
+            soon=soon,
+            maps_s=waits.last_ends_s(maps, nodes),
+            reducers=self._book.reducers(layout, now_s),
+            may=may & want.eligibility.mask & large & scratch.offered,
+        )
+
+    # Patience
+
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+        """Never waits where there is room; gives up a node that was kept for what goes elsewhere now."""
+        if want.task_class.stage not in SPARK or not scratch.kept:
+            return None
+        mine = self._kept_for(want.job.id, scratch)
+        if not mine or node in mine:
+            return None
+        missing = sum(count for _, count in self._asked(want, scratch)) - 1
+        order = self._order.get(want.job.id, [])
+        worst_first = sorted(mine, key=lambda one: order.index(one) if one in order else len(order), reverse=True)
+        for one in worst_first[: max(0, len(mine) - missing)]:
+            scratch.release(one)
+        return None
+
+
+_OWNERS_KEPT = 4096

@@ -1,0 +1,140 @@
+"""Dependency-aware resource adjustment (3.2): reducers that wait for maps give their CPU to them for a while.
+
+λ = R_Spark/(R_Spark + R_MR) by allocated CPU, 0 if neither runs. T_suspend = max(0, λ^v - θ)·T. A reducer that still
+lacks map output is suspended once in T, and runs for the rest of it.
+
+The controller decides `Suspend(resources=..., until_s=...)` with 1 millicore left, for Kubernetes knows no 0; memory
+stays. The shell stops the task, frees the CPU once that shows, and resumes by itself at `until_s`.
+
+Beyond the paper (ours), each because the CPU would else be of use to nobody:
+
+* Only where maps of its job wait, and the node has the memory for one of them.
+* Not on nodes that are kept for an executor, where no map may go.
+* `Resume` before the time is up as soon as none of the job's maps waits any more: the last wave runs, and the reducer
+  may copy meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework import ClusterView, WaitingRoom
+    from boathouse_policies.ikayak.book import Book, JobBook, Running
+    from boathouse_policies.ikayak.config import Config
+    from boathouse_policies.ikayak.lending import Lending
+
+REASON = "it waits for map output; its CPU goes to its job's maps"
+ENOUGH = "none of its job's maps waits any more"
+
+
+def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
+    """λ."""
+    total = spark_cpu + map_reduce_cpu
+    return spark_cpu / total if total else 0.0
+
+
+def length_s(factor: float, config: Config) -> float:
+    """T_suspend."""
+    share: float = factor**config.weight - config.overhead
+    return max(0.0, share) * config.interval_s
+
+
+class Suspension:
+    """The controller.
+
+    Args:
+        config: The constants.
+        book: What runs.
+        lending: Told who is suspended.
+    """
+
+    def __init__(self, config: Config, book: Book, lending: Lending) -> None:
+        self._config = config
+        self._book = book
+        self._lending = lending
+
+    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+        """Whom to suspend and whom to resume."""
+        now_s = view.now_s
+        reducers = [one for one in self._book.running.values() if not one.is_map]
+        for one in reducers:
+            if one.suspended_s is not None and one.until_s <= now_s:
+                self._book.resumed(one, now_s)
+        waiting = {job: least for job in _jobs(reducers) if (least := _waiting_map(job, queue)) is not None}
+        decisions: list[model.Decision] = [*self._resume(reducers, waiting, now_s)]
+        if self._config.suspension:
+            decisions += self._suspend(reducers, waiting, queue, view)
+        lenders = [one for one in reducers if one.suspended_s is not None]
+        self._lending.lent(lenders, frozenset(job.job.id for job in waiting))
+        return decisions
+
+    def _resume(self, reducers: list[Running], waiting: dict[JobBook, int], now_s: float) -> Sequence[model.Resume]:
+        found = [one for one in reducers if one.suspended_s is not None and one.job not in waiting]
+        for one in found:
+            self._book.resumed(one, now_s)
+        return [model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=ENOUGH) for one in found]
+
+    def _suspend(
+        self, reducers: list[Running], waiting: dict[JobBook, int], queue: WaitingRoom, view: ClusterView
+    ) -> Sequence[model.Suspend]:
+        now_s = view.now_s
+        due = [one for one in reducers if one.job in waiting and self._is_due(one, now_s)]
+        for_s = length_s(self.delay_factor(view), self._config) if due else 0.0
+        if for_s <= 0:
+            return []
+        free = view.free()[model.MEMORY]
+        decisions = []
+        for one in due:
+            place = view.layout.index.get(one.node)
+            if place is None or one.node in queue.kept or free[place] < waiting[one.job]:
+                continue
+            self._book.suspended(one, now_s, now_s + for_s)
+            decisions.append(self._decision(one))
+        return decisions
+
+    def _is_due(self, one: Running, now_s: float) -> bool:
+        """Whether it runs, lacks map output, and was not suspended within T."""
+        lacks = one.job.lacks_maps and not one.past_shuffle
+        runs = one.history is not None and one.suspended_s is None
+        return runs and lacks and now_s - one.last_s >= self._config.interval_s
+
+    def _decision(self, one: Running) -> model.Suspend:
+        size = model.Resources(
+            cpu_milli=min(self._config.shrunk_milli, one.resources.cpu_milli),
+            memory_bytes=one.resources.memory_bytes,
+            ephemeral_storage_bytes=one.resources.ephemeral_storage_bytes,
+            extended=one.resources.extended,
+        )
+        return model.Suspend(task=_task(one), node=one.node, resources=size, until_s=one.until_s, reason=REASON)
+
+    def delay_factor(self, view: ClusterView) -> float:
+        """λ of what jobs hold now."""
+        sums = {True: 0, False: 0}
+        for job, usage in view.by_job.items():
+            known = self._book.jobs.get(job)
+            if known is not None:
+                sums[known.is_spark] += int(usage[model.CPU])
+        return delay_factor(sums[True], sums[False])
+
+
+def _jobs(reducers: list[Running]) -> list[JobBook]:
+    return list(dict.fromkeys(one.job for one in reducers))
+
+
+def _waiting_map(job: JobBook, queue: WaitingRoom) -> int | None:
+    """Memory of the smallest of a job's maps that wait; None if none does."""
+    sizes = [
+        one.task_class.resources.memory_bytes
+        for one in queue.classes_of(job.job.id)
+        if one.task_class.stage is model.Stage.MAP and len(one.pool)
+    ]
+    return min(sizes, default=None)
+
+
+def _task(one: Running) -> model.Task:
+    return model.Task(id=one.task, task_class=one.task_class.id)
