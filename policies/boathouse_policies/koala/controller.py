@@ -186,7 +186,7 @@ class Koala:
         """Nodes with room for a worker, by site."""
         worker = self._worker(view)
         rows = worker > 0
-        fits: model.BoolVector = (view.free()[rows] >= worker[rows, np.newaxis]).all(axis=0)
+        fits: model.BoolVector = np.logical_and.reduce(view.free()[rows] >= worker[rows, np.newaxis])
         if view.offered is not None:
             fits = fits & view.offered
         found: dict[str, int] = {}

@@ -79,7 +79,8 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         if here.contention is None:
             return Rates(self.clock)
         known = {host.name: host for host in self.workload.cluster.hosts}
-        names = dict.fromkeys(one.server or one.name for one in self.machines.values())
+        # A host without machines is what all share: a link between them.
+        names = dict.fromkeys([*(one.server or one.name for one in self.machines.values()), *known])
         hosts = [known.get(name) or self.machines[model.NodeName(name)].host for name in names]
         return SharedRates(self.clock, hosts, here.contention, here.pools)
 
