@@ -2,6 +2,7 @@
 
 from boathouse_policies.framework.accounts import Account, Freed, State
 from boathouse_policies.framework.classes import Waiting
+from boathouse_policies.framework.closeness import Closeness, Distances, Groups
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.extension import (
@@ -31,13 +32,16 @@ from boathouse_policies.framework.want import Want
 __all__ = [
     "PREDICATES",
     "Account",
+    "Closeness",
     "ClusterView",
     "Controller",
     "Curious",
+    "Distances",
     "Drift",
     "Filter",
     "Freed",
     "Gang",
+    "Groups",
     "JobOrder",
     "Layout",
     "Ledger",

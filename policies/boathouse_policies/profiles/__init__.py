@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies import fspy, ikayak, koala, yarn_me
+from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
 from boathouse_policies.baselines import capacity, delay, fair, fifo, late, spark, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 
@@ -19,8 +19,11 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "fair": fair.build,
     "fifo": fifo.build,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),
+    "iao": ila.build_iao,
     "ikayak": ikayak.build,
+    "ila": ila.build,
     "koala": lambda placement: koala.build(score=scorer(placement)),
+    "lao": ila.build_lao,
     "late": late.build,
     "non-spread-out": spark.build_non_spread_out,
     "spread-out": spark.build_spread_out,

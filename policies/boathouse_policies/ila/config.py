@@ -1,0 +1,108 @@
+"""The constants of ILA, each with where it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+
+
+class Family(enum.StrEnum):
+    """The form of the interference model (4.1, 5.4)."""
+
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the paper fixes, what it leaves to the cluster, and what it does not state.
+
+    Attributes:
+        threshold: H, the largest slowdown that is accepted (4.4: 1). None accepts all: no threshold (5.5).
+        dynamic: Whether H_d takes H's place on hosts with idle slots; if not, H is static (5.5).
+        idle_s: For so long more than one slot of a host has been idle before H_d is used (4.4: 20 s).
+        family: The form of the model; the paper's choice is the exponential one.
+        refit_every: k, new observations between two fits (4.1: 100).
+        window: Observations of each kind, I/O- and CPU-bound, that a fit uses, the newest (ours).
+        acceptable_error: Above it the variables are selected anew (4.1: "not acceptable"; 0.15 is ours).
+        first_error: What the error is taken to be until one is known (5.4: 12 %).
+        largest_error: The most by which the model's own error widens the threshold (ours).
+        ewma: alpha of eq. 7 (4.3: 0.8).
+        first_disk_share: Until a task of a class has ended, its reads and its writes are each taken to use so much of a
+            host's disks, and its CPU all that it asks for (4.3: "a high value"; a quarter each is ours).
+        by_program: Whether a job begins with what was measured of the last job of its program instead (ours).
+        disk_mb_per_s: What the disks of a host carry: the unit of the I/O metrics (ours).
+        slot_cpu_milli: A slot's CPU: slots are counted by it, as Kubernetes has none (ours).
+        slot_memory_bytes: A slot's memory (ours).
+        locality: Whether Algorithm 2 looks after locality; if not, it is greedy: the closest task on whichever node (5.1).
+        node_delay_s: T_0, the wait before a server-local task will do (4.2: 0.5 s).
+        delay_s: T_1 and T_2, before a rack-local and an off-rack one will do (4.4: 5 s).
+        block_bytes: F_b, the HDFS block size (5.1: 128 MB).
+        least_input_share: Of a block; tasks with less never wait (eq. 4: 1 %).
+        measure_every_s: How often the shell should tell what nodes use (ours).
+        recheck_s: A class that interference keeps out everywhere looks again after so long, events aside (ours).
+        programs_kept: Programs whose demand is remembered; the one unused for longest is forgotten (ours).
+    """
+
+    threshold: float | None = 1.0
+    dynamic: bool = True
+    idle_s: float = 20.0
+    family: Family = Family.EXPONENTIAL
+    refit_every: int = 100
+    window: int = 300
+    acceptable_error: float = 0.15
+    first_error: float = 0.12
+    largest_error: float = 0.3
+    ewma: float = 0.8
+    first_disk_share: float = 0.25
+    by_program: bool = True
+    disk_mb_per_s: float = 100.0
+    slot_cpu_milli: int = 1000
+    slot_memory_bytes: int = 1 << 30
+    locality: bool = True
+    node_delay_s: float = 0.5
+    delay_s: float = 5.0
+    block_bytes: int = 128 << 20
+    least_input_share: float = 0.01
+    measure_every_s: float = 5.0
+    recheck_s: float = 5.0
+    programs_kept: int = 256
+
+    def __post_init__(self) -> None:
+        """Refuse values that have no meaning.
+
+        Raises:
+            ValueError: Names the constant and its range.
+        """
+        if self.threshold is not None and not 1 <= self.threshold < math.inf:
+            raise ValueError(f"ila: threshold is a slowdown, 1 or more, or None for no threshold, not {self.threshold}")
+        for name in ("ewma", "first_disk_share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"ila: {name} must be above 0 and at most 1, not {getattr(self, name)}")
+        for name in _POSITIVE:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"ila: {name} must be above 0, not {getattr(self, name)}")
+        for name in ("idle_s", "node_delay_s", "delay_s", "least_input_share", "first_error", "measure_every_s"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"ila: {name} must not be below 0, not {getattr(self, name)}")
+
+
+_POSITIVE = (
+    "refit_every",
+    "window",
+    "acceptable_error",
+    "largest_error",
+    "disk_mb_per_s",
+    "slot_cpu_milli",
+    "slot_memory_bytes",
+    "block_bytes",
+    "recheck_s",
+    "programs_kept",
+)
+
+
+def static(threshold: float | None) -> Config:
+    """A static threshold instead of the dynamic one (5.5); None for none, which is interference-oblivious."""
+    return Config(threshold=threshold, dynamic=False)

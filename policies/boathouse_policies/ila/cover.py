@@ -1,0 +1,49 @@
+"""How many hosts hold a job's data (4.2 "Improvement Analysis", eqs 5 and 6; appendix A).
+
+Eq. 5 is damaged in the body, and .9 is wrong for what it is used for; this is the appendix's .11. With M virtual
+machines on each of N hosts, of which P hold data of a job:
+
+    P(Q, P) = C(N, Q) C(MQ, P) / C(MN, P) - C(N, Q) sum over i < Q of C(Q, i) / C(N, i) P(i, P)
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def probabilities(hosts: int, each: int, holding: int) -> dict[int, float]:
+    """The probability that the nodes with data are on exactly Q hosts, by Q (.11).
+
+    Args:
+        hosts: N.
+        each: M, virtual machines of a host.
+        holding: P, nodes with data of the job, 1..M*N.
+
+    Raises:
+        ValueError: There is no such placement.
+    """
+    if not 1 <= holding <= hosts * each:
+        raise ValueError(f"1 to {hosts * each} of {hosts} x {each} nodes can hold data, not {holding}")
+    every = math.comb(each * hosts, holding)
+    found: dict[int, Fraction] = {}
+    for q in range(-(-holding // each), hosts + 1):
+        at_most = Fraction(math.comb(hosts, q) * math.comb(each * q, holding), every)
+        fewer = (Fraction(math.comb(q, i), math.comb(hosts, i)) * one for i, one in found.items())
+        found[q] = at_most - math.comb(hosts, q) * sum(fewer, Fraction(0))
+    return {q: float(one) for q, one in found.items()}
+
+
+def expected_hosts(hosts: int, each: int, holding: int) -> float:
+    """The expected number of hosts that hold data, Q bar (eq. 6)."""
+    return sum(q * one for q, one in probabilities(hosts, each, holding).items())
+
+
+def skips_ratio(node_share: float, host_share: float) -> float:
+    """K_n / K_s: how many times as many offers a job must let pass to get nodes with its data, rather than hosts.
+
+    Args:
+        node_share: p, of the nodes that hold its data, below 1.
+        host_share: q, of the hosts.
+    """
+    return math.log1p(-host_share) / math.log1p(-node_share)

@@ -1,0 +1,265 @@
+"""Interference models that were fitted (4.1, eqs 1-3; 5.4): frozen values which predict.
+
+A prediction splits into what depends on the system alone, worked out once for all nodes, and what a task adds to it:
+
+    S(task, node) = constant(task) + sum over k of factor_k(task) * min(part_k(node), cap_k(task))
+
+So all classes of tasks are predicted for all nodes at the price of a few additions each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from boathouse_policies.ila import metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.model import FloatVector
+
+
+class Weights(NamedTuple):
+    """What a task makes of the system's parts.
+
+    Attributes:
+        constant: Added to all.
+        factors: Of each part, shape [K, 1].
+        caps: The most that counts of each part, shape [K, 1]; None for all of it.
+    """
+
+    constant: float
+    factors: FloatVector
+    caps: FloatVector | None
+
+    def predict(self, parts: FloatVector) -> FloatVector:
+        """The slowdown on each node, from `Model.parts`, shape [N]; 1 at least: nobody is faster than alone."""
+        bounded = parts if self.caps is None else np.minimum(parts, self.caps)
+        slowdown: FloatVector = np.maximum((bounded * self.factors).sum(axis=0) + self.constant, 1.0)
+        return slowdown
+
+
+class Model(Protocol):
+    """A fitted model."""
+
+    def parts(self, system: FloatVector) -> FloatVector:
+        """What depends on the system, from `metrics.system`, shape [K, N]."""
+        ...
+
+    def weights(self, task: metrics.Demand) -> Weights:
+        """What a task makes of it."""
+        ...
+
+    def predict(self, rows: FloatVector) -> FloatVector:
+        """The slowdown of samples of all metrics, shape [11, n] to [n]."""
+        ...
+
+    def dump(self) -> Mapping[str, Any]:
+        """As JSON values."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Term:
+    """scale * exp(gamma . (x - mean)), the exponent clipped to `most`: eq. 1 or 2 without its constant.
+
+    Attributes:
+        scale: alpha_cpu or beta_io (and alpha or beta of eq. 3, which are not told apart from them).
+        gamma: Of each metric, 0 for those that were not selected, shape [11].
+        mean: Of each metric, shape [11].
+        most: The largest exponent.
+    """
+
+    scale: float
+    gamma: FloatVector
+    mean: FloatVector
+    most: float
+
+    def exponent(self, rows: FloatVector, first: int, last: int) -> FloatVector:
+        """The part of the exponent that metrics first..last-1 make, shape [n]."""
+        part: FloatVector = self.gamma[first:last] @ (rows - self.mean[first:last, None])
+        return part
+
+    def dump(self) -> Mapping[str, Any]:
+        """As JSON values."""
+        return {
+            "scale": self.scale,
+            "gamma": [round(one, 6) for one in self.gamma.tolist()],
+            "mean": [round(one, 6) for one in self.mean.tolist()],
+            "most": self.most,
+        }
+
+    @classmethod
+    def load(cls, state: Mapping[str, Any]) -> Term:
+        """The inverse of `dump`."""
+        return cls(
+            scale=float(state["scale"]),
+            gamma=_vector(state["gamma"]),
+            mean=_vector(state["mean"]),
+            most=float(state["most"]),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exponential:
+    """Eqs 1 to 3: S = cpu term + io term + constant."""
+
+    cpu: Term
+    io: Term
+    constant: float
+
+    def parts(self, system: FloatVector) -> FloatVector:
+        """Exp of each term's exponent without the task's part, shape [2, N]."""
+        exponents = [one.exponent(system, 0, metrics.SYSTEM) for one in (self.cpu, self.io)]
+        parts: FloatVector = np.exp(np.clip(exponents, -_STEEP, _STEEP))
+        return parts
+
+    def weights(self, task: metrics.Demand) -> Weights:
+        """Exp of the task's part, and what is left of the largest exponent."""
+        column = np.array(task)[:, None]
+        own = [float(one.exponent(column, metrics.SYSTEM, metrics.ALL)[0]) for one in (self.cpu, self.io)]
+        own = [min(max(one, -_STEEP), _STEEP) for one in own]
+        grown = np.exp(own)
+        caps = np.exp([min(term.most - one, _STEEP) for term, one in zip((self.cpu, self.io), own, strict=True)])
+        factors = np.array([self.cpu.scale, self.io.scale]) * grown
+        return Weights(self.constant, factors[:, None], caps[:, None])
+
+    def predict(self, rows: FloatVector) -> FloatVector:
+        """At once for samples."""
+        total = np.full(rows.shape[1], self.constant)
+        for one in (self.cpu, self.io):
+            total += one.scale * np.exp(np.minimum(one.exponent(rows, 0, metrics.ALL), one.most))
+        return np.maximum(total, 1.0)
+
+    def dump(self) -> Mapping[str, Any]:
+        """As JSON values."""
+        return {
+            "family": "exponential",
+            "cpu": self.cpu.dump(),
+            "io": self.io.dump(),
+            "constant": self.constant,
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linear:
+    """S = constant + w . x (5.4).
+
+    Attributes:
+        constant: The constant.
+        of: w, shape [11].
+    """
+
+    constant: float
+    of: FloatVector
+
+    def parts(self, system: FloatVector) -> FloatVector:
+        """The system's share of the sum, shape [1, N]."""
+        part: FloatVector = self.of[: metrics.SYSTEM] @ system
+        return part[None]
+
+    def weights(self, task: metrics.Demand) -> Weights:
+        """The task's share."""
+        return Weights(self.constant + float(self.of[metrics.SYSTEM :] @ np.array(task)), _ONE, None)
+
+    def predict(self, rows: FloatVector) -> FloatVector:
+        """At once for samples."""
+        slowdown: FloatVector = np.maximum(self.of @ rows + self.constant, 1.0)
+        return slowdown
+
+    def dump(self) -> Mapping[str, Any]:
+        """As JSON values."""
+        return {"family": "linear", "constant": self.constant, "of": [round(one, 6) for one in self.of.tolist()]}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Quadratic:
+    """S = constant + w . x + x . W x (5.4), W upper triangular.
+
+    Attributes:
+        constant: The constant.
+        of: w, shape [11].
+        pairs: W, shape [11, 11].
+    """
+
+    constant: float
+    of: FloatVector
+    pairs: FloatVector
+
+    def parts(self, system: FloatVector) -> FloatVector:
+        """The sum of what is of the system alone, then each of its metrics, shape [9, N]."""
+        of, pairs = self.of[: metrics.SYSTEM], self.pairs[: metrics.SYSTEM, : metrics.SYSTEM]
+        alone = of @ system + (system * (pairs @ system)).sum(axis=0)
+        return np.concatenate([alone[None], system])
+
+    def weights(self, task: metrics.Demand) -> Weights:
+        """The task's own sum, and the slope that it gives to each metric of the system."""
+        own = np.array(task)
+        slopes = self.pairs[: metrics.SYSTEM, metrics.SYSTEM :] @ own
+        constant = self.of[metrics.SYSTEM :] @ own + own @ self.pairs[metrics.SYSTEM :, metrics.SYSTEM :] @ own
+        return Weights(self.constant + float(constant), np.concatenate([[1.0], slopes])[:, None], None)
+
+    def predict(self, rows: FloatVector) -> FloatVector:
+        """At once for samples."""
+        total: FloatVector = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
+        return np.maximum(total, 1.0)
+
+    def dump(self) -> Mapping[str, Any]:
+        """As JSON values; of the pairs only those that count."""
+        pairs = [(i, j, round(float(self.pairs[i, j]), 6)) for i, j in np.argwhere(self.pairs).tolist()]
+        return {
+            "family": "quadratic",
+            "constant": self.constant,
+            "of": [round(one, 6) for one in self.of.tolist()],
+            "pairs": pairs,
+        }
+
+
+def load(state: Mapping[str, Any]) -> Model:
+    """The inverse of `dump`.
+
+    Raises:
+        KeyError: It is not a dump of a model.
+    """
+    match state["family"]:
+        case "exponential":
+            cpu, io = Term.load(state["cpu"]), Term.load(state["io"])
+            return Exponential(cpu=cpu, io=io, constant=float(state["constant"]))
+        case "linear":
+            return Linear(constant=float(state["constant"]), of=_vector(state["of"]))
+        case "quadratic":
+            pairs = np.zeros((metrics.ALL, metrics.ALL))
+            for i, j, one in state["pairs"]:
+                pairs[i, j] = one
+            return Quadratic(constant=float(state["constant"]), of=_vector(state["of"]), pairs=pairs)
+        case other:
+            raise KeyError(f"there is no family {other!r} of interference models")
+
+
+def _vector(listed: list[float]) -> FloatVector:
+    return np.array(listed, np.float64)
+
+
+def first_guess() -> Exponential:
+    """A model to begin with, before anything was observed: from what the paper's Figures 1 and 2 say of its hosts.
+
+    CPU: no more than 5 % slower until two thirds of the promised CPUs are asked for (800 % of 12), 1.9 times slower
+    where all are. I/O: 5 % slower where a disk is asked for 0.8 of what it carries, 4 times where for 2.5 of it.
+    """
+    cpu, io = np.zeros(metrics.ALL), np.zeros(metrics.ALL)
+    cpu[[metrics.C_U, metrics.C_A, metrics.C_0]] = 8.7
+    cpu[metrics.T_C] = 0.7  # a CPU of the paper's twelve, and that who does not compute is not hindered
+    io[[metrics.T_R, metrics.T_W, metrics.R_U, metrics.W_U, metrics.R_A, metrics.W_A]] = 2.4
+    calm = np.zeros(metrics.ALL)
+    return Exponential(
+        cpu=Term(scale=1.5e-4, gamma=cpu, mean=calm, most=10.5),
+        io=Term(scale=0.0073, gamma=io, mean=calm, most=7.0),
+        constant=1.0,
+    )
+
+
+_ONE = np.ones((1, 1))
+_STEEP = 300.0  # beyond it exp is of no use

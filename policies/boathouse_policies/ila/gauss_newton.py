@@ -1,0 +1,101 @@
+"""Damped Gauss-Newton (4.1; the paper's reference [10]; damped as by Levenberg and Marquardt), for sums of exponentials.
+
+The variables are standardised and exponents clipped, so that no step runs away (readings: "Standardise, damp
+Gauss-Newton, clip the exponent").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boathouse_policies.model import FloatVector
+
+    Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
+    """From parameters [p] to predictions [n] and their derivatives [n, p]."""
+
+
+def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
+    """The parameters with the least sum of squared errors that can be reached from `start`.
+
+    Args:
+        curve: The model.
+        start: Where to begin, shape [p].
+        y: What was observed, shape [n].
+        steps: How many to try at most.
+
+    Returns:
+        The parameters, and the sum of squared errors, never more than at the start.
+    """
+    best, damping = start.copy(), 1e-2
+    predicted, slopes = curve(best)
+    left = y - predicted
+    least = float(left @ left)
+    for _ in range(steps):
+        square, pull = slopes.T @ slopes, slopes.T @ left
+        scale = np.diag(square) + 1e-9 * (1.0 + float(square.trace()))
+        step = np.linalg.solve(square + np.diag(damping * scale), pull)
+        predicted, new_slopes = curve(best + step)
+        new_left = y - predicted
+        sse = float(new_left @ new_left)
+        if sse >= least:  # also where it is not a number
+            damping *= 10.0
+            if damping > _STUCK:
+                break
+            continue
+        gained, best, slopes, left, least = least - sse, best + step, new_slopes, new_left, sse
+        damping = max(damping / 5.0, 1e-9)
+        if gained <= _ENOUGH * (least + _ENOUGH):
+            break
+    return best, least
+
+
+def exponentials(inputs: Sequence[FloatVector]) -> Curve:
+    """S = sum over terms of A exp(gamma . z) + C.
+
+    Args:
+        inputs: The standardised variables z of each term, shape [n, v].
+
+    Returns:
+        The curve of parameters (A, gamma) of each term in turn, then C.
+    """
+    count = len(inputs[0])
+
+    def curve(parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
+        slopes = np.empty((count, len(parameters)))
+        slopes[:, -1] = 1.0
+        total, at = np.full(count, parameters[-1]), 0
+        for z in inputs:
+            last = at + 1 + z.shape[1]
+            grown = np.exp(np.clip(z @ parameters[at + 1 : last], -CLIP, CLIP))
+            risen = parameters[at] * grown
+            slopes[:, at] = grown
+            slopes[:, at + 1 : last] = risen[:, None] * z
+            total += risen
+            at = last
+        return total, slopes
+
+    return curve
+
+
+def begin(z: FloatVector, y: FloatVector) -> FloatVector:
+    """Where to begin with one exponential: the line through the logarithms of what is above a floor.
+
+    Args:
+        z: Standardised variables, shape [n, v].
+        y: What was observed, shape [n].
+    """
+    spread = max(float(y.max() - y.min()), 1e-3)
+    floor = float(y.min()) - 0.1 * spread
+    ones = np.column_stack([np.ones(len(y)), z])
+    line = np.linalg.lstsq(ones, np.log(y - floor), rcond=None)[0]
+    return np.concatenate([[np.exp(line[0])], line[1:], [floor]])
+
+
+CLIP = 30.0
+_STUCK = 1e8
+_ENOUGH = 1e-7

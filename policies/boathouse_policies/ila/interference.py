@@ -1,0 +1,182 @@
+"""IASM: interference-aware scheduling (4.4, Algorithm 1), as a filter over nodes.
+
+A task request of a node becomes a mask over all nodes: where the predicted slowdown of a class is no more than what its
+host's threshold allows. Only maps and reducers are judged; what else runs counts as a neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from boathouse_policies import model
+from boathouse_policies.ila import metrics
+from boathouse_policies.ila.alone import Alone
+from boathouse_policies.ila.book import Book
+from boathouse_policies.ila.demand import STAGES, Demands, measured
+from boathouse_policies.ila.learning import Learner
+from boathouse_policies.ila.moment import Moment
+from boathouse_policies.ila.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.ila.config import Config
+    from boathouse_policies.model import FloatVector
+
+
+class Interference:
+    """Predicts, judges and learns: a Filter and an Observer.
+
+    Args:
+        config: The constants.
+
+    Attributes:
+        demands: What tasks use.
+        learner: The model.
+        report_every_s: Reports of running tasks are not used.
+        measure_every_s: Instruments of nodes are.
+    """
+
+    report_every_s = 0.0
+
+    def __init__(self, config: Config) -> None:
+        self.measure_every_s = config.measure_every_s
+        self.demands = Demands(config)
+        self.learner = Learner(config)
+        self._config = config
+        self._book = Book(config)
+        self._thresholds = Thresholds(config)
+        self._alone = Alone()
+        self._classes: dict[model.ClassId, model.TaskClass] = {}
+        self._of_job: dict[model.JobId, tuple[model.ClassId, ...]] = {}
+        self._moment: Moment | None = None
+        self._accepted: dict[tuple[model.ClassId, model.NodeName], list[float]] = {}
+
+    # In a cycle
+
+    def moment(self, scratch: Scratch) -> Moment:
+        """The state of the cycle that a scratch copy belongs to."""
+        if self._moment is None or self._moment.scratch is not scratch:
+            self._book.adopt(scratch.view.layout)
+            self._accepted.clear()
+            self._moment = Moment(scratch, self._book, self._thresholds, self.learner.model, self._config)
+        return self._moment
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """Where Algorithm 1 accepts the class."""
+        one = want.task_class
+        if self._config.threshold is None or one.stage not in STAGES:
+            return None
+        return self.moment(scratch).accepts(one.id, self.demands.of(one), where)
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """How many hosts' neighbours would slow it down, or it them."""
+        mask = self.mask(want, scratch, slice(None))
+        refused = 0 if mask is None else int((among & ~mask).sum())
+        return [model.Refusal(reason=REASON, nodes=refused)] if refused else []
+
+    def slowdown(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
+        """The predicted slowdown on some nodes."""
+        one = want.task_class
+        return self.moment(scratch).slowdown(one.id, self.demands.of(one), where)
+
+    def accept(self, want: Want, node: int, scratch: Scratch) -> None:
+        """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""
+        one, moment = want.task_class, self.moment(scratch)
+        moment.place(node, one.id, self.demands.of(one), want.least, ours=one.stage in STAGES)
+        host = int(self._book.hosts.of[node])
+        name = scratch.view.layout.names[node]
+        self._accepted.setdefault((one.id, name), []).append(float(moment.thresholds.reached[host]))
+
+    def again_s(self, want: Want, scratch: Scratch) -> float | None:
+        """When a class that was refused everywhere should look again; None where interference is not why."""
+        if self._config.threshold is None or want.task_class.stage not in STAGES:
+            return None
+        room = (scratch.free[want.rows] >= want.need).all(axis=0) & scratch.offered
+        if not room.any() or self.mask(want, scratch, slice(None))[room].any():  # type: ignore[index]
+            return None
+        now_s = scratch.view.now_s
+        return math.ceil(min(self._thresholds.ripe_s(now_s), now_s + self._config.recheck_s))
+
+    # Learning
+
+    def observe(self, event: model.Event) -> None:
+        """Keep account of what runs, and learn from what ended."""
+        match event:
+            case model.Placed():
+                self._placed(event)
+            case model.Started():
+                self._book.started(event.task, event.now_s)
+            case model.Finished():
+                self._finished(event)
+            case model.Failed():
+                self._book.gone(event.task, event.now_s)
+            case model.Measured():
+                self._book.measured(event.name, event.usage)
+            case model.Submitted():
+                self._submitted(event)
+            case model.Ended():
+                self._ended(event.job)
+            case _:
+                pass
+
+    def _submitted(self, event: model.Submitted) -> None:
+        self._classes.update({one.id: one for one in event.classes})
+        self._of_job[event.job.id] = tuple(one.id for one in event.classes)
+        self.demands.submitted(event.job, event.classes)
+
+    def _ended(self, job: model.JobId) -> None:
+        for one in self._of_job.pop(job, ()):
+            del self._classes[one]
+            self.demands.forget(one)
+            self._alone.forget(one)
+            self._book.forget(one)
+
+    def _placed(self, event: model.Placed) -> None:
+        one = self._classes.get(event.task_class)
+        demand = self.demands.of(one) if one is not None else metrics.Demand(event.resources.cpu_milli / 1000, 0.0, 0.0)
+        self._book.placed(event.task, event.task_class, event.node, event.resources.cpu_milli, demand, event.now_s)
+        reached = self._accepted.get((event.task_class, event.node))
+        if reached:
+            place = self._book.place_of(event.node)
+            if place is not None:
+                self._thresholds.placed(int(self._book.hosts.of[place]), reached.pop(0))
+
+    def _finished(self, event: model.Finished) -> None:
+        around = self._book.gone(event.task, event.now_s)
+        one = self._classes.get(event.task_class)
+        if one is None or one.stage not in STAGES or event.duration_s <= 0:
+            return
+        told = one.estimates.duration_s(one.resources)
+        alone_s = told or self._alone.seconds(one.id) or event.duration_s
+        now = measured(event.counters, alone_s, self._config.disk_mb_per_s)
+        own = self._book.applied(one.id)
+        demand = self.demands.ended(one.id, now)
+        self._book.rate(one.id, demand, event.now_s)
+        is_near = event.counters.get("remote_bytes", 0.0) == 0.0
+        if one.stage is not model.Stage.MAP or around is None or own is None or not is_near:
+            return  # a reducer waits for maps, and a remote map for the network: neither tells of neighbours
+        system = self._book.around(around, own, event.node)
+        if system is None:
+            return
+        if told is None:
+            self._alone.ended(one.id, event.duration_s, self.learner.model, system, now)
+            if self._alone.seconds(one.id) is None:
+                return
+        if self.learner.observe(system, now, event.duration_s / alone_s):
+            self._thresholds.error = self.learner.error
+
+    def dump(self) -> Mapping[str, Any]:
+        """The model and the programs' demands."""
+        return {"learner": self.learner.dump(), "programs": self.demands.dump()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a dump."""
+        self.learner.load(state.get("learner", {}))
+        self._thresholds.error = self.learner.error
+        self.demands.load(state.get("programs", {}))
+
+
+REASON = "would slow tasks of their host down"

@@ -1,0 +1,104 @@
+"""Online adaptation of the interference model (4.1): a fit for every k new observations, and the model's current error.
+
+Until the first fit a guess is used (`families.first_guess`), where the paper trained offline first. A fit goes on from
+the model before and keeps its variables, which takes about a millisecond; variables are selected anew only while the
+error is not acceptable, and then after twice as many fits each time.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boathouse_policies.ila import families, fitting, metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.ila.config import Config
+
+
+class Learner:
+    """The model, and what it learns from.
+
+    Args:
+        config: The constants.
+
+    Attributes:
+        model: The current one.
+        error: The mean of |S - predicted| / S, of observations that it was not fitted to (5.4).
+        fits: How often it was fitted.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.model: families.Model = families.first_guess()
+        self.error = config.first_error
+        self.fits = 0
+        self._fresh: list[list[float]] = []
+        self._kept = {kind: collections.deque[list[float]](maxlen=config.window) for kind in (False, True)}
+        self._fitted = False
+        self._patience = 1
+        self._since_selection = 0
+
+    def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
+        """A task has ended.
+
+        Args:
+            system: The system's metrics while it ran, length 8.
+            task: Its demand.
+            slowdown: S.
+
+        Returns:
+            Whether the model is another one now.
+        """
+        row = [*system, *task, slowdown]
+        self._fresh.append(row)
+        self._kept[task.io_bound].append(row)
+        return len(self._fresh) >= self._config.refit_every and self.update()
+
+    def update(self) -> bool:
+        """Judge the model by what is new, then fit it; whether it is another one now."""
+        fresh = _samples(self._fresh)
+        self._fresh = []
+        if not len(fresh):
+            return False
+        missed = float((np.abs(fresh.slowdown - self.model.predict(fresh.rows)) / fresh.slowdown).mean())
+        self.error += _NEW * (missed - self.error)
+        self._since_selection += 1
+        again = self._fitted and not self._is_due()
+        every = _samples([row for kept in self._kept.values() for row in kept])
+        found = fitting.fit(self._config.family, every, before=self.model if again else None)
+        if found is None:
+            return False
+        if not again:
+            self._patience, self._since_selection = self._patience * 2 if self._fitted else 1, 0
+        self.model, self._fitted = found, True
+        self.fits += 1
+        return True
+
+    def _is_due(self) -> bool:
+        """Whether the variables are to be selected anew."""
+        return self.error > self._config.acceptable_error and self._since_selection >= self._patience
+
+    def dump(self) -> Mapping[str, Any]:
+        """The model and its error; what it was fitted to is observed anew."""
+        return {"model": self.model.dump(), "error": round(self.error, 4), "fitted": self._fitted}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `dump`; a model of another family than the configured one is not taken over."""
+        model, fitted = state.get("model"), bool(state.get("fitted", False))
+        if model is None or (fitted and model.get("family") != self._config.family):
+            return
+        self.model, self._fitted = families.load(model), fitted
+        self.error = float(state.get("error", self._config.first_error))
+
+
+def _samples(rows: list[list[float]]) -> fitting.Samples:
+    table = np.array(rows, np.float64).reshape(len(rows), metrics.ALL + 1).T
+    return fitting.Samples(table[: metrics.ALL], table[metrics.ALL])
+
+
+_NEW = 0.3  # arbitrary: how much a hundred new observations count in the error

@@ -1,0 +1,120 @@
+"""The meta scheduler (4.4, Algorithm 3) as pieces of a profile.
+
+Jobs come in the order of the fair scheduler; interference is judged first (the filter), then locality. The node is the
+closest one of those without interference, of equals the one where the task is slowed down least. A class that is
+refused lets the next one try.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.ila.demand import STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework import Distances, Score, Scratch, Want, Where
+    from boathouse_policies.ila.delay import AdaptiveDelay
+    from boathouse_policies.ila.interference import Interference
+    from boathouse_policies.model import FloatVector
+
+
+class Nearest:
+    """A score: the closest node first; of equals the one with the least predicted slowdown, or the one a base prefers.
+
+    Args:
+        distances: How close each node is; None to leave that to whichever task is closest once a node is chosen.
+        interference: Predicts slowdowns; None to rank by the base.
+        base: Ranks where nothing else does.
+    """
+
+    def __init__(self, distances: Distances | None, interference: Interference | None, base: Score) -> None:
+        self._distances = distances
+        self._interference = interference
+        self._base = base
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
+        """Higher is better."""
+        if self._interference is not None:
+            score = -self._interference.slowdown(want, scratch, where)
+        else:
+            score = self._base.score(want, scratch, where)
+        if self._distances is None or not want.waiting.pool.located:
+            return score
+        return score - _LEVEL * self._distances.of(want).levels[where]
+
+
+class Acceptance:
+    """Patience: the last word on a node (Algorithm 3, lines 10 to 15).
+
+    Args:
+        delay: Algorithm 2; None takes the closest task there is at once.
+        distances: Told of what is taken; None if nobody asks them.
+        interference: Told of what is taken; None if interference does not matter.
+    """
+
+    def __init__(
+        self, delay: AdaptiveDelay | None, distances: Distances | None, interference: Interference | None
+    ) -> None:
+        self._delay = delay
+        self._distances = distances
+        self._interference = interference
+
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+        """Until when the class waits for a closer node; None takes this one."""
+        if self._distances is not None and want.task_class.stage in STAGES and want.waiting.pool.located:
+            pick = want.picker.closest(scratch.view.layout.nodes[node])
+            if pick is not None:
+                hold = self._judged(want, pick.distance, scratch)
+                if hold is not None:
+                    return hold
+                self._distances.take(want, pick.task)
+        if self._interference is not None:
+            self._interference.accept(want, node, scratch)
+        return None
+
+    def _judged(self, want: Want, found: model.Distance, scratch: Scratch) -> model.Hold | None:
+        until_s = None if self._delay is None else self._delay.until_s(want, found, scratch.view.now_s)
+        if until_s is None:
+            return None
+        message = f"the closest free node is {_FAR[found]} its input: it waits for a closer one"
+        verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
+        return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s)
+
+
+class LookAgain:
+    """A Reserve that keeps no node: what interference refused everywhere looks again after a while.
+
+    No event tells that a host has had idle slots for long enough.
+
+    Args:
+        interference: Knows when that is.
+    """
+
+    def __init__(self, interference: Interference) -> None:
+        self._interference = interference
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002
+        """Everywhere."""
+        return None
+
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """When to look again."""
+        again_s = self._interference.again_s(want, scratch)
+        if again_s is None or math.isinf(again_s):
+            return ()
+        message = "every node with room is on a host whose tasks it would slow down, or they it"
+        verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
+        return (model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=again_s),)
+
+
+_LEVEL = 1e6  # above any slowdown: closeness comes first
+_FAR = {
+    model.Distance.NODE: "the node of",
+    model.Distance.SERVER: "on the host of",
+    model.Distance.RACK: "in the rack of",
+    model.Distance.ANYWHERE: "in another rack than",
+}

@@ -1,0 +1,141 @@
+"""Thresholds of slowdown (Algorithm 1): H for all hosts, and H_d for each that has had idle slots for a while.
+
+Readings that the algorithm's listing needs: H_d, Z_R and Z_I are of a physical host. `H_d = min(H_d - 1, S)` would
+make H_d 0 and divide by it: it falls by one at most, and never below S or H. Where nothing runs, everything is accepted.
+S up to the threshold plus the model's own error is accepted: with H = 1 a model that errs at all would refuse nearly
+all. What was accepted by that margin alone does not raise H_d. H_d changes when a task is placed, not when it is
+considered.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.ila.book import Book
+    from boathouse_policies.ila.config import Config
+    from boathouse_policies.model import FloatVector, IntVector
+
+
+class Thresholds:
+    """H_d of each host, from one cycle to the next.
+
+    Args:
+        config: The constants.
+
+    Attributes:
+        error: The model's current error.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._first = config.threshold if config.threshold is not None else math.inf
+        self._names: Sequence[str] = ()
+        self.error = config.first_error
+        self._now_s = -math.inf
+        self._reached = np.zeros(0)
+        self._idle_since_s = np.zeros(0)
+
+    def begin(self, now_s: float, book: Book, idle: IntVector) -> InCycle:
+        """What holds as a cycle begins.
+
+        Args:
+            now_s: The cycle's time.
+            book: What runs, and when the last task of each host ended.
+            idle: Z_I, idle slots of each host, shape [H].
+        """
+        if self._names is not book.hosts.names:
+            self._rename(book.hosts.names)
+        if now_s >= self._now_s:  # not for a look back at an earlier cycle
+            self._now_s = now_s
+            several = idle > 1
+            self._reached[~several] = self._first
+            self._idle_since_s[~several] = math.inf
+            fresh = several & np.isinf(self._idle_since_s)
+            # Only what ended can have made room since the last cycle.
+            self._idle_since_s[fresh] = np.where(book.ended_s[fresh] > -math.inf, book.ended_s[fresh], now_s)
+        due = (
+            self._idle_since_s + self._config.idle_s <= now_s if self._config.dynamic else np.zeros(len(idle), np.bool_)
+        )
+        margin = min(self.error, self._config.largest_error)
+        return InCycle(self._first, margin, due, self._reached.copy(), book.running.copy(), idle)
+
+    def _rename(self, names: Sequence[str]) -> None:
+        known = {name: i for i, name in enumerate(self._names)}
+        reached, since_s = self._reached, self._idle_since_s
+        self._reached, self._idle_since_s = np.full(len(names), self._first), np.full(len(names), math.inf)
+        for i, name in enumerate(names):
+            if name in known:
+                self._reached[i], self._idle_since_s[i] = reached[known[name]], since_s[known[name]]
+        self._names = names
+
+    def placed(self, host: int, reached: float) -> None:
+        """A task was placed on a host: H_d is what its acceptance made it."""
+        self._reached[host] = reached
+
+    def ripe_s(self, now_s: float) -> float:
+        """When the next host will have had idle slots for long enough; infinity for never."""
+        if not self._config.dynamic:
+            return math.inf
+        due_s = self._idle_since_s + self._config.idle_s
+        return float(due_s[due_s > now_s].min(initial=math.inf))
+
+
+class InCycle:
+    """Algorithm 1 for all hosts, as one cycle goes on.
+
+    Args:
+        first: H.
+        margin: By how much more than the threshold is accepted.
+        due: Hosts on which H_d is used, shape [H].
+        reached: H_d of each host, shape [H].
+        running: Z_R, shape [H].
+        idle: Z_I, shape [H].
+
+    Attributes:
+        reached: H_d of each host.
+    """
+
+    def __init__(
+        self, first: float, margin: float, due: np.ndarray, reached: FloatVector, running: IntVector, idle: IntVector
+    ) -> None:
+        self._first, self._margin = first, margin
+        self._due, self._running, self._idle = due, running, idle
+        self.reached = reached
+
+    def limits(self, where: slice) -> FloatVector:
+        """The largest slowdown that is accepted on some hosts."""
+        running, reached = self._running[where], self.reached[where]
+        # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
+        pays = np.nextafter(reached * (running + 1) / np.maximum(running, 1), 0.0)
+        limits = np.where(self._due[where], np.maximum(reached + self._margin, pays), self._first + self._margin)
+        return np.where(running == 0, math.inf, limits)
+
+    def accept(self, host: int, slowdown: float, slots: int) -> None:
+        """A task is placed: Z_R, Z_I and H_d.
+
+        Args:
+            host: Its place.
+            slowdown: S as predicted; not a number for a task that Algorithm 1 was not asked about.
+            slots: Idle slots that it takes.
+        """
+        running, reached = int(self._running[host]), float(self.reached[host])
+        if not math.isnan(slowdown):
+            self.reached[host] = self._reached(slowdown, running, reached, due=bool(self._due[host]))
+        self._running[host] += 1
+        self._idle[host] -= slots
+        if self._idle[host] <= 1:
+            self._due[host] = False
+
+    def _reached(self, slowdown: float, running: int, reached: float, *, due: bool) -> float:
+        """Lines 9 to 13, and 19."""
+        if not due:
+            return self._first
+        if slowdown > reached and (running == 0 or (running + 1) / slowdown > running / reached):
+            return slowdown
+        return min(reached, max(self._first, reached - 1.0, slowdown))
