@@ -175,17 +175,30 @@ class SharedRates:
 
     def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
         """The rates from now on."""
+        slow = self._of_one_host(slots) if len(self._pools) == 1 else self._of_all(slots)
+        self._speed[slots] = self._going[slots] / (self._stretch[slots] * slow).sum(axis=1)
+
+    def _of_one_host(self, slots: npt.NDArray[np.intp]) -> FloatVector:
+        """What the host of a domain slows its activities down by, shape [4]."""
+        load, host = self._load[slots], self._where[slots[0], 0]
+        streams = np.array([np.count_nonzero(load[:, DISK])], np.float64)
+        total = load.sum(axis=0, keepdims=True)
+        total[0, POOL] = 0.0
+        slow: FloatVector = self._contention.slowdown(total, self._capacity[host : host + 1], streams)[0]
+        return slow
+
+    def _of_all(self, slots: npt.NDArray[np.intp]) -> FloatVector:
+        """The same of the one domain that there is where pools are, for each activity, shape [slots, 4]."""
         where, load = self._where[slots], self._load[slots]
         hosts, at = np.unique(where[:, 0], return_inverse=True)
         total = np.zeros((len(hosts), KINDS))
         for kind in range(POOL):
             total[:, kind] = np.bincount(at, weights=load[:, kind], minlength=len(hosts))
         streams = np.bincount(at, weights=load[:, DISK] > 0, minlength=len(hosts)).astype(np.float64)
-        slow = self._contention.slowdown(total, self._capacity[hosts], streams)[at]
-        if len(self._pools) > 1:
-            used = np.bincount(where[:, 1], weights=load[:, POOL], minlength=len(self._pools))
-            slow[:, POOL] = np.maximum(used / self._pools, 1.0)[where[:, 1]]
-        self._speed[slots] = self._going[slots] / (self._stretch[slots] * slow).sum(axis=1)
+        slow: FloatVector = self._contention.slowdown(total, self._capacity[hosts], streams)[at]
+        used = np.bincount(where[:, 1], weights=load[:, POOL], minlength=len(self._pools))
+        slow[:, POOL] = np.maximum(used / self._pools, 1.0)[where[:, 1]]
+        return slow
 
     def _next_end(self, domain: _Domain, slots: npt.NDArray[np.intp]) -> None:
         speed = self._speed[slots]
