@@ -60,7 +60,7 @@ class Config:
     by_program: bool = True
     disk_mb_per_s: float = 100.0
     slot_cpu_milli: int = 1000
-    slot_memory_bytes: int = 1 << 30
+    slot_memory_bytes: int = 512 << 20
     locality: bool = True
     node_delay_s: float = 0.5
     delay_s: float = 5.0

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework import Profile
 
+
+def _static(threshold: int) -> Callable[[Placement], Profile]:
+    """ILA with a static threshold (its Figure 12)."""
+    return lambda placement: ila.build(placement, ila.static(threshold), name=f"ila-static-{threshold}")
+
+
 _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "capacity": capacity.build,
     "delay": delay.build,
@@ -22,6 +28,7 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "iao": ila.build_iao,
     "ikayak": ikayak.build,
     "ila": ila.build,
+    **{f"ila-static-{threshold}": _static(threshold) for threshold in (1, 2, 4, 6, 8)},
     "koala": lambda placement: koala.build(score=scorer(placement)),
     "lao": ila.build_lao,
     "late": late.build,
