@@ -29,6 +29,7 @@ class KeptForAged:
 
     def __init__(self, order: SizeBased) -> None:
         self._order = order
+        self._owner: model.ClassId | None = None
 
     def idle(self, scratch: Scratch) -> bool:
         """Whether nothing is kept in this cycle, nor will be."""
@@ -44,14 +45,16 @@ class KeptForAged:
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """The node that lacks least of what the class needs, of those that could hold it when empty."""
-        if scratch.kept or self._order.group(want.job, scratch) is not Group.AGED:
+        if self._owner in scratch.kept.values() or self._order.group(want.job, scratch) is not Group.AGED:
             return ()
         layout, rows = scratch.view.layout, want.rows
         could = want.eligibility.mask & (layout.allocatable[rows] >= want.need).all(axis=0)
+        could[list(scratch.kept)] = False  # others' (iKayak's, in the default profile)
         if not could.any():
             return ()
         lacking = (np.maximum(want.need - scratch.free[rows], 0) / want.need).max(axis=0)
         node = layout.names[int(np.where(could, lacking, np.inf).argmin())]
+        self._owner = want.task_class.id
         message = f"{node} is kept for it until there is room: it has waited for long"
         verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
         return (model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=node),)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
 from boathouse_policies.baselines import capacity, delay, fair, fifo, late, spark, srjf, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.profiles import boathouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,7 @@ def _static(threshold: int) -> Callable[[Placement], Profile]:
 
 
 _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
+    "boathouse": boathouse.build,
     "capacity": capacity.build,
     "delay": delay.build,
     "fair": fair.build,

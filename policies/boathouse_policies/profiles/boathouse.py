@@ -1,0 +1,86 @@
+"""The default profile: the five papers' policies as one.
+
+| decision | whose it is |
+|---|---|
+| whose turn | FSPY: least remaining virtual size first |
+| a driver's or executor's node | iKayak: most free; else nodes are kept for it |
+| a map's or reducer's node | ILA: not beside neighbours that harm; the closest; then the least slowed down |
+| its memory | YARN-ME: the ideal, or less where the job ends no later for it |
+| its CPU | iKayak: less, for maps at their input, where memory is ideal |
+| reducers that lack map output | iKayak: suspended; their CPU goes to maps |
+| clusters of nodes | Koala: by the controller of its own clusters (`koala`) |
+
+Where two would decide the same:
+
+1. ILA's refusal stands: where neighbours would harm, nothing is made smaller to fit.
+2. Closeness before size: at its input a task takes less memory, or a share of the CPU, before it goes elsewhere whole
+   (iKayak's Figure 6; YARN-ME bounds what it costs by the job's end). Only where no close node will do, it waits (ILA).
+3. Of one task either memory is taken or CPU, never both: YARN-ME first.
+4. A node that iKayak or ageing keeps is open to tasks that end before its owner could start there (YARN-ME's rule), and
+   to nobody else. YARN-ME itself keeps none: FSPY's order with ageing takes that part.
+5. CPU that a suspended reducer lends goes to maps only, its own job's first.
+6. What FSPY puts first and cannot be placed is passed over: the next in order goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import MappingProxyType
+
+from boathouse_policies import fspy, ikayak, ila, model, yarn_me
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.framework import PREDICATES, Distances, Profile
+from boathouse_policies.profiles.sharing import ByStage, InTurn, OneOfTwo, Unhindered
+
+SPARK = (model.Stage.DRIVER, model.Stage.EXECUTOR)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The constants of each paper, and what the combination changes in them.
+
+    Attributes:
+        ikayak: It shrinks CPU only, or memory would be shrunk twice.
+    """
+
+    fspy: fspy.Config = dataclasses.field(default_factory=fspy.Config)
+    ikayak: ikayak.Config = dataclasses.field(default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU))
+    ila: ila.Config = dataclasses.field(default_factory=ila.Config)
+    yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
+
+
+_PAPERS = Config()
+
+
+def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPERS) -> Profile:
+    """The profile `boathouse`. Each call builds a policy with a state of its own.
+
+    Args:
+        placement: Which node, for stages that none of the papers speaks of.
+        config: The constants.
+    """
+    order = fspy.SizeBased(config.fspy)
+    spark = ikayak.parts(config.ikayak)
+    interference, delay, distances = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila), Distances()
+    elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking))
+    sizes = OneOfTwo(elastic, spark.shrinking)
+    nearest = ila.Nearest(distances, None, elastic)
+    passing = yarn_me.Passing(elastic)
+    return Profile(
+        name="boathouse",
+        order=order,
+        filters=(*PREDICATES, spark.lending, sizes, elastic, interference),
+        score=scorer(placement),
+        scores=MappingProxyType(
+            {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(SPARK, spark.most_free)}
+        ),
+        patience=InTurn(spark.executors, ila.Acceptance(delay, distances, interference)),
+        sizer=sizes,
+        reserve=ByStage(
+            dict.fromkeys(SPARK, spark.executors),
+            others=(fspy.KeptForAged(order), ila.LookAgain(interference)),
+            passing=(passing, spark.executors),
+        ),
+        controllers=(elastic, spark.suspension),
+        observers=(order, elastic, spark.book, spark.locality, interference, delay),
+    )

@@ -1,0 +1,172 @@
+"""Pieces by which several policies share one decision; `boathouse` says which, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies.framework import Patience, Reserve, Scratch, Sized, Sizer, Want, Where
+
+BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
+
+
+class Slowing(Protocol):
+    """Predicts slowdowns (ILA)."""
+
+    def slowdown(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """1 or more, on some nodes."""
+        ...
+
+
+class Shrinking(Protocol):
+    """Gives maps less CPU where their input is (iKayak)."""
+
+    def least(self, task_class: model.TaskClass) -> model.Resources:
+        """The smallest size."""
+        ...
+
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+        """The size on a node."""
+        ...
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """Where a map fits, whole or shrunk."""
+        ...
+
+    def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
+        """Where a map need not be shrunk."""
+        ...
+
+
+class Unhindered:
+    """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
+
+    Args:
+        interference: Predicts slowdowns.
+        shrinking: Knows which maps must be shrunk.
+    """
+
+    def __init__(self, interference: Slowing, shrinking: Shrinking) -> None:
+        self._interference = interference
+        self._shrinking = shrinking
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """The higher the better."""
+        score: model.FloatVector = 1.0 / self._interference.slowdown(want, scratch, where)
+        if want.task_class.stage is model.Stage.MAP:
+            score -= ~self._shrinking.whole(want, scratch, where)
+        return score
+
+
+class OneOfTwo:
+    """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
+
+    Args:
+        memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
+        cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
+    """
+
+    def __init__(self, memory: Sizer, cpu: Shrinking) -> None:
+        self._memory = memory
+        self._cpu = cpu
+        self._least: dict[model.ClassId, tuple[model.TaskClass, model.Resources]] = {}
+
+    def least(self, task_class: model.TaskClass) -> model.Resources:
+        """The least of each; the mask keeps off nodes that have no more than that of both."""
+        known = self._least.get(task_class.id)
+        if known is not None and known[0] is task_class:
+            return known[1]
+        if len(self._least) >= _CLASSES_KEPT:
+            self._least.clear()
+        ideal = task_class.resources
+        least = model.Resources(
+            cpu_milli=self._cpu.least(task_class).cpu_milli,
+            memory_bytes=self._memory.least(task_class).memory_bytes,
+            ephemeral_storage_bytes=ideal.ephemeral_storage_bytes,
+            extended=ideal.extended,
+        )
+        self._least[task_class.id] = task_class, least
+        return least
+
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+        """Memory first; CPU where nothing was taken of memory."""
+        sized = self._memory.size(want, node, scratch)
+        return self._cpu.size(want, node, scratch) if sized is want.ideal else sized
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """Where all of the memory or all of the CPU is free; with all of the memory, where the CPU's sizer agrees."""
+        if want.task_class.stage is not model.Stage.MAP:
+            return None
+        ideal = want.task_class.resources
+        memory: model.BoolVector = scratch.free[model.MEMORY, where] >= ideal.memory_bytes
+        cpu: model.BoolVector = scratch.free[model.CPU, where] >= ideal.cpu_milli
+        if cpu.all():
+            return None
+        passed = self._cpu.mask(want, scratch, where)
+        return cpu | memory if passed is None else cpu | (memory & passed)
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """Nodes that have the least of both and no more."""
+        passed = self.mask(want, scratch, slice(None))
+        count = 0 if passed is None else int((among & ~passed).sum())
+        return [model.Refusal(reason=BOTH, nodes=count)] if count else []
+
+
+class InTurn:
+    """Several policies' patience: the first that declines a node."""
+
+    def __init__(self, *parts: Patience) -> None:
+        self._parts = parts
+
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+        """Until when the class waits; None takes the node."""
+        for part in self._parts:
+            hold = part.wait(want, node, scratch)
+            if hold is not None:
+                return hold
+        return None
+
+
+class ByStage:
+    """Who keeps nodes, by stage; a kept node is open to whom either says so, its owner's job or who is gone in time.
+
+    Args:
+        keepers: Who keeps nodes for which stage.
+        others: Who keep nodes for all other stages, asked in this order.
+        passing: Say who may use a node that is kept for somebody.
+    """
+
+    def __init__(
+        self, keepers: Mapping[model.Stage, Reserve], others: Sequence[Reserve], passing: Sequence[Reserve]
+    ) -> None:
+        self._keepers = keepers
+        self._others = others
+        self._passing = passing
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """True where the node is kept for nobody, or where the class may pass."""
+        if not scratch.kept:
+            return None
+        found: model.BoolVector | None = None
+        for one in self._passing:
+            mask = one.mask(want, scratch, where)
+            if mask is None:
+                return None
+            found = mask if found is None else np.logical_or(found, mask)
+        return found
+
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """The nodes that the stage's policy keeps for a class that found none."""
+        keeper = self._keepers.get(want.task_class.stage)
+        if keeper is not None:
+            return keeper.keep(want, scratch)
+        return [hold for one in self._others for hold in one.keep(want, scratch)]
+
+
+_CLASSES_KEPT = 65_536
