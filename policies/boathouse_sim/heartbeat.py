@@ -22,6 +22,8 @@ from boathouse_sim.ground import MB, Call
 from boathouse_sim.world import Running, World
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_sim.errors import Errors
     from boathouse_sim.workload import Workload
     from boathouse_sim.world import JobRun
@@ -86,7 +88,7 @@ class Heartbeats:
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
-        self.world = World(workload, profile, self._arrived, errors=errors, seed=seed)
+        self.world = World(workload, profile, self._arrived, self._ended, errors=errors, seed=seed)
         timing = workload.timing
         self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
         self._most = timing.allocs_per_node_heartbeat
@@ -117,8 +119,8 @@ class Heartbeats:
 
     def _node_heartbeat(self, node: _Node) -> None:
         node.awake = False
+        self.world.give_back(node.ended)
         for task in node.ended:
-            self.world.give_back(task)
             master = self._masters[task.run.job.id]
             master.released += 1
             self._wake_master(master)
@@ -156,10 +158,11 @@ class Heartbeats:
         self._wake_master(master)
         self.world.placed_whole(task.run)
 
-    def _ended(self, task: Running) -> None:
-        node = self._by_name[task.node]
-        node.ended.append(task)
-        self._wake(node)
+    def _ended(self, tasks: Sequence[Running]) -> None:
+        for task in tasks:
+            node = self._by_name[task.node]
+            node.ended.append(task)
+            self._wake(node)
 
     # Masters
 
@@ -221,7 +224,7 @@ class Heartbeats:
         for task in master.acquired:
             node = self._by_name[task.node]
             node.launching -= 1
-            self.world.start(task, self._ended)
+            self.world.start(task)
             self._wake(node)
 
 

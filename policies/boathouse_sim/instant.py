@@ -10,7 +10,7 @@ from boathouse_sim.ground import Call
 from boathouse_sim.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from boathouse_sim.errors import Errors
     from boathouse_sim.workload import Workload
@@ -30,7 +30,7 @@ class Instant:
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
-        self.world = World(workload, profile, self._arrived, errors=errors, seed=seed)
+        self.world = World(workload, profile, self._arrived, self._ended, errors=errors, seed=seed)
         self._changed: set[model.NodeName] = set()
         self._all = False  # whether a class is new, so that every node is worth a look
 
@@ -71,7 +71,7 @@ class Instant:
                     if task.phase < 0:
                         self._master_placed(task)
                         continue
-                    world.start(task, self._ended)
+                    world.start(task)
                     self._all |= world.placed_whole(task.run)
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
                     world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
@@ -101,16 +101,20 @@ class Instant:
         world.tally.mb_ms += task.given_mb * held_ms
         world.tally.core_ms += cores * held_ms
         self._changed.add(task.node)
-        world.give_back(task)
+        world.give_back([task])
 
-    def _ended(self, task: Running) -> None:
-        self._changed.add(task.node)
-        self.world.give_back(task)
-        run = task.run
-        run.left -= 1
-        if run.left:
-            self._all |= self.world.ended_whole(run)
-            return
+    def _ended(self, tasks: Sequence[Running]) -> None:
+        self._changed.update([task.node for task in tasks])
+        self.world.give_back(tasks)
+        for task in tasks:
+            run = task.run
+            run.left -= 1
+            if not run.left:
+                self._job_ended(run)
+            elif run.phase + 1 < len(run.classes):
+                self._all |= self.world.ended_whole(run)
+
+    def _job_ended(self, run: JobRun) -> None:
         if run.container is not None:
             self._master_gone(run.container)
         self.world.end_job(run)

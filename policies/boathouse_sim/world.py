@@ -16,7 +16,7 @@ from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
 from boathouse_sim.clock import Priority
 from boathouse_sim.errors import Errors, Truth
-from boathouse_sim.ground import MB, Call, Ground
+from boathouse_sim.ground import MB, Ground
 from boathouse_sim.workload import PenaltyModel
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class World(Ground["JobSpec", JobRun]):
         workload: The cluster and the jobs.
         profile: The policies.
         arrived: Called when a job comes.
+        ended: Called with the tasks that end at one time, in the order in which they were started.
         errors: How the truth strays from the estimates.
         seed: Of what is drawn for them.
     """
@@ -95,15 +96,18 @@ class World(Ground["JobSpec", JobRun]):
         workload: Workload,
         profile: framework.Profile,
         arrived: Callable[[JobRun], None],
+        ended: Callable[[Sequence[Running]], None],
         *,
         errors: Errors | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(workload, profile, workload.jobs, self._come)
         self._arrived = arrived
+        self._ended = ended
         self.waiting = 0  # tasks in the room
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
         self._needs_probe = probing.asked_by(profile)
+        self._ends: dict[int, list[Running]] = {}  # one event for all that ends at one time
 
     # Jobs
 
@@ -203,8 +207,8 @@ class World(Ground["JobSpec", JobRun]):
         self.submit_next_phase(run)
         return True
 
-    def start(self, task: Running, ended: Callable[[Running], None]) -> None:
-        """The task runs from now on; `ended` is called at its end."""
+    def start(self, task: Running) -> None:
+        """The task runs from now on; the shell is told at its end."""
         now_ms = task.started_ms = self.clock.now_ms
         phase = task.run.truth[task.phase]
         run_ms = self._truth.run_time_ms(phase, task.given_mb)
@@ -217,19 +221,29 @@ class World(Ground["JobSpec", JobRun]):
         tally.elastic += task.given_mb < task.run.spec.phases[task.phase].mem_ideal_mb
         tally.mb_ms += task.given_mb * run_ms
         tally.core_ms += phase.cores * run_ms
-        self.clock.at(now_ms + run_ms, Priority.END, Call(ended, task))
+        together = self._ends.get(now_ms + run_ms)
+        if together is None:
+            together = self._ends[now_ms + run_ms] = []
+            self.clock.at(now_ms + run_ms, Priority.END, self._end)
+        together.append(task)
         if self.profile.observers:
             job = task.run.job.id
             self.tell(
                 model.Started(now_s=self.clock.now_s, task=task.id, task_class=task.task_class, job=job, node=task.node)
             )
 
-    def give_back(self, task: Running) -> None:
-        """The task is gone: its room is free, and whoever it helps is looked at again."""
-        freed = self.ledger.gone(task.id)
-        if freed is not None:
-            self.room.capacity_freed(freed, self.ledger.free(freed.node))
-        if self.profile.observers:
+    def _end(self) -> None:
+        together = self._ends.pop(self.clock.now_ms)
+        self.clock.events += len(together) - 1
+        self._ended(together)
+
+    def give_back(self, tasks: Sequence[Running]) -> None:
+        """The tasks are gone: their room is free, and whoever it helps is looked at again."""
+        ledger = self.ledger
+        freed = {task.node: ledger.gone(task.id) for task in tasks}
+        for node, one in freed.items():
+            self.room.capacity_freed(one, ledger.free(node))
+        for task in tasks if self.profile.observers else ():
             self.tell(
                 model.Finished(
                     now_s=self.clock.now_s,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework import Scratch
+    from boathouse_policies.framework import Layout, Scratch
 
 
 class FairShare:
@@ -36,9 +36,13 @@ class FairShare:
             usage = scratch.job_usage(job.id)
             one = known.get(job.id)
             if one is None or one[0] is not usage or one[1] != job.weight:  # usage is a new vector when it changes
-                one = known[job.id] = (usage, job.weight, scratch.dominant_share(usage) / job.weight)
+                one = known[job.id] = (usage, job.weight, self.key(job, usage, scratch.view.layout))
             keys.append(one[2])
         return keys
+
+    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:
+        """The same from what the job holds."""
+        return layout.dominant_share(usage) / job.weight
 
 
 _JOBS_KEPT = 65_536  # arbitrary: jobs that are over are forgotten now and then

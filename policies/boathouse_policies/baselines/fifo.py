@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework import Scratch
+    from boathouse_policies.framework import Layout, Scratch
 
 
 class Fifo:
@@ -20,6 +20,10 @@ class Fifo:
     def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002
         """The time of submission."""
         return [job.submitted_s for job in jobs]
+
+    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:  # noqa: ARG002
+        """The time of submission."""
+        return job.submitted_s
 
 
 def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:

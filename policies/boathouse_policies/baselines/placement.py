@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from boathouse_policies import model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_policies.framework import Score, Scratch, Want, Where
 
 
@@ -25,6 +27,11 @@ class LeastLoaded:
         """0..1, higher is emptier."""
         return _free_share(want, scratch, where)
 
+    def of_room(self, need: Sequence[int], room: Sequence[int], inverse: Sequence[float]) -> float:
+        """The same for one node."""
+        cpu, memory = room[_CPU] - need[_CPU], room[_MEMORY] - need[_MEMORY]
+        return (cpu * inverse[_CPU] + memory * inverse[_MEMORY]) * 0.5
+
 
 class Packed:
     """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated."""
@@ -33,6 +40,11 @@ class Packed:
         """-1..0, higher is fuller."""
         return -_free_share(want, scratch, where)
 
+    def of_room(self, need: Sequence[int], room: Sequence[int], inverse: Sequence[float]) -> float:
+        """The same for one node."""
+        cpu, memory = room[_CPU] - need[_CPU], room[_MEMORY] - need[_MEMORY]
+        return -(cpu * inverse[_CPU] + memory * inverse[_MEMORY]) * 0.5
+
 
 def _free_share(want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
     free = scratch.free[:_CPU_AND_MEMORY, where] - want.least[:_CPU_AND_MEMORY, None]
@@ -40,7 +52,8 @@ def _free_share(want: Want, scratch: Scratch, where: Where) -> model.FloatVector
     return shares * 0.5
 
 
-_CPU_AND_MEMORY = model.MEMORY + 1
+_CPU, _MEMORY = model.CPU, model.MEMORY
+_CPU_AND_MEMORY = _MEMORY + 1
 
 
 def scorer(placement: Placement) -> Score:

@@ -18,7 +18,7 @@ from boathouse_policies.framework import Profile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import Layout, Scratch, Want, Where
 
 
 class MemoryHeld:
@@ -27,6 +27,10 @@ class MemoryHeld:
     def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
         """Bytes held."""
         return [float(scratch.job_usage(job.id)[model.MEMORY]) for job in jobs]
+
+    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:  # noqa: ARG002
+        """Bytes held."""
+        return float(usage[model.MEMORY])
 
 
 class LockedNodes:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from boathouse_policies import model
 from boathouse_policies.framework.extension import Sized
 
 if TYPE_CHECKING:
-    from boathouse_policies import model
     from boathouse_policies.framework.extension import Sizer
-    from boathouse_policies.framework.pool import TaskPool
+    from boathouse_policies.framework.layout import Eligibility
+    from boathouse_policies.framework.pool import Pick, TaskPool
+    from boathouse_policies.framework.view import ClusterView
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -33,11 +35,31 @@ class Waiting:
     hold: model.Hold | None = None
     row: int = -1
     _sizing: Sizing | None = None
+    _eligibility: Eligibility | None = None
+
+    def placement(self, pick: Pick, node: model.NodeName, resources: model.Resources) -> model.Placement:
+        """The decision to start a task of it."""
+        kind = model.Create if pick.task.pod_uid is None else model.Bind
+        return kind(
+            task=pick.task,
+            task_class=self.task_class,
+            job=self.job,
+            node=node,
+            resources=resources,
+            distance=pick.distance,
+        )
 
     @property
     def is_plain(self) -> bool:
         """Whether room alone decides on which of the nodes that it may use it can go: no gang, no host ports."""
         return not self.task_class.gang_min and not self.task_class.constraints.host_ports
+
+    def eligibility(self, view: ClusterView) -> Eligibility:
+        """The nodes that its constraints allow: a memo too."""
+        known = self._eligibility
+        if known is None or known.layout is not view.layout:
+            known = self._eligibility = view.eligibilities.of(self.task_class.constraints, view.layout)
+        return known
 
     def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
         """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""

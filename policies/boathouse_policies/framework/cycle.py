@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boathouse_policies.framework import refill
 from boathouse_policies.framework.attempt import Attempt, at_once
 from boathouse_policies.framework.draft import Draft
 from boathouse_policies.framework.line import Line
@@ -31,6 +32,8 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
         The plan, for the shell to assume and carry out, and to settle in the waiting room.
     """
     if profile.express is not None and (plan := profile.express.plan(queue, profile, view)) is not None:
+        return plan
+    if (plan := refill.plan(queue, profile, view)) is not None:
         return plan
     scratch = Scratch(view, queue.kept)
     draft = Draft(profile, scratch)

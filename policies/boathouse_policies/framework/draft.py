@@ -30,7 +30,12 @@ class Draft:
     def plan(self, line: Line) -> Plan:
         """The plan."""
         return Plan(
-            tuple(self._decisions), lambda: self._news(line), self._profile, self._scratch, still=lambda: _still(line)
+            tuple(self._decisions),
+            lambda: self._news(line),
+            self._profile,
+            lambda: self._scratch,
+            still=lambda: _still(line),
+            released=[self._scratch.view.layout.names[node] for node in sorted(self._scratch.let_go)],
         )
 
     def _news(self, line: Line) -> Mapping[model.ClassId, Left]:
@@ -71,15 +76,7 @@ class Draft:
         node = scratch.view.layout.names[spot.node]
         if task.expected:
             return _kept(spot, node)
-        kind = model.Create if task.pod_uid is None else model.Bind
-        return kind(
-            task=task,
-            task_class=want.task_class,
-            job=want.job,
-            node=node,
-            resources=spot.resources,
-            distance=spot.pick.distance,
-        )
+        return want.waiting.placement(spot.pick, node, spot.resources)
 
     def diagnose(self, attempt: attempts.Attempt, line: Line) -> None:
         """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""

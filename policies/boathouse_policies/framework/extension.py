@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boathouse_policies import model
+    from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.view import ClusterView
@@ -47,6 +48,15 @@ class Regrouping(JobOrder, Protocol):
         ...
 
 
+@runtime_checkable
+class Lasting(JobOrder, Protocol):
+    """An order whose keys depend on the job and what it holds alone: a key lasts until that changes."""
+
+    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:
+        """The same key as `keys` gives, from what the job holds, shape [R]."""
+        ...
+
+
 class Filter(Protocol):
     """Which nodes may be used."""
 
@@ -64,6 +74,21 @@ class Score(Protocol):
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
+        ...
+
+
+@runtime_checkable
+class Local(Score, Protocol):
+    """A score that depends on the task's size and the node's own room alone."""
+
+    def of_room(self, need: Sequence[int], room: Sequence[int], inverse: Sequence[float]) -> float:
+        """The same as `score` gives for one node.
+
+        Args:
+            need: What the task asks for, by row.
+            room: What is free on the node.
+            inverse: 1 / allocatable of the node.
+        """
         ...
 
 

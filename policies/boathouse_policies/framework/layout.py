@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,10 +63,20 @@ class Layout:
         """1 / allocatable, 0 where there is none, shape [R, N]."""
         return _inverse(self.allocatable)
 
+    def dominant_share(self, amounts: model.IntVector) -> float:
+        """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
+        return max(map(operator.mul, amounts.tolist(), self._inverse_totals_listed), default=0.0)
+
     @functools.cached_property
-    def inverse_totals_listed(self) -> Sequence[float]:
-        """The same as plain numbers: for one vector, quicker than a column operation."""
+    def _inverse_totals_listed(self) -> Sequence[float]:
+        """Plain numbers: for one vector, quicker than a column operation."""
         listed: list[float] = self.inverse_totals.tolist()
+        return listed
+
+    @functools.cached_property
+    def inverse_by_node(self) -> Sequence[Sequence[float]]:
+        """`inverse_allocatable` as plain numbers, node by node."""
+        listed: list[list[float]] = self.inverse_allocatable.T.tolist()
         return listed
 
     @functools.cached_property

@@ -57,6 +57,8 @@ class Ledger:
         self._by_class = accounts.Shared[model.ClassId, int]()
         self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
         self._eligibilities = layouts.Eligibilities()
+        self._snapshots = 0
+        self._touched: set[model.JobId] = set()
 
     # Nodes
 
@@ -196,6 +198,8 @@ class Ledger:
             max_per_node: Most tasks that the cycle may place on one node.
         """
         self._refresh()
+        self._snapshots += 1
+        touched, self._touched = self._touched, set()
         self._requested_shared = True
         self._requested.flags.writeable = False
         return ClusterView(
@@ -210,6 +214,8 @@ class Ledger:
             eligibilities=self._eligibilities,
             offered=None if offered is None else self._mask(offered),
             max_per_node=max_per_node,
+            serial=self._snapshots,
+            touched=touched,
         )
 
     def compare(self, pods: Iterable[accounts.Account], nodes: Iterable[model.Node]) -> Drift:
@@ -299,6 +305,7 @@ class Ledger:
                     self._own_columns()
                 self._requested[: len(vector), i] += vector
         if entry.job is not None:
+            self._touched.add(entry.job)
             accounts.tally(self._by_job.write(), entry.job, vector)
         if entry.queue is not None:
             accounts.tally(self._by_queue.write(), entry.queue, vector)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.classes import Waiting
-    from boathouse_policies.framework.extension import Sizer
+    from boathouse_policies.framework.extension import Lasting, Sizer
+    from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.parking import Parking
+    from boathouse_policies.framework.view import ClusterView
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +66,9 @@ class Lineup:
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
         self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
+        self._needs: tuple[model.IntMatrix, Sequence[Sequence[int]], Sequence[int]] | None = None
+        self._keys: tuple[Lasting, Layout, model.FloatVector] | None = None
+        self._serial = -1
         self.orphans: list[Waiting] = []
         self.open = self.narrow = np.zeros(len(self.waiting), np.bool_)
 
@@ -77,6 +82,10 @@ class Lineup:
 
     def look(self, parking: Parking) -> None:
         """Take over who is looked at: with a class of a gang all others of its gang, also those of which none waits."""
+        if parking.only_stirred() and not self._orphans:
+            self.open = self.narrow = parking.stirred[self._rows]
+            self.orphans = []
+            return
         looks = parking.active | parking.standing
         self.narrow = (parking.stirred & ~looks)[self._rows]
         self.open = looks[self._rows] | self.narrow
@@ -92,6 +101,24 @@ class Lineup:
         some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return some
 
+    def keys(self, order: Lasting, view: ClusterView) -> model.FloatVector:
+        """The key of each class' job, shape [C]: asked again only for jobs that hold something else than before."""
+        known = self._keys
+        if known is None or known[0] is not order or known[1] is not view.layout:
+            self._keys = known = (order, view.layout, np.zeros(len(self.waiting)))
+            self._serial = -1
+        keys = known[2]
+        if self._serial != view.serial:
+            all_jobs = self._serial != view.serial - 1
+            for job_id in self.job_places if all_jobs else view.touched:
+                job = self.job_places.get(job_id)
+                if job is not None:
+                    keys[self.first[job] : self.first[job + 1]] = order.key(
+                        self.jobs[job], view.job_usage(job_id), view.layout
+                    )
+            self._serial = view.serial
+        return keys
+
     def sizes(self, sizer: Sizer, axis: model.Axis) -> model.IntMatrix:
         """The least size of each class, shape [R, C]."""
         known = self._sizes
@@ -100,6 +127,13 @@ class Lineup:
             matrix = np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), len(axis)).T)
             known = self._sizes = (sizer, len(axis), matrix)
         return known[2]
+
+    def needs(self, sizer: Sizer, axis: model.Axis) -> tuple[Sequence[Sequence[int]], Sequence[int]]:
+        """The same as plain numbers, class by class; and the least of each resource that any class asks for."""
+        sizes = self.sizes(sizer, axis)
+        if self._needs is None or self._needs[0] is not sizes:
+            self._needs = (sizes, sizes.T.tolist(), sizes.min(axis=1).tolist())
+        return self._needs[1:]
 
 
 def _place(waiting: Waiting) -> tuple[model.QueueName, int, float, model.JobId, int]:

@@ -64,8 +64,8 @@ class Parking:
         self._least = np.zeros((len(axis), 0), np.int64)
         self._helps = np.zeros(0, np.int64)
         self._until_s = np.zeros(0)
-        self._by_room = np.zeros(0, np.bool_)
-        self._plain = np.zeros(0, np.bool_)
+        self._near = np.zeros(0, np.bool_)  # waits for room, which it can only find where some came free
+        self._far = np.zeros(0, np.bool_)  # waits for room, and for more than that
         self.active = np.zeros(0, np.bool_)
         self.standing = np.zeros(0, np.bool_)
         self.stirred = np.zeros(0, np.bool_)
@@ -96,7 +96,7 @@ class Parking:
         rows = len(self._who)
         self._least = np.pad(self._least, ((0, 0), (0, more)))
         self._helps, self._until_s = np.pad(self._helps, (0, more)), np.pad(self._until_s, (0, more))
-        self._by_room, self._plain = np.pad(self._by_room, (0, more)), np.pad(self._plain, (0, more))
+        self._near, self._far = np.pad(self._near, (0, more)), np.pad(self._far, (0, more))
         self.active, self.standing = np.pad(self.active, (0, more)), np.pad(self.standing, (0, more))
         self.stirred = np.pad(self.stirred, (0, more))
         self._who += [None] * more
@@ -120,8 +120,8 @@ class Parking:
             self._limited.setdefault(waiting.job.queue, {})[row] = None
         self._verdicts[row] = verdict
         self._helps[row] = helps
-        self._by_room[row] = helps & _ROOM
-        self._plain[row] = verdict.code is model.Code.UNSCHEDULABLE and waiting.is_plain
+        near = verdict.code is model.Code.UNSCHEDULABLE and waiting.is_plain
+        self._near[row], self._far[row] = near, helps & _ROOM and not near
         self.active[row] = self.stirred[row] = False
         until_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
         self._until_s[row] = until_s
@@ -143,7 +143,7 @@ class Parking:
             for limited in self._limited.values():
                 limited.pop(row, None)
         self._helps[row] = 0
-        self._by_room[row] = self.stirred[row] = False
+        self._near[row] = self._far[row] = self.stirred[row] = False
         self._verdicts[row] = None
 
     def settled(self, now_s: float) -> None:
@@ -163,6 +163,10 @@ class Parking:
     def looking(self) -> bool:
         """Whether somebody is worth a cycle."""
         return bool(np.count_nonzero(self.active)) or bool(self.freed and np.count_nonzero(self.stirred))
+
+    def only_stirred(self) -> bool:
+        """Whether nobody looks at more than the nodes of `freed`."""
+        return not np.count_nonzero(self.active) and not np.count_nonzero(self.standing)
 
     def looks(self, row: int) -> bool:
         """Whether the next cycle looks at a class."""
@@ -193,7 +197,8 @@ class Parking:
     def stir(self) -> list[Waiting]:
         """Compare the room that came free since the last call with the sizes of all.
 
-        Who is plain is `stirred`: of the nodes, it need only look at those of `freed`.
+        Of several nodes the most of each resource counts: one comparison, which now and then lets somebody look for
+        whom no single node has room. Who is plain is `stirred`: of the nodes, it need only look at those of `freed`.
 
         Returns:
             The others whom the room fits: they may go elsewhere too by now.
@@ -201,15 +206,14 @@ class Parking:
         if not self._unseen:
             return []
         self.freed.update(dict.fromkeys(self._unseen))
-        fits = np.zeros(len(self._who), np.bool_)
-        for free in self._unseen.values():
-            # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
-            room = np.maximum(free, 0)[: len(self._least)]  # who asks for a newer resource is parked by a longer vector
-            fits |= np.logical_and.reduce(self._least[: len(room)] <= room[:, None])
+        rooms = list(self._unseen.values())
         self._unseen.clear()
-        fits &= self._by_room
-        self.stirred |= fits & self._plain
-        return self._some(fits & ~self._plain)
+        width = min(len(self._least), *map(len, rooms))  # who asks for a newer resource is parked by a longer vector
+        # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
+        room = np.maximum.reduce([one[:width] for one in rooms], initial=0)
+        fits = np.logical_and.reduce(self._least[:width] <= room[:, None])
+        self.stirred |= fits & self._near
+        return self._some(fits & self._far) if np.count_nonzero(self._far) else []
 
     def woken_by_time(self, now_s: float) -> list[Waiting]:
         """Whose hold ends, or who is parked for long."""

@@ -42,6 +42,7 @@ class Plan:
 
     Attributes:
         decisions: For the shell to assume and carry out.
+        released: Nodes that were kept for somebody before and are not any more, sorted.
     """
 
     def __init__(
@@ -49,21 +50,17 @@ class Plan:
         decisions: Sequence[model.Decision],
         news: Callable[[], Mapping[model.ClassId, Left]],
         profile: Profile,
-        scratch: Scratch,
+        scratch: Callable[[], Scratch],
         *,
         still: Callable[[], Mapping[model.ClassId, Left]] | None = None,
+        released: Sequence[model.NodeName] = (),
     ) -> None:
         self.decisions = decisions
+        self.released = released
         self._work_out_news = news
         self._work_out_still = still
         self._profile = profile
         self._scratch = scratch
-
-    @property
-    def released(self) -> Sequence[model.NodeName]:
-        """Nodes that were kept for somebody before and are not any more, sorted."""
-        names = self._scratch.view.layout.names
-        return [names[place] for place in sorted(self._scratch.let_go)]
 
     @functools.cached_property
     def news(self) -> Mapping[model.ClassId, Left]:
@@ -81,8 +78,8 @@ class Plan:
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""
         left = self.left.get(task_class)
-        return None if left is None else diagnosis.explain(left, self._profile, self._scratch)
+        return None if left is None else diagnosis.explain(left, self._profile, self._scratch())
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """One for each class left waiting."""
-        return [diagnosis.explain(one, self._profile, self._scratch) for one in self.left.values()]
+        return [diagnosis.explain(one, self._profile, self._scratch()) for one in self.left.values()]

@@ -84,6 +84,18 @@ class Profile:
         """Whether a class that fits nowhere implies that larger ones with the same constraints do not either."""
         return self.filters == PREDICATES and self.reserve is neutral.NO_RESERVE
 
+    @property
+    def refills(self) -> bool:
+        """Whether the usual cycle of a full cluster may go the short way (`refill`)."""
+        return (
+            self.is_plain
+            and self.monotone
+            and not self.controllers
+            and not self.scores
+            and hasattr(self.order, "key")  # Lasting, Local: isinstance of a protocol costs as much as a small cycle
+            and hasattr(self.score, "of_room")
+        )
+
     def monotone_in(self, scratch: Scratch) -> bool:
         """The same for one cycle, in which a reserve may be idle: one that has `idle(scratch)` knows."""
         if self.monotone:

@@ -104,13 +104,14 @@ class TaskPool:
                 return position
         return None
 
-    def count_at(self, place: _Place, topology: Topology, taken: set[int], most: int) -> int:
-        """How many waiting tasks at a place are not taken, counted up to `most`."""
-        found = 0
+    def tasks_at(self, place: _Place, topology: Topology, taken: set[int], most: int) -> list[model.Task]:
+        """The first waiting tasks at a place that are not taken, at most so many."""
+        found: list[model.Task] = []
         for position in self._places(topology).get(place, ())[self._heads.get(place, 0) :]:
-            found += bool(self._waiting[position]) and position not in taken
-            if found >= most:
+            if len(found) >= most:
                 break
+            if self._waiting[position] and position not in taken:
+                found.append(self.order[position])
         return found
 
     def _places(self, topology: Topology) -> dict[_Place, list[int]]:
@@ -171,11 +172,11 @@ class Picker:
             return None
         return Pick(self._pool.order[self._start], self._start, Distance.ANYWHERE)
 
-    def local(self, node: model.NodeName, most: int = 1) -> int:
-        """How many waiting tasks have their input on the node itself, counted up to `most`."""
+    def local(self, node: model.NodeName, most: int = 1) -> Sequence[model.Task]:
+        """The first waiting tasks whose input is on the node itself, at most so many."""
         if not self._pool.located:
-            return 0
-        return self._pool.count_at((Distance.NODE, node), self._topology, self._taken, most)
+            return ()
+        return self._pool.tasks_at((Distance.NODE, node), self._topology, self._taken, most)
 
     def take(self, pick: Pick) -> None:
         """The task is placed."""

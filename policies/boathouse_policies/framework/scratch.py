@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -94,7 +93,7 @@ class Scratch:
 
     def dominant_share(self, usage: model.IntVector) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
-        return max(map(operator.mul, usage.tolist(), self.view.layout.inverse_totals_listed), default=0.0)
+        return self.view.layout.dominant_share(usage)
 
     def _wide(self, vector: model.IntVector) -> model.IntVector:
         return np.pad(vector, (0, len(self._nothing) - len(vector)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Eligibilities, Layout
@@ -30,6 +30,8 @@ class ClusterView:
         eligibilities: Static masks.
         offered: Nodes that this cycle may use, shape [N]; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
+        serial: Number of this snapshot.
+        touched: Jobs that hold something else than at the snapshot before.
     """
 
     now_s: float
@@ -43,6 +45,8 @@ class ClusterView:
     eligibilities: Eligibilities
     offered: model.BoolVector | None = None
     max_per_node: int | None = None
+    serial: int = 0
+    touched: Collection[model.JobId] = ()
 
     @property
     def nodes(self) -> tuple[model.Node, ...]:

@@ -152,6 +152,11 @@ class WaitingRoom:
         """Nodes where room came free since the last cycle: where those can go that `Lineup.narrow` says."""
         return self._parking.freed
 
+    @property
+    def looks_at_freed(self) -> bool:
+        """Whether the next cycle need only look at `freed`, with no node kept for anybody."""
+        return not self._kept and bool(self._parking.freed) and self._parking.only_stirred()
+
     def lineup(self) -> Lineup:
         """All classes of which something waits, in order, and which of them the next cycle looks at."""
         self._stir()

@@ -142,8 +142,7 @@ class Want:
     def eligibility(self) -> Eligibility:
         """The nodes that its constraints allow."""
         if self._eligibility is None:
-            view = self.scratch.view
-            self._eligibility = view.eligibilities.of(self.task_class.constraints, view.layout)
+            self._eligibility = self.waiting.eligibility(self.scratch.view)
         return self._eligibility
 
     def feasible(self, where: Where = ALL) -> model.BoolVector:

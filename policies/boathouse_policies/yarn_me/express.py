@@ -55,7 +55,7 @@ class Express:
         self._elasticity.advise(queue, view)
         turns = _Turns(self._elasticity, self._waits, cast, profile, Scratch(view, queue.kept))
         turns.run()
-        return Plan(tuple(turns.decisions), turns.left, profile, turns.scratch)
+        return Plan(tuple(turns.decisions), turns.left, profile, lambda: turns.scratch)
 
     def _is_usual(self, profile: Profile) -> bool:
         """Whether nothing was put between: a shell may add filters of its own."""
@@ -219,17 +219,7 @@ class _Turns:
             self._closed.add(one.code)
         if scratch.kept.get(node) == one.id:
             scratch.release(node)
-        kind = model.Create if pick.task.pod_uid is None else model.Bind
-        self.decisions.append(
-            kind(
-                task=pick.task,
-                task_class=want.task_class,
-                job=want.job,
-                node=scratch.view.layout.names[node],
-                resources=size,
-                distance=pick.distance,
-            )
-        )
+        self.decisions.append(one.waiting.placement(pick, scratch.view.layout.names[node], size))
         if not scratch.offered[node]:
             self._open = scratch.offered.nonzero()[0]
         self._kept(node, changed=True)
