@@ -116,15 +116,23 @@ class Shrinking:
         demand = want.task_class.resources
         if want.task_class.stage is not model.Stage.MAP:
             return want.ideal
-        free = scratch.free[:, node]
-        accepted = self._accepted(want, node, scratch)
+        free, tasks = scratch.free[:, node], self._accepted(want, node, scratch)
+        accepted = len(tasks)
         if accepted > 1 and not self._fits(free, demand, accepted):
-            return Sized(self._share(demand, free, accepted), accepted)
+            return self._taking(tasks, Sized(self._share(demand, free, accepted), accepted), scratch)
         if self._fits(free, demand, 1):
-            return want.ideal
+            return self._taking(tasks[:1], want.ideal, scratch)
         if accepted == 1 or self._fits(free, self._whole(demand), 1):
-            return Sized(self._share(demand, free, 1))
+            return self._taking(tasks[:1], Sized(self._share(demand, free, 1)), scratch)
         return _TOO_SMALL
+
+    @staticmethod
+    def _taking(tasks: Sequence[model.Task], sized: Sized, scratch: Scratch) -> Sized:
+        """These will not wait any more: other nodes with their blocks may have none to offer then."""
+        index = scratch.view.layout.index
+        for place in {index[name] for task in tasks for name in task.locations if name in index}:
+            scratch.touch(place)
+        return sized
 
     def _whole(self, demand: model.Resources) -> model.Resources:
         """A map without its crumbs."""
@@ -132,13 +140,15 @@ class Shrinking:
             cpu_milli=math.ceil(demand.cpu_milli * (1.0 - self._crumbs)), memory_bytes=demand.memory_bytes
         )
 
-    def _accepted(self, want: Want, node: int, scratch: Scratch) -> int:
-        """P: local maps that are accepted together; 0 for none."""
-        if self._shrink is Shrink.OFF or not want.waiting.pool.located:
-            return 0
+    def _accepted(self, want: Want, node: int, scratch: Scratch) -> Sequence[model.Task]:
+        """P: the local maps that are accepted together; none where nothing may be shrunk and none fits."""
+        if not want.waiting.pool.located:
+            return ()
         self._locality.located(want.task_class)
-        most = self._most(want.task_class.resources, scratch.free[:, node], self._locality.share())
-        return want.picker.local(scratch.view.layout.names[node], most) if most else 0
+        most = 1
+        if self._shrink is not Shrink.OFF:
+            most = self._most(want.task_class.resources, scratch.free[:, node], self._locality.share())
+        return want.picker.local(scratch.view.layout.names[node], most)
 
     def _most(self, demand: model.Resources, free: model.IntVector, share: float) -> int:
         """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full."""
@@ -231,7 +241,7 @@ def local(want: Want, scratch: Scratch, where: Where, among: model.BoolVector | 
     looked = np.ones(len(places), np.bool_) if among is None else among
     picker = want.picker
     found = np.zeros(len(places), np.bool_)
-    found[looked] = [picker.local(names[place]) > 0 for place in places[looked].tolist()]
+    found[looked] = [bool(picker.local(names[place])) for place in places[looked].tolist()]
     return found
 
 

@@ -6,12 +6,11 @@ lacks map output is suspended once in T, and runs for the rest of it.
 The controller decides `Suspend(resources=..., until_s=...)` with 1 millicore left, for Kubernetes knows no 0; memory
 stays. The shell stops the task, frees the CPU once that shows, and resumes by itself at `until_s`.
 
-Beyond the paper (ours), each because the CPU would else be of use to nobody:
+Beyond the paper (ours):
 
-* Only where maps of its job wait, and the node has the memory for one of them.
-* Not on nodes that are kept for an executor, where no map may go.
-* `Resume` before the time is up as soon as none of the job's maps waits any more: the last wave runs, and the reducer
-  may copy meanwhile.
+* Nobody is suspended where no map could use the CPU: none waits, or the node has not the memory for the smallest that
+  does, or it is kept for an executor. Maps of the same job go first, then those of others (`lending`).
+* `Resume` before the time is up once all maps of its job have ended, or no map waits any more.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from typing import TYPE_CHECKING
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies.framework import ClusterView, WaitingRoom
-    from boathouse_policies.ikayak.book import Book, JobBook, Running
+    from boathouse_policies.ikayak.book import Book, Running
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.lending import Lending
 
 REASON = "it waits for map output; its CPU goes to its job's maps"
-ENOUGH = "none of its job's maps waits any more"
+READY = "its map output is there"
+NO_USE = "no map waits for its CPU"
 
 
 def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
@@ -65,33 +65,39 @@ class Suspension:
         for one in reducers:
             if one.suspended_s is not None and one.until_s <= now_s:
                 self._book.resumed(one, now_s)
-        waiting = {job: least for job in _jobs(reducers) if (least := _waiting_map(job, queue)) is not None}
+        due = [one for one in reducers if self._config.suspension and self._is_due(one, now_s)]
+        if not due and not any(one.suspended_s is not None for one in reducers):
+            self._lending.lent([], frozenset())
+            return ()
+        waiting = _waiting_maps(queue)
         decisions: list[model.Decision] = [*self._resume(reducers, waiting, now_s)]
-        if self._config.suspension:
-            decisions += self._suspend(reducers, waiting, queue, view)
-        lenders = [one for one in reducers if one.suspended_s is not None]
-        self._lending.lent(lenders, frozenset(job.job.id for job in waiting))
+        decisions += self._suspend(due, waiting, queue, view)
+        self._lending.lent([one for one in reducers if one.suspended_s is not None], frozenset(waiting))
         return decisions
 
-    def _resume(self, reducers: list[Running], waiting: dict[JobBook, int], now_s: float) -> Sequence[model.Resume]:
-        found = [one for one in reducers if one.suspended_s is not None and one.job not in waiting]
-        for one in found:
-            self._book.resumed(one, now_s)
-        return [model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=ENOUGH) for one in found]
+    def _resume(
+        self, reducers: list[Running], waiting: Mapping[model.JobId, int], now_s: float
+    ) -> Sequence[model.Resume]:
+        found = []
+        for one in reducers:
+            if one.suspended_s is not None and not (waiting and one.job.lacks_maps):
+                self._book.resumed(one, now_s)
+                reason = NO_USE if one.job.lacks_maps else READY
+                found.append(model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=reason))
+        return found
 
     def _suspend(
-        self, reducers: list[Running], waiting: dict[JobBook, int], queue: WaitingRoom, view: ClusterView
+        self, due: list[Running], waiting: Mapping[model.JobId, int], queue: WaitingRoom, view: ClusterView
     ) -> Sequence[model.Suspend]:
         now_s = view.now_s
-        due = [one for one in reducers if one.job in waiting and self._is_due(one, now_s)]
-        for_s = length_s(self.delay_factor(view), self._config) if due else 0.0
+        for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
             return []
-        free = view.free()[model.MEMORY]
+        free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
         decisions = []
         for one in due:
-            place = view.layout.index.get(one.node)
-            if place is None or one.node in queue.kept or free[place] < waiting[one.job]:
+            place = index.get(one.node)
+            if place is None or one.node in queue.kept or free[place] < least:
                 continue
             self._book.suspended(one, now_s, now_s + for_s)
             decisions.append(self._decision(one))
@@ -122,18 +128,14 @@ class Suspension:
         return delay_factor(sums[True], sums[False])
 
 
-def _jobs(reducers: list[Running]) -> list[JobBook]:
-    return list(dict.fromkeys(one.job for one in reducers))
-
-
-def _waiting_map(job: JobBook, queue: WaitingRoom) -> int | None:
-    """Memory of the smallest of a job's maps that wait; None if none does."""
-    sizes = [
-        one.task_class.resources.memory_bytes
-        for one in queue.classes_of(job.job.id)
-        if one.task_class.stage is model.Stage.MAP and len(one.pool)
-    ]
-    return min(sizes, default=None)
+def _waiting_maps(queue: WaitingRoom) -> Mapping[model.JobId, int]:
+    """Memory of the smallest map that waits of each job of which any does."""
+    found: dict[model.JobId, int] = {}
+    for one in queue.lineup().waiting:
+        if one.task_class.stage is model.Stage.MAP and len(one.pool):
+            size = one.task_class.resources.memory_bytes
+            found[one.job.id] = min(size, found.get(one.job.id, size))
+    return found
 
 
 def _task(one: Running) -> model.Task:
