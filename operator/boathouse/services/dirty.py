@@ -1,14 +1,18 @@
 """The reconcile queue: keys that something happened to, each looked at by one worker at a time, none ever lost.
 
-A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to what a look costs, so
-that a job of thousands of pods takes its share of the loop and no more. An error delays the key's next look.
+A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to the CPU time that a look
+takes, so that a job of thousands of pods takes its share of the loop and no more: what a look waits for, as an API
+server that is slow, costs others nothing. An error delays the key's next look.
 """
 
 import asyncio
 import contextlib
+import functools
 import heapq
 import random
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
 
 import prometheus_client as prometheus
 from prometheus_client import registry
@@ -23,6 +27,8 @@ Reconcile = Callable[[str], Awaitable[float | None]]
 
 MIN_DISTANCE_S = 0.05
 COST_FACTOR = 10.0
+CLOCK_S = 1e-6
+"""So much early is on time, as for the loop's own timers: else it would be waited for again and again."""
 RESULTS = ("success", "error")
 
 
@@ -33,10 +39,19 @@ class DirtyKeys:
         reconcile: One look at one key.
         workers: How many keys are looked at concurrently.
         metrics: Where to count.
+        cpu_clock: Seconds for which this thread has worked.
     """
 
-    def __init__(self, reconcile: Reconcile, *, workers: int, metrics: registry.CollectorRegistry) -> None:
+    def __init__(
+        self,
+        reconcile: Reconcile,
+        *,
+        workers: int,
+        metrics: registry.CollectorRegistry,
+        cpu_clock: Callable[[], float] = time.thread_time,
+    ) -> None:
         self._reconcile = reconcile
+        self._cpu_clock = cpu_clock
         self._workers = workers
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
@@ -49,6 +64,9 @@ class DirtyKeys:
         self._looks = prometheus.Counter("boathouse_reconcile", "Looks at a resource", ["result"], registry=metrics)
         self._seconds = prometheus.Histogram(
             "boathouse_reconcile_duration_seconds", "One look at a resource", registry=metrics
+        )
+        self._cpu_s = prometheus.Counter(
+            "boathouse_reconcile_cpu_seconds", "CPU time of looks, without what they wait for", registry=metrics
         )
         for result in RESULTS:
             self._looks.labels(result)
@@ -103,9 +121,9 @@ class DirtyKeys:
 
     async def _look(self, key: str) -> float | None:
         loop = asyncio.get_running_loop()
-        start = loop.time()
+        start, work = loop.time(), _Timed(self._reconcile(key), self._cpu_clock)
         try:
-            again_s = await self._reconcile(key)
+            again_s = await work
         except (errors.ClusterError, TimeoutError, OSError) as error:
             return self._failed(key, error)
         except Exception as error:  # noqa: BLE001 - one resource's fault must not stop the others'
@@ -114,7 +132,8 @@ class DirtyKeys:
         finally:
             now = loop.time()
             self._seconds.observe(now - start)
-            self._rest_until[key] = now + max(MIN_DISTANCE_S, COST_FACTOR * min(now - start, 1.0))
+            self._cpu_s.inc(work.cpu_s)
+            self._rest_until[key] = now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.cpu_s, 1.0))
         self._failures.pop(key, None)
         self._looks.labels("success").inc()
         return again_s
@@ -134,7 +153,7 @@ class DirtyKeys:
             self._wake.clear()
             while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
                 heapq.heappop(self._heap)  # marked again for an earlier time, or forgotten
-            if self._heap and self._heap[0][0] <= loop.time():
+            if self._heap and self._heap[0][0] <= loop.time() + CLOCK_S:
                 _, key = heapq.heappop(self._heap)
                 del self._due[key]
                 return key
@@ -142,3 +161,31 @@ class DirtyKeys:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
                     await self._wake.wait()
+
+
+class _Timed:
+    """Awaits something, and sums up how long it kept the CPU between its waits."""
+
+    def __init__(self, work: Awaitable[float | None], clock: Callable[[], float]) -> None:
+        self.cpu_s = 0.0
+        self._work = work
+        self._clock = clock
+
+    def __await__(self) -> Generator[Any, Any, float | None]:
+        steps = self._work.__await__()
+        go_on: Callable[[], Any] = functools.partial(next, steps)
+        while True:
+            began_s = self._clock()
+            try:
+                wait = go_on()
+            except StopIteration as end:
+                answer: float | None = end.value
+                return answer
+            finally:
+                self.cpu_s += self._clock() - began_s
+            try:
+                yield wait
+            except BaseException as error:  # noqa: BLE001 - a cancellation is passed on as well
+                go_on = functools.partial(steps.throw, error)
+            else:
+                go_on = functools.partial(next, steps)

@@ -119,7 +119,8 @@ def settle(
     outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
     by_index: dict[int, list[TaskPod]] = {}
     for pod in pods:
-        if pod.index < stage.total:
+        over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.live)
+        if not over:  # most pods of a large job are those of tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
     settler = _Settler(task_type, outcome, limits, now_s, stop)
     for index, attempts in sorted(by_index.items()):

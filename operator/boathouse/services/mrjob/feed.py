@@ -132,6 +132,8 @@ class Feed:
         known = told.pods.get(pod.uid)
         if known is None:
             known = told.pods[pod.uid] = self._place(told.job, pod)
+        if known.ended:
+            return
         known.pod = pod
         if pod.state is not PodState.STARTING and not known.started:
             known.started = True

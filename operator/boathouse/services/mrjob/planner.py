@@ -135,11 +135,15 @@ def plan(seen: Observation) -> Desired:
         record=record,
         write_plan=write_plan,
         delete=[*settlement.obsolete, *_strays(seen, stage_type), *steps.leftovers(everything, seen.record)],
-        waiting=[dataclasses.replace(each, step=seen.record.step) for each in settlement.waiting],
+        waiting=_of_step(settlement.waiting, seen.record.step),
         recheck_at_s=seen.now_s if moved else lifetime.next_look_s(seen, record, settlement.recheck_at_s),
         results=results,
         failures=settlement.failures,
     )
+
+
+def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
+    return [dataclasses.replace(each, step=step) for each in waiting] if step else waiting
 
 
 def _live(seen: Observation) -> list[TaskPod]:

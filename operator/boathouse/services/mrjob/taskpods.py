@@ -21,7 +21,7 @@ class PodState(enum.Enum):
     @property
     def live(self) -> bool:
         """Whether the pod has yet to end."""
-        return self not in {PodState.SUCCEEDED, PodState.FAILED}
+        return self is not PodState.SUCCEEDED and self is not PodState.FAILED  # a set would hash, in Python
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
