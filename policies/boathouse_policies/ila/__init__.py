@@ -29,6 +29,7 @@ from boathouse_policies.framework import PREDICATES, Distances, Profile, neutral
 from boathouse_policies.ila.config import Config, Family, static
 from boathouse_policies.ila.delay import AdaptiveDelay
 from boathouse_policies.ila.interference import Interference
+from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.schedule import Acceptance, LookAgain, Nearest
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "Config",
     "Family",
     "Interference",
+    "Learner",
     "LookAgain",
     "Nearest",
     "build",

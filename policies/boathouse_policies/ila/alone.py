@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.ila import metrics
-
 if TYPE_CHECKING:
     from boathouse_policies import model
+    from boathouse_policies.ila import metrics
     from boathouse_policies.ila.families import Model
 
 

@@ -1,8 +1,9 @@
 """What runs where and what it uses: columns over nodes and hosts, mended by events (4.3 "System Monitoring").
 
 Usage is the sum of the demands of what runs, so a task counts from the moment it is placed; where a node's instruments
-show more than that sum, the excess is added, as of their last report. Without instruments, CPU that others' pods request
-counts as used (`Moment`).
+show more than that sum, the excess is added, as of their last report. A task of which nothing was measured yet counts
+by its first, high demand only until its node's instruments report: from then on it is in what they show. Without
+instruments, CPU that others' pods request counts as used (`Moment`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class Running:
         task_class: Its class.
         node: Where.
         cpu_milli: What it asked for.
+        demand: By what it is counted.
+        far: Whether its input is on another host.
+        guessed: Whether that is its class' first, high demand, or is left to its node's instruments.
+        shown: Whether it is in what the instruments show beyond the demands.
         since_s: When it was placed; later, when it started.
         marks: What its node and its host had used by then, shape [2, 3].
     """
@@ -40,8 +45,12 @@ class Running:
     task_class: model.ClassId
     node: model.NodeName
     cpu_milli: int
+    demand: metrics.Demand
+    far: bool
+    guessed: bool
     since_s: float
     marks: FloatVector
+    shown: bool = False
 
 
 class Book:
@@ -53,9 +62,9 @@ class Book:
     Attributes:
         layout: The nodes; None before the first cycle.
         hosts: Which node is on which host.
-        use: Demands of what runs on each node: CPUs, and reads and writes as shares of its host's disks, shape [N, 3].
+        use: What is used on each node: CPUs, and reads and writes as shares of its host's disks, shape [N, 3].
         unit: What makes shares of a host of such amounts, shape [3, N].
-        excess: What instruments showed beyond that, same shape.
+        excess: Of it, what instruments showed beyond the demands of what runs, same shape.
         beyond: CPUs of a node's system beside its pods, where instruments tell, shape [N].
         instrumented: Nodes whose instruments have reported, shape [N].
         asked: Millicores that what runs asked for, shape [N].
@@ -67,7 +76,7 @@ class Book:
         self._config = config
         self._tasks: dict[model.TaskId, Running] = {}
         self._by_class: dict[model.ClassId, dict[model.TaskId, Running]] = {}
-        self._applied: dict[model.ClassId, metrics.Demand] = {}
+        self._guessed: dict[model.NodeName, list[Running]] = {}
         self.layout: Layout | None = None
         self._now_s = 0.0
         self._index: Mapping[model.NodeName, int] = {}
@@ -93,44 +102,38 @@ class Book:
         if layout is self.layout:
             return
         before, excess, beyond, known = self._index, self.excess, self.beyond, self.instrumented
-        hosts_before = {name: end_s for name, end_s in zip(self.hosts.names, self.ended_s.tolist(), strict=True)}
+        hosts_before = dict(zip(self.hosts.names, self.ended_s.tolist(), strict=True))
         self.layout, self._index = layout, layout.index
         self._resize(len(layout), Groups.servers(layout))
         kept = [(i, before[name]) for i, name in enumerate(layout.names) if name in before]
         if kept:
             new, old = (list(places) for places in zip(*kept, strict=True))
-            self.excess[new], self.beyond[new], self.instrumented[new] = excess[old], beyond[old], known[old]
+            self.beyond[new], self.instrumented[new] = beyond[old], known[old]
+            for i, was in kept:
+                self._exceed(i, excess[was])
         self.ended_s[:] = [hosts_before.get(name, -math.inf) for name in self.hosts.names]
         self._since_s[:] = self._host_since_s[:] = self._now_s
         for one in self._tasks.values():
             if one.node in self._index:
-                self._add(one, self._applied[one.task_class], +1)
+                self._add(one, +1)
                 one.since_s, one.marks = self._now_s, self._used(self._index[one.node], self._now_s)
 
     # Tasks
 
-    def placed(
-        self,
-        task: model.TaskId,
-        one: model.ClassId,
-        node: model.NodeName,
-        cpu_milli: int,
-        demand: metrics.Demand,
-        now_s: float,
-    ) -> None:
+    def placed(self, task: model.TaskId, running: Running) -> None:
         """A task is on its way to a node."""
-        self._now_s = now_s
+        self._now_s = running.since_s
         if task in self._tasks:
-            self.gone(task, now_s)
-        if one not in self._applied:
-            self._applied[one] = demand
-        running = Running(one, node, cpu_milli, now_s, _NOTHING)
+            self.gone(task, running.since_s)
         self._tasks[task] = running
-        self._by_class.setdefault(one, {})[task] = running
-        if node in self._index:
-            self._advance(self._index[node], now_s)
-            self._add(running, self._applied[one], +1)
-            running.marks = self._used(self._index[node], now_s)
+        self._by_class.setdefault(running.task_class, {})[task] = running
+        place = self._index.get(running.node)
+        if place is not None:
+            self._advance(place, running.since_s)
+            self._add(running, +1)
+            running.marks = self._used(place, running.since_s)
+            if running.guessed:
+                self._guessed.setdefault(running.node, []).append(running)
 
     def started(self, task: model.TaskId, now_s: float) -> None:
         """Its container runs: what its neighbours do counts from now on."""
@@ -158,14 +161,14 @@ class Book:
         self._advance(place, now_s)
         ran_s = now_s - running.since_s
         around = (self._used(place, now_s) - running.marks) / ran_s if ran_s > 0 else None
-        self._add(running, self._applied[running.task_class], -1)
+        self._add(running, -1)
         self.ended_s[self.hosts.of[place]] = now_s
         return around
 
-    def _add(self, running: Running, demand: metrics.Demand, step: int) -> None:
+    def _add(self, running: Running, step: int) -> None:
         place = self._index[running.node]
         host = self.hosts.of[place]
-        change = np.array(demand) * step
+        change = np.array(running.demand) * step
         self.use[place] += change
         self._host_use[host] += change
         self.asked[place] += step * running.cpu_milli
@@ -173,23 +176,31 @@ class Book:
 
     def rate(self, one: model.ClassId, demand: metrics.Demand, now_s: float) -> None:
         """The demand of a class is known better: what runs of it counts by it from now on."""
-        before = self._applied.get(one)
-        if before is None or _close(before, demand):
-            return
-        change = np.array(demand) - np.array(before)
-        self._applied[one] = demand
         for running in self._by_class.get(one, {}).values():
+            if running.far:
+                continue
+            if not running.guessed and _close(running.demand, demand):
+                return  # as all others of it
+            running.guessed = False
+            self._count(running, demand, now_s)
             place = self._index.get(running.node)
-            if place is not None:
-                self._advance(place, now_s)
-                self.use[place] += change
-                self._host_use[self.hosts.of[place]] += change
+            if running.shown and place is not None:
+                self._exceed(place, np.maximum(self.excess[place] - demand, 0.0))
+                running.shown = False
+
+    def _count(self, running: Running, demand: metrics.Demand, now_s: float) -> None:
+        """A running task counts by another demand."""
+        change, running.demand = np.array(demand) - np.array(running.demand), demand
+        place = self._index.get(running.node)
+        if place is not None:
+            self._advance(place, now_s)
+            self.use[place] += change
+            self._host_use[self.hosts.of[place]] += change
 
     def forget(self, one: model.ClassId) -> None:
         """The class is over."""
         if not self._by_class.get(one):
             self._by_class.pop(one, None)
-            self._applied.pop(one, None)
 
     def place_of(self, node: model.NodeName) -> int | None:
         """The place of a node; None for one that is not known."""
@@ -217,10 +228,6 @@ class Book:
         busy = min(all_read + all_write, 1.0)
         return [cpu, all_cpu - cpu, beyond, read, write, all_read - read, all_write - write, busy]
 
-    def applied(self, one: model.ClassId) -> metrics.Demand | None:
-        """By what demand tasks of a class that run are counted."""
-        return self._applied.get(one)
-
     # Time
 
     def _advance(self, place: int, now_s: float) -> None:
@@ -237,21 +244,32 @@ class Book:
 
     # Instruments
 
-    def measured(self, node: model.NodeName, usage: Mapping[str, float]) -> None:
+    def measured(self, node: model.NodeName, usage: Mapping[str, float], now_s: float) -> None:
         """A node's instruments: what they show beyond what its tasks should use is there too."""
         place = self._index.get(node)
         if place is None:
             return
-        cpu = usage.get("cpu_cores")
+        for running in self._guessed.pop(node, ()):
+            if running.guessed:
+                self._count(running, metrics.IDLE, now_s)
+                running.shown = True
+        demanded, excess = self.use[place] - self.excess[place], self.excess[place].copy()
+        cpu, disk = usage.get("cpu_cores"), usage.get("disk_bytes_per_s")
         if cpu is not None:
-            self.excess[place, 0] = max(0.0, cpu - float(self.use[place, 0]))
+            excess[0] = max(0.0, cpu - float(demanded[0]))
             self.instrumented[place] = True
-        disk = usage.get("disk_bytes_per_s")
         if disk is not None:
             share = disk / (self._config.disk_mb_per_s * 1e6)
-            over = max(0.0, share - float(self.use[place, 1] + self.use[place, 2]))
-            self.excess[place, 1:] = over / 2  # not told apart
+            excess[1:] = max(0.0, share - float(demanded[1] + demanded[2])) / 2  # reads and writes are not told apart
+        self._advance(place, now_s)
+        self._exceed(place, excess)
         self.beyond[place] = usage.get("system_cpu_cores", 0.0)
+
+    def _exceed(self, place: int, excess: FloatVector) -> None:
+        change = excess - self.excess[place]
+        self.excess[place] = excess
+        self.use[place] += change
+        self._host_use[self.hosts.of[place]] += change
 
 
 def _close(one: metrics.Demand, other: metrics.Demand) -> bool:
@@ -259,4 +277,3 @@ def _close(one: metrics.Demand, other: metrics.Demand) -> bool:
 
 
 _NEAR = 0.05  # arbitrary: what runs is not counted anew for less
-_NOTHING = np.zeros((2, 3))

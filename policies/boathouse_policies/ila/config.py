@@ -36,7 +36,7 @@ class Config:
         disk_mb_per_s: What the disks of a host carry: the unit of the I/O metrics (ours).
         slot_cpu_milli: A slot's CPU: slots are counted by it, as Kubernetes has none (ours).
         slot_memory_bytes: A slot's memory (ours).
-        locality: Whether Algorithm 2 looks after locality; if not, it is greedy: the closest task on whichever node (5.1).
+        locality: Whether Algorithm 2 looks after locality; if not, whichever node gets its closest task (5.1).
         node_delay_s: T_0, the wait before a server-local task will do (4.2: 0.5 s).
         delay_s: T_1 and T_2, before a rack-local and an off-rack one will do (4.4: 5 s).
         block_bytes: F_b, the HDFS block size (5.1: 128 MB).

@@ -4,12 +4,12 @@ Node, server, rack and off-rack are the four levels. The wait is in proportion t
 
     T_ij = F_j * T_i / F_b, and 0 where F_j / F_b <= 0.01
 
-A class accepts a node whose closest task is within L_j, or once it has waited for the sum of T_lj from L_j to below that
-task's level; then L_j becomes that level.
+A class accepts a node whose closest task is within L_j, or once it has waited for the sum of T_lj from L_j to below
+that task's level; then L_j becomes that level.
 
-Readings: W_j is reset on acceptance, which the listing leaves out. Deviations: there, nodes offer themselves one after the
-other; here all free nodes are seen at once and the closest is taken, so a class waits only where none is close enough.
-W_j is the time since the class was first passed over. A class without input in blocks has nothing to wait for.
+Readings: W_j is reset on acceptance, which the listing leaves out. Deviations: there, nodes offer themselves one after
+the other; here all free nodes are seen at once and the closest is taken, so a class waits only where none is close
+enough. W_j is the time since the class was first passed over. A class without input in blocks has nothing to wait for.
 """
 
 from __future__ import annotations

@@ -25,17 +25,21 @@ STAGES = frozenset({model.Stage.MAP, model.Stage.REDUCE})
 _MB = 1e6
 
 
-def measured(counters: Mapping[str, float], seconds: float, disk_mb_per_s: float) -> metrics.Demand:
+def measured(
+    counters: Mapping[str, float], seconds: float, disk_mb_per_s: float, *, far: bool = False
+) -> metrics.Demand:
     """What a task used, from the runtime's CPU and file system counters.
 
     Args:
         counters: `cpu_s`, and `read_bytes`, `remote_bytes`, `written_bytes`, `spilled_bytes`; what is missing is 0.
         seconds: Its run time without neighbours.
         disk_mb_per_s: What a host's disks carry.
+        far: Whether to leave out what came from other hosts; else it counts as read here, as it would be by a task
+            whose input is at hand.
     """
     whole = max(seconds, 1e-3) * disk_mb_per_s * _MB
     spilled = counters.get("spilled_bytes", 0.0)  # written once and read again
-    read = counters.get("read_bytes", 0.0) + counters.get("remote_bytes", 0.0) + spilled
+    read = counters.get("read_bytes", 0.0) + (0.0 if far else counters.get("remote_bytes", 0.0)) + spilled
     written = counters.get("written_bytes", 0.0) + spilled
     return metrics.Demand(counters.get("cpu_s", 0.0) / max(seconds, 1e-3), read / whole, written / whole)
 
@@ -51,6 +55,7 @@ class Demands:
         self._config = config
         self._known: dict[model.ClassId, metrics.Demand] = {}
         self._first: dict[model.ClassId, metrics.Demand] = {}
+        self._far: dict[model.ClassId, metrics.Demand] = {}
         self._program: dict[model.ClassId, str] = {}
         self._programs: dict[str, metrics.Demand] = {}
 
@@ -59,12 +64,32 @@ class Demands:
         known = self._known.get(task_class.id)
         return known if known is not None else self._initial(task_class)
 
+    def far(self, task_class: model.TaskClass) -> metrics.Demand:
+        """The same of one whose input is on another host: as those ran, or without the reads until one has."""
+        known = self._far.get(task_class.id)
+        return known if known is not None else self.of(task_class)._replace(read=0.0)
+
+    def ended_far(self, task_class: model.ClassId, now: metrics.Demand) -> None:
+        """A task ended whose input was on another host: eq. 7."""
+        self._far[task_class] = self._smooth(self._far.get(task_class), now)
+
+    def _smooth(self, before: metrics.Demand | None, now: metrics.Demand) -> metrics.Demand:
+        """Eq. 7."""
+        if before is None:
+            return now
+        alpha = self._config.ewma
+        return metrics.Demand(*(alpha * new + (1 - alpha) * old for new, old in zip(now, before, strict=True)))
+
     def _initial(self, task_class: model.TaskClass) -> metrics.Demand:
         first = self._first.get(task_class.id)
-        if first is None:
-            disk = self._config.first_disk_share if task_class.stage in STAGES else 0.0
-            first = metrics.Demand(task_class.resources.cpu_milli / 1000, disk, disk)
-        return first
+        if first is not None:
+            return first
+        disk = self._config.first_disk_share if task_class.stage in STAGES else 0.0
+        return metrics.Demand(task_class.resources.cpu_milli / 1000, disk, disk)
+
+    def knows(self, one: model.ClassId) -> bool:
+        """Whether something was measured of it, or of its program."""
+        return one in self._known or one in self._first
 
     def submitted(self, job: model.Job, classes: tuple[model.TaskClass, ...]) -> None:
         """A job came: its program may be known."""
@@ -77,10 +102,7 @@ class Demands:
 
     def ended(self, task_class: model.ClassId, now: metrics.Demand) -> metrics.Demand:
         """A task ended: eq. 7."""
-        before, alpha = self._known.get(task_class), self._config.ewma
-        if before is not None:
-            now = metrics.Demand(*(alpha * new + (1 - alpha) * old for new, old in zip(now, before, strict=True)))
-        self._known[task_class] = now
+        now = self._known[task_class] = self._smooth(self._known.get(task_class), now)
         program = self._program.get(task_class)
         if program is not None:
             self._programs.pop(program, None)
@@ -91,7 +113,7 @@ class Demands:
 
     def forget(self, task_class: model.ClassId) -> None:
         """The class is over."""
-        for known in (self._known, self._first, self._program):
+        for known in (self._known, self._far, self._first, self._program):
             known.pop(task_class, None)
 
     def dump(self) -> Mapping[str, Any]:

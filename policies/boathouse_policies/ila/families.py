@@ -111,28 +111,34 @@ class Exponential:
     io: Term
     constant: float
 
+    @property
+    def terms(self) -> tuple[Term, Term]:
+        """Of CPU and of I/O."""
+        return self.cpu, self.io
+
     def parts(self, system: FloatVector) -> FloatVector:
         """Exp of each term's exponent without the task's part, shape [2, N]."""
-        exponents = [one.exponent(system, 0, metrics.SYSTEM) for one in (self.cpu, self.io)]
+        exponents = [one.exponent(system, 0, metrics.SYSTEM) for one in self.terms]
         parts: FloatVector = np.exp(np.clip(exponents, -_STEEP, _STEEP))
         return parts
 
     def weights(self, task: metrics.Demand) -> Weights:
         """Exp of the task's part, and what is left of the largest exponent."""
         column = np.array(task)[:, None]
-        own = [float(one.exponent(column, metrics.SYSTEM, metrics.ALL)[0]) for one in (self.cpu, self.io)]
+        own = [float(one.exponent(column, metrics.SYSTEM, metrics.ALL)[0]) for one in self.terms]
         own = [min(max(one, -_STEEP), _STEEP) for one in own]
         grown = np.exp(own)
-        caps = np.exp([min(term.most - one, _STEEP) for term, one in zip((self.cpu, self.io), own, strict=True)])
+        caps = np.exp([min(term.most - one, _STEEP) for term, one in zip(self.terms, own, strict=True)])
         factors = np.array([self.cpu.scale, self.io.scale]) * grown
         return Weights(self.constant, factors[:, None], caps[:, None])
 
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
         total = np.full(rows.shape[1], self.constant)
-        for one in (self.cpu, self.io):
+        for one in self.terms:
             total += one.scale * np.exp(np.minimum(one.exponent(rows, 0, metrics.ALL), one.most))
-        return np.maximum(total, 1.0)
+        slowdown: FloatVector = np.maximum(total, 1.0)
+        return slowdown
 
     def dump(self) -> Mapping[str, Any]:
         """As JSON values."""
@@ -205,7 +211,8 @@ class Quadratic:
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
         total: FloatVector = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
-        return np.maximum(total, 1.0)
+        slowdown: FloatVector = np.maximum(total, 1.0)
+        return slowdown
 
     def dump(self) -> Mapping[str, Any]:
         """As JSON values; of the pairs only those that count."""
@@ -241,24 +248,6 @@ def load(state: Mapping[str, Any]) -> Model:
 
 def _vector(listed: list[float]) -> FloatVector:
     return np.array(listed, np.float64)
-
-
-def first_guess() -> Exponential:
-    """A model to begin with, before anything was observed: from what the paper's Figures 1 and 2 say of its hosts.
-
-    CPU: no more than 5 % slower until two thirds of the promised CPUs are asked for (800 % of 12), 1.9 times slower
-    where all are. I/O: 5 % slower where a disk is asked for 0.8 of what it carries, 4 times where for 2.5 of it.
-    """
-    cpu, io = np.zeros(metrics.ALL), np.zeros(metrics.ALL)
-    cpu[[metrics.C_U, metrics.C_A, metrics.C_0]] = 8.7
-    cpu[metrics.T_C] = 0.7  # a CPU of the paper's twelve, and that who does not compute is not hindered
-    io[[metrics.T_R, metrics.T_W, metrics.R_U, metrics.W_U, metrics.R_A, metrics.W_A]] = 2.4
-    calm = np.zeros(metrics.ALL)
-    return Exponential(
-        cpu=Term(scale=1.5e-4, gamma=cpu, mean=calm, most=10.5),
-        io=Term(scale=0.0073, gamma=io, mean=calm, most=7.0),
-        constant=1.0,
-    )
 
 
 _ONE = np.ones((1, 1))

@@ -1,4 +1,4 @@
-"""Damped Gauss-Newton (4.1; the paper's reference [10]; damped as by Levenberg and Marquardt), for sums of exponentials.
+"""Gauss-Newton (4.1; the paper's reference [10]), damped as by Levenberg and Marquardt, for sums of exponentials.
 
 The variables are standardised and exponents clipped, so that no step runs away (readings: "Standardise, damp
 Gauss-Newton, clip the exponent").
@@ -54,11 +54,12 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
     return best, least
 
 
-def exponentials(inputs: Sequence[FloatVector]) -> Curve:
-    """S = sum over terms of A exp(gamma . z) + C.
+def exponentials(inputs: Sequence[FloatVector], weight: FloatVector) -> Curve:
+    """S = sum over terms of A exp(gamma . z) + C, times a weight.
 
     Args:
         inputs: The standardised variables z of each term, shape [n, v].
+        weight: Of each observation, shape [n].
 
     Returns:
         The curve of parameters (A, gamma) of each term in turn, then C.
@@ -77,7 +78,7 @@ def exponentials(inputs: Sequence[FloatVector]) -> Curve:
             slopes[:, at + 1 : last] = risen[:, None] * z
             total += risen
             at = last
-        return total, slopes
+        return total * weight, slopes * weight[:, None]
 
     return curve
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boathouse_policies import model
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.alone import Alone
-from boathouse_policies.ila.book import Book
+from boathouse_policies.ila.book import Book, Running
 from boathouse_policies.ila.demand import STAGES, Demands, measured
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.moment import Moment
@@ -114,7 +116,7 @@ class Interference:
             case model.Failed():
                 self._book.gone(event.task, event.now_s)
             case model.Measured():
-                self._book.measured(event.name, event.usage)
+                self._book.measured(event.name, event.usage, event.now_s)
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():
@@ -136,8 +138,21 @@ class Interference:
 
     def _placed(self, event: model.Placed) -> None:
         one = self._classes.get(event.task_class)
-        demand = self.demands.of(one) if one is not None else metrics.Demand(event.resources.cpu_milli / 1000, 0.0, 0.0)
-        self._book.placed(event.task, event.task_class, event.node, event.resources.cpu_milli, demand, event.now_s)
+        size, far = event.resources.cpu_milli, event.distance > model.Distance.SERVER
+        demand = metrics.Demand(size / 1000, 0.0, 0.0)
+        if one is not None:
+            demand = self.demands.far(one) if far and self.demands.knows(one.id) else self.demands.of(one)
+        running = Running(
+            event.task_class,
+            event.node,
+            size,
+            demand,
+            far,
+            one is None or not self.demands.knows(one.id),
+            event.now_s,
+            np.zeros((2, 3)),
+        )
+        self._book.placed(event.task, running)
         reached = self._accepted.get((event.task_class, event.node))
         if reached:
             place = self._book.place_of(event.node)
@@ -150,15 +165,20 @@ class Interference:
         if one is None or one.stage not in STAGES or event.duration_s <= 0:
             return
         told = one.estimates.duration_s(one.resources)
-        alone_s = told or self._alone.seconds(one.id) or event.duration_s
+        is_map = one.stage is model.Stage.MAP
+        # A reducer waits for maps: what it uses on average is by its real run time.
+        alone_s = (is_map and (told or self._alone.seconds(one.id))) or event.duration_s
         now = measured(event.counters, alone_s, self._config.disk_mb_per_s)
-        own = self._book.applied(one.id)
         demand = self.demands.ended(one.id, now)
         self._book.rate(one.id, demand, event.now_s)
-        is_near = event.counters.get("remote_bytes", 0.0) == 0.0
-        if one.stage is not model.Stage.MAP or around is None or own is None or not is_near:
+        if event.counters.get("remote_bytes", 0.0):
+            self.demands.ended_far(
+                one.id, measured(event.counters, event.duration_s, self._config.disk_mb_per_s, far=True)
+            )
+            return
+        if not is_map or around is None:
             return  # a reducer waits for maps, and a remote map for the network: neither tells of neighbours
-        system = self._book.around(around, own, event.node)
+        system = self._book.around(around, now, event.node)
         if system is None:
             return
         if told is None:

@@ -1,8 +1,8 @@
 """Online adaptation of the interference model (4.1): a fit for every k new observations, and the model's current error.
 
-Until the first fit a guess is used (`families.first_guess`), where the paper trained offline first. A fit goes on from
-the model before and keeps its variables, which takes about a millisecond; variables are selected anew only while the
-error is not acceptable, and then after twice as many fits each time.
+Until the first fit, and with little weight in all, stands what `offline` tells, where the paper trained first. A fit
+goes on from the model before and keeps its variables, which takes about a millisecond; variables are selected anew only
+while the error is not acceptable, and then after twice as many fits each time.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boathouse_policies.ila import families, fitting, metrics
+from boathouse_policies.ila import families, fitting, offline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse_policies.ila import metrics
     from boathouse_policies.ila.config import Config
 
 
@@ -34,7 +35,7 @@ class Learner:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.model: families.Model = families.first_guess()
+        self.model: families.Model = offline.model()
         self.error = config.first_error
         self.fits = 0
         self._fresh: list[list[float]] = []
@@ -61,7 +62,7 @@ class Learner:
 
     def update(self) -> bool:
         """Judge the model by what is new, then fit it; whether it is another one now."""
-        fresh = _samples(self._fresh)
+        fresh = fitting.Samples.of_rows(self._fresh)
         self._fresh = []
         if not len(fresh):
             return False
@@ -69,7 +70,8 @@ class Learner:
         self.error += _NEW * (missed - self.error)
         self._since_selection += 1
         again = self._fitted and not self._is_due()
-        every = _samples([row for kept in self._kept.values() for row in kept])
+        every = fitting.Samples.of_rows([row for kept in self._kept.values() for row in kept])
+        every = every.beside(offline.samples())
         found = fitting.fit(self._config.family, every, before=self.model if again else None)
         if found is None:
             return False
@@ -94,11 +96,6 @@ class Learner:
             return
         self.model, self._fitted = families.load(model), fitted
         self.error = float(state.get("error", self._config.first_error))
-
-
-def _samples(rows: list[list[float]]) -> fitting.Samples:
-    table = np.array(rows, np.float64).reshape(len(rows), metrics.ALL + 1).T
-    return fitting.Samples(table[: metrics.ALL], table[metrics.ALL])
 
 
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error

@@ -1,7 +1,7 @@
 """Table 2: the metrics that the interference models know, as rows of arrays.
 
 CPU metrics of the system are shares of the host's CPUs, I/O metrics shares of what its disks carry: so one model serves
-hosts of different sizes. A task's own CPU demand is in CPUs, for what matters of it is how much of its time it computes.
+hosts of different sizes. A task's own CPU demand is in CPUs: what matters of it is how much of its time it computes.
 
 Deviations: there is no Dom0 under Kubernetes; c_0 is what a host's CPUs do beyond the tasks that run there, as far as
 instruments show it. io_u is the share of its time that a disk is busy, as iostat's, worked out from the rates.

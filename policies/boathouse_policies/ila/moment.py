@@ -43,13 +43,14 @@ class Moment:
         view = scratch.view
         self._unit = book.unit
         others = np.maximum(view.requested[model.CPU] - book.asked, 0) / 1000
-        used = (book.use + book.excess).T
+        used = book.use.T.copy()
         used[0] += np.where(book.instrumented, 0.0, others)
-        self._node = used * self._unit
-        self._host: model.FloatVector = np.array(
-            [np.bincount(self._hosts.of, row, len(self._hosts)) for row in self._node]
-        )
-        self._beyond: model.FloatVector = np.bincount(self._hosts.of, book.beyond * self._unit[0], len(self._hosts))
+        self._node = np.asarray(used * self._unit, np.float64)
+        self._host = np.empty((3, len(self._hosts)))
+        for i, row in enumerate(self._node):
+            self._host[i] = np.bincount(self._hosts.of, row, len(self._hosts))
+        beyond = np.bincount(self._hosts.of, book.beyond * self._unit[0], len(self._hosts))
+        self._beyond = np.asarray(beyond, np.float64)
         self._parts = self._model.parts(self._system(slice(None)))
         self._slots = self._idle_slots(slice(None))
         idle = np.bincount(self._hosts.of, self._slots, len(self._hosts)).astype(np.int64)

@@ -48,13 +48,20 @@ def choose(candidates: Iterable[int], fit: Callable[[tuple[int, ...]], Choice], 
         better = min(grown, key=_cost, default=best)
         if better.cost >= best.cost:
             return best
-        best = _pruned(better, fit)
+        best = prune(better, fit, keep=better.chosen[-1:])
 
 
-def _pruned(best: Choice, fit: Callable[[tuple[int, ...]], Choice]) -> Choice:
-    """Without what came to be superfluous; never the last that was added."""
-    while len(best.chosen) > 1:
-        shrunk = [fit(tuple(kept for kept in best.chosen if kept != one)) for one in best.chosen[:-1]]
+def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[int, ...] = ()) -> Choice:
+    """Remove the worst variable until that does not pay.
+
+    Args:
+        best: What to begin with.
+        fit: Fits with some of its variables.
+        keep: What is not removed.
+    """
+    while len(best.chosen) > max(1, len(keep)):
+        ones = [one for one in best.chosen if one not in keep]
+        shrunk = [fit(tuple(kept for kept in best.chosen if kept != one)) for one in ones]
         better = min(shrunk, key=_cost)
         if better.cost >= best.cost:
             return best

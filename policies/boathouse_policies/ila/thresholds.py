@@ -1,10 +1,9 @@
 """Thresholds of slowdown (Algorithm 1): H for all hosts, and H_d for each that has had idle slots for a while.
 
-Readings that the algorithm's listing needs: H_d, Z_R and Z_I are of a physical host. `H_d = min(H_d - 1, S)` would
-make H_d 0 and divide by it: it falls by one at most, and never below S or H. Where nothing runs, everything is accepted.
-S up to the threshold plus the model's own error is accepted: with H = 1 a model that errs at all would refuse nearly
-all. What was accepted by that margin alone does not raise H_d. H_d changes when a task is placed, not when it is
-considered.
+Readings that the algorithm's listing needs: H_d, Z_R and Z_I are of a physical host. `H_d = min(H_d - 1, S)` would make
+H_d 0 and divide by it: it falls by one at most, and never below S or H. Where nothing runs, everything is accepted. S
+up to the threshold plus the model's own error is accepted: with H = 1 a model that errs at all would refuse nearly all.
+What was accepted by that margin alone does not raise H_d. H_d changes when a task is placed, not when it is considered.
 """
 
 from __future__ import annotations
