@@ -56,6 +56,8 @@ class HadoopCourse(Course):
         records: Jobs that are over, in order of their end.
         sizes: How large the cluster was, since its first nodes were up.
         ready_ms: When it took jobs; -1 before.
+        work: What its tasks do.
+        nodes: All that it ever had.
     """
 
     def __init__(self, spec: Hadoop, world: LiveWorld, run: LiveRun) -> None:
@@ -66,12 +68,13 @@ class HadoopCourse(Course):
         self._pods: dict[model.TaskId, Pod] = {}
         self._up: dict[model.TaskId, _Worker] = {}
         self._tracker = Tracker()
-        self._work = Work(world, spec, self._datanodes)
+        self.work = Work(world, spec, self._datanodes)
         self._luck: dict[str, list[float]] = {}
         self._over = False
         self.records: list[JobRecord] = []
         self.sizes: list[SizeRecord] = []
         self.ready_ms = -1
+        self.nodes: set[str] = set()
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
@@ -98,6 +101,7 @@ class HadoopCourse(Course):
     @override
     def placed(self, pod: Pod) -> None:
         self._pods[pod.id] = pod
+        self.nodes.add(pod.node)
 
     @override
     def started(self, pod: Pod) -> None:
@@ -182,19 +186,19 @@ class HadoopCourse(Course):
 
     def _do_again(self, worker: _Worker) -> None:
         for attempt in [*worker.maps, *worker.reduces]:
-            self._work.cancel(attempt)
+            self.work.cancel(attempt)
             again = {"maps": [attempt.index]} if attempt.is_map else {"reduces": [attempt.index]}
             attempt.job.past_copy.discard(attempt.index)
             attempt.job.again(**again)
         for job in self._tracker.jobs.values():
             gone = job.lost_outputs(worker.pod.id)
-            self._work.mend_copies(self._reducing(job))  # what was copied so far
+            self.work.mend_copies(self._reducing(job))  # what was copied so far
             for index in gone:
                 job.forget(index, self._world.clock.now_ms)
-            self._work.mend_copies(self._reducing(job))
+            self.work.mend_copies(self._reducing(job))
         for other in tuple(self._up.values()):
             for attempt in [*other.maps, *other.reduces]:
-                self._work.without(attempt, worker.pod)
+                self.work.without(attempt, worker.pod)
 
     def _reducing(self, job: JobBook) -> list[Attempt]:
         return [attempt for one in self._up.values() for attempt in one.reduces if attempt.job is job]
@@ -256,7 +260,7 @@ class HadoopCourse(Course):
         done = self._mapped if is_map else self._reduced
         attempt = Attempt(job, index, is_map, worker.pod, stores, luck, done)
         (worker.maps if is_map else worker.reduces).append(attempt)
-        self._work.start(attempt, self._sources(job, index) if is_map else ())
+        self.work.start(attempt, self._sources(job, index) if is_map else ())
 
     def _sources(self, job: JobBook, index: int) -> Sequence[Pod]:
         """Nodes with a block; where all were lost at once, it was loaded again, anywhere."""
@@ -267,7 +271,7 @@ class HadoopCourse(Course):
         worker.maps.remove(attempt)
         before = job.waiting_reduces
         if job.mapped(attempt.index, attempt.pod.id, self._world.clock.now_ms):
-            self._work.mend_copies(self._reducing(job))
+            self.work.mend_copies(self._reducing(job))
         if job.waiting_reduces and not before:
             self._assign_all()
         self._assign(worker)

@@ -82,10 +82,14 @@ class Work:
         world: Where.
         spec: The cluster.
         datanodes: The core nodes that are up, in order, now.
+
+    Attributes:
+        stored_mb: Output that transient nodes sent to core nodes, replicas counted.
     """
 
     def __init__(self, world: LiveWorld, spec: Hadoop, datanodes: Callable[[], Sequence[Pod]]) -> None:
         self._world, self._spec, self._datanodes = world, spec, datanodes
+        self.stored_mb = 0.0
 
     # Attempts
 
@@ -187,6 +191,7 @@ class Work:
         if output_mb <= _LEAST_MB:
             return
         link = self._over_link(attempt, output_mb * self._spec.replicas)
+        self.stored_mb += 0.0 if attempt.stores else output_mb * self._spec.replicas
         if self._spec.pipelined:
             yield [*link, *self._replicas(attempt, output_mb)]
         else:

@@ -24,7 +24,13 @@ def _fspy() -> Study:
     return Fspy()
 
 
-_STUDIES: dict[str, Callable[[], Study]] = {"yarn-me": _yarn_me, "fspy": _fspy}
+def _koala() -> Study:
+    from boathouse_sim.reproduce.koala.study import Koala
+
+    return Koala()
+
+
+_STUDIES: dict[str, Callable[[], Study]] = {"yarn-me": _yarn_me, "fspy": _fspy, "koala": _koala}
 
 
 def names() -> tuple[str, ...]:

@@ -1,0 +1,113 @@
+"""IV.B, IV.C: two levels of scheduling: several clusters, and the provider between them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_policies.koala import Config, Policy
+from boathouse_sim.reproduce import interval
+from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.koala.case import Case
+from boathouse_sim.reproduce.koala.setting import CORE, PAPER, POOL, Setting
+from boathouse_sim.reproduce.study import Findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from boathouse_sim.reproduce.koala.case import Seen
+
+GSP, GGP, GGDP = (Config(policy=one) for one in (Policy.GSP, Policy.GGP, Policy.GGDP))
+EACH = CORE // 2
+COMES_S = 630
+"""When a third cluster is submitted: the pool is given away."""
+_FAIR = (0.8, 1.25)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """Several clusters at once.
+
+    Attributes:
+        seeds: Of each.
+    """
+
+    seeds: int
+
+    @staticmethod
+    def _pair(config: Config, seed: int) -> Case:
+        """Two clusters with equal streams, and a third one later."""
+        setting = Setting(jobs=40, small=1.0)
+        jobs = setting.stream(seed)
+        pair = [setting.cluster(jobs, id=name, core=EACH) for name in ("a", "b")]
+        third = setting.cluster(jobs[:2], id="z", core=EACH, submit_ms=COMES_S * 1000)
+        return Case(clusters=(*pair, third), nodes=CORE + POOL, config=config, seed=seed)
+
+    def cases(self) -> Iterable[Case]:
+        """Under each policy."""
+        for seed in range(self.seeds):
+            yield from (self._pair(config, seed) for config in (GSP, GGP, GGDP))
+
+    def findings(self, seen: Mapping[Case, Seen]) -> Findings:
+        """Rows."""
+        return Findings(claims=(self._never_below(seen), self._fair(seen), self._reclaimed(seen)), figures=())
+
+    def _never_below(self, seen: Mapping[Case, Seen]) -> Claim:
+        least = min(
+            size.core + size.transient - ran.first
+            for config in (GSP, GGP, GGDP)
+            for seed in range(self.seeds)
+            for ran in seen[self._pair(config, seed)].clusters.values()
+            for size in ran.sizes
+            if size.at_ms > ran.ready_s * 1000
+        )
+        return Claim(
+            paper=PAPER,
+            claim="Least nodes of any cluster at any time, beyond its first core nodes, under GSP, GGP and GGDP",
+            figure="Section IV.B",
+            relation=Relation.GE,
+            paper_value=0.0,
+            value=float(least),
+        )
+
+    def _fair(self, seen: Mapping[Case, Seen]) -> Claim:
+        found = []
+        for seed in range(self.seeds):
+            clusters = seen[self._pair(GSP, seed)].clusters
+            found.append(clusters["a"].extra_node_s / max(1.0, clusters["b"].extra_node_s))
+        return Claim(
+            paper=PAPER,
+            claim="Equipartition: extra node-seconds of one of two clusters with equal jobs over the other's (fair: "
+            "within a "
+            "quarter)",
+            figure="Section IV.C",
+            relation=Relation.BETWEEN,
+            paper_value=_FAIR,
+            **measured(interval.mean(found)),
+        )
+
+    def _wait_s(self, seen: Mapping[Case, Seen], config: Config) -> list[float]:
+        third = [seen[self._pair(config, seed)].clusters["z"] for seed in range(self.seeds)]
+        return [one.ready_s - one.submitted_s for one in third]
+
+    def _reclaimed(self, seen: Mapping[Case, Seen]) -> Claim:
+        waits = {name: interval.mean(self._wait_s(seen, one)).value for name, one in (("GGP", GGP), ("GGDP", GGDP))}
+        return Claim(
+            paper=PAPER,
+            claim="Reclaims for new submissions: how long a cluster of 10 nodes waits under GGP, which ignores "
+            "them, over "
+            "under GSP",
+            figure="Section IV.B",
+            relation=Relation.GE,
+            paper_value=1.0,
+            **measured(interval.ratio(self._wait_s(seen, GGP), self._wait_s(seen, GSP))),
+            baseline=waits["GGP"],
+            baseline_name="GGP: from submission until it takes jobs [s]",
+            assumptions=(
+                Assumption(
+                    name="reclaims",
+                    value="each 30 s while nodes are missing; GSP declines where F would rise above 1.5",
+                    effect=f"under GGDP, which never gives back, it waits {waits['GGDP']:.0f} s: until a cluster ends",
+                ),
+            ),
+        )

@@ -1,0 +1,42 @@
+"""What every part of the study is, and small words for its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from boathouse_sim.reproduce import interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from boathouse_sim.reproduce.interval import Estimate
+    from boathouse_sim.reproduce.koala.case import Case, Seen
+    from boathouse_sim.reproduce.study import Findings
+
+
+class Part(Protocol):
+    """A part of the evaluation."""
+
+    def cases(self) -> Iterable[Case]:
+        """Its simulations; those that parts share are run once."""
+        ...
+
+    def findings(self, seen: Mapping[Case, Seen]) -> Findings:
+        """Its rows and pictures, from all simulations."""
+        ...
+
+
+def mean_s(seen: Mapping[Case, Seen], cases: Sequence[Case]) -> Estimate:
+    """Mean response time of the one cluster's jobs, over seeds."""
+    return interval.mean([seen[one].only.mean_s for one in cases])
+
+
+def times_faster(seen: Mapping[Case, Seen], ours: Sequence[Case], baseline: Sequence[Case]) -> Estimate:
+    """The baseline's mean response time over ours, seed by seed."""
+    return interval.ratio([seen[one].only.mean_s for one in baseline], [seen[one].only.mean_s for one in ours])
+
+
+def ends(found: Sequence[Estimate]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Lower and upper ends of intervals, for pictures."""
+    spans = [one.interval or (one.value, one.value) for one in found]
+    return tuple(low for low, _ in spans), tuple(high for _, high in spans)

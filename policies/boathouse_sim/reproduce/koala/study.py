@@ -1,0 +1,64 @@
+"""The study: all simulations of all parts at once, each of them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_sim.reproduce.koala.apart import Apart
+from boathouse_sim.reproduce.koala.case import cost, simulate
+from boathouse_sim.reproduce.koala.levels import Levels
+from boathouse_sim.reproduce.koala.setting import PAPER
+from boathouse_sim.reproduce.koala.single import Single
+from boathouse_sim.reproduce.koala.stream import FEW, SWEPT, Runs
+from boathouse_sim.reproduce.koala.stream_rows import Stream
+from boathouse_sim.reproduce.koala.usage import Usage
+from boathouse_sim.reproduce.koala.worked import Worked
+from boathouse_sim.reproduce.study import Findings
+
+if TYPE_CHECKING:
+    from boathouse_sim.reproduce.koala.part import Part
+    from boathouse_sim.reproduce.study import Runner, Scale
+
+
+class Koala:
+    """Dynamic MapReduce clusters."""
+
+    paper = PAPER
+    title = (
+        "Ghiţ, Yigitbasi, Epema, Resource Management for Dynamic MapReduce Clusters in Multicluster Systems (Koala), "
+        "MTAGS 2012"
+    )
+
+    def run(self, scale: Scale, runner: Runner) -> Findings:
+        """Simulate and judge."""
+        parts = self.parts(scale)
+        cases = list(dict.fromkeys(case for part in parts for case in part.cases()))
+        seen = dict(zip(cases, runner.map(PAPER, simulate, cases, cost=cost), strict=True))
+        found = [part.findings(seen) for part in parts]
+        return Findings(
+            claims=tuple(claim for one in found for claim in one.claims),
+            figures=tuple(figure for one in found for figure in one.figures),
+        )
+
+    @staticmethod
+    def parts(scale: Scale) -> tuple[Part, ...]:
+        """What belongs to the form."""
+        seeds, one = scale.seeds, 1
+        few = min(seeds, 3)
+        quick: tuple[Part, ...] = (
+            Usage(seeds=one),
+            Worked(seeds=one),
+            Single(seeds=one, varied=one),
+            Stream(Runs(seeds=seeds, varied=one, swept=FEW)),
+            Apart(seeds=one, jobs=25),
+            Levels(seeds=one),
+        )
+        full: tuple[Part, ...] = (
+            Usage(seeds=few),
+            Worked(seeds=seeds),
+            Single(seeds=seeds, varied=few),
+            Stream(Runs(seeds=seeds, varied=few, swept=SWEPT)),
+            Apart(seeds=seeds),
+            Levels(seeds=seeds),
+        )
+        return scale.pick(quick=quick, full=full)
