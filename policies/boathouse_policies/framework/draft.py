@@ -88,7 +88,11 @@ class Draft:
             self._decisions.append(attempt.hold)
             return
         left = self._left.get(attempt.want.task_class.id)
-        if left is None or left.verdict.code not in _ROOM_IS_MISSING:
+        if left is None:
+            return
+        if left.verdict.code is model.Code.GANG and hasattr(self._profile.reserve, "keeps_for_gangs"):
+            self._keep(attempt.want)
+        if left.verdict.code not in _ROOM_IS_MISSING:
             return
         self._keep(attempt.want)
         if self._scratch.confined is not None:

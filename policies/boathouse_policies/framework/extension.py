@@ -128,6 +128,17 @@ class Reserve(Protocol):
         ...
 
 
+@runtime_checkable
+class GangReserve(Reserve, Protocol):
+    """A reserve that is also asked to keep nodes for what must start together.
+
+    Attributes:
+        keeps_for_gangs: True.
+    """
+
+    keeps_for_gangs: bool
+
+
 class Patience(Protocol):
     """Whether to wait for a better node than the best there is."""
 

@@ -17,8 +17,8 @@ Deviations:
 * λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
   for each sample only the last two or three reducers would count, and the error was up to twice that of the mean of the
   class (`boathouse_sim.reproduce.ikayak.predicting`: NRMSE 0.55 against 0.34, the mean's 0.38).
-* Nothing is forgotten in an update that would let the trace of P grow over a bound: u and d hardly vary within a class,
-  and what is never excited would grow without end (windup).
+* What P allows for a direction that is never excited would grow without end (windup): u and d hardly vary within a
+  class. Once its trace is over a bound, P's eigenvalues are cut to a hundred times what they were at first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ANTECEDENTS = LAGS_Y + LAGS_U + 2
 RULES = 3
 """Shuffle, sort, reduce."""
 
-_MOST_TRACE = 1e6
+_MOST_TRACE, _CUT = 1e6, 100.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +124,7 @@ class Fuzzy:
     ) -> None:
         self._forgetting = forgetting
         self._discount = discount
+        self._trust = trust
         self._premises = premises or phases()
         self.parameters: FloatVector = prior()
         self.learned = 0
@@ -159,13 +160,14 @@ class Fuzzy:
             root = math.sqrt(self._discount)
             rows = np.stack([row, root * before[0]])
             labels = np.array([label, root * before[1]])
-        if float(np.trace(self._p)) > _MOST_TRACE * keep:
-            keep = 1.0
         spread = self._p @ rows.T
         gain = np.linalg.solve(keep * np.eye(len(rows)) + rows @ spread, spread.T).T
         self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
         p = (self._p - gain @ spread.T) / keep
         self._p = (p + p.T) / 2.0
+        if float(np.trace(self._p)) > _MOST_TRACE * self._trust:
+            values, vectors = np.linalg.eigh(self._p)
+            self._p = (vectors * np.clip(values, 0.0, _CUT * self._trust)) @ vectors.T
         self.learned += 1
 
     # State

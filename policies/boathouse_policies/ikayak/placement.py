@@ -4,10 +4,11 @@ Where a node has room (tier 1) the cycle places at once, on the node with most f
 3 is kept for each executor: closed to others, so that what comes free there adds up. Such a reservation is derived
 anew at each look: the admitted minimum (`gang_min`, or all that were asked for) minus what is bound; a crash loses only
 its age. It is given up when a node of an earlier tier, or with a clearly shorter wait, appears, and when the executor
-was placed elsewhere. Of two applications that must start together and keep each other's last nodes, the older takes
-the younger's.
+was placed elsewhere.
 
 Deviation: at most half of the nodes are kept at once (`Config.kept_share`), so that maps and reducers are not shut out.
+Only an application whose executors must start together, and for which nodes have been kept for longest, may have more,
+and those of others: two that each keep half of what they need would wait for ever.
 """
 
 from __future__ import annotations
@@ -53,9 +54,13 @@ class Executors:
         config: The constants.
         book: What runs where.
         lending: CPU that is only lent is not free for executors.
+
+    Attributes:
+        keeps_for_gangs: It is asked for applications with a minimum too.
     """
 
     def __init__(self, config: Config, book: Book, lending: Lending) -> None:
+        self.keeps_for_gangs = True
         self._config = config
         self._book = book
         self._lending = lending
@@ -106,7 +111,8 @@ class Executors:
     def _hold(self, want: Want, node: int, since_s: float, scratch: Scratch) -> model.Hold:
         now_s, name = scratch.view.now_s, scratch.view.layout.names[node]
         message = f"{name} is kept for it until there is room, and nodes have been for {now_s - since_s:.0f} s"
-        verdict = model.Verdict(code=model.Code.UNSCHEDULABLE, message=message)
+        code = model.Code.GANG if want.task_class.gang_min else model.Code.UNSCHEDULABLE
+        verdict = model.Verdict(code=code, message=message)
         until_s = now_s + self._config.review_s
         return model.Hold(
             task_class=want.task_class,
@@ -144,16 +150,20 @@ class Executors:
         self, want: Want, asked: list[tuple[model.IntVector, int]], before: list[int], scratch: Scratch
     ) -> list[int]:
         """The nodes to keep, one executor after the other."""
-        others = len(scratch.kept) - len(before)
-        most = max(1, math.floor(self._config.kept_share * scratch.free.shape[1])) - others
-        prospects = self._prospects(want, scratch, self._mine(want, scratch))
-        liked = np.ones(scratch.free.shape[1])
+        nodes = scratch.free.shape[1]
+        if want.task_class.gang_min and self._is_oldest(want.job.id, scratch):
+            may, most = np.ones(nodes, np.bool_), nodes  # or two minimums could wait for each other for ever
+        else:
+            others = len(scratch.kept) - len(before)
+            may, most = self._mine(want, scratch), max(1, math.floor(self._config.kept_share * nodes)) - others
+        liked = np.ones(nodes)
         liked[before] = self._config.better
-        chosen = self._fill(asked, prospects, liked, most)
-        if want.task_class.gang_min and len(chosen) < sum(count for _, count in asked):
-            prospects = self._prospects(want, scratch, self._mine(want, scratch) | self._younger(want, scratch))
-            return self._fill(asked, prospects, liked, most + others)
-        return chosen
+        return self._fill(asked, self._prospects(want, scratch, may), liked, most)
+
+    def _is_oldest(self, job: model.JobId, scratch: Scratch) -> bool:
+        """Whether nodes have been kept for no other application for longer; ties by id."""
+        jobs = {owner for one in scratch.kept.values() if (owner := self._job_of(one)) is not None} | {job}
+        return job == min(jobs, key=lambda one: (self._since_s.get(one, math.inf), one))
 
     @staticmethod
     def _fill(
@@ -175,15 +185,6 @@ class Executors:
     def _mine(self, want: Want, scratch: Scratch) -> model.BoolVector:
         mask = np.ones(scratch.free.shape[1], np.bool_)
         mask[[node for node in scratch.kept if not self._is_open(scratch, node, want.job.id)]] = False
-        return mask
-
-    def _younger(self, want: Want, scratch: Scratch) -> model.BoolVector:
-        """Nodes that are kept for applications whose reservations are younger; ties by id."""
-        own = (self._since_s.get(want.job.id, scratch.view.now_s), want.job.id)
-        mask = np.zeros(scratch.free.shape[1], np.bool_)
-        for node, owner in scratch.kept.items():
-            job = self._job_of(owner)
-            mask[node] = job is not None and (self._since_s.get(job, math.inf), job) > own
         return mask
 
     def _prospects(self, want: Want, scratch: Scratch, may: model.BoolVector) -> waits.Prospects:

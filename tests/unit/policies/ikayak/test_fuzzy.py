@@ -1,0 +1,157 @@
+"""The fuzzy model: rules that fire, least squares that learns, a state that survives."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies.ikayak import fuzzy
+from boathouse_policies.ikayak.fuzzy import ANTECEDENTS, RULES, WIDTH, Fuzzy, Sample
+
+
+def sample(left=1.0, before=1.0, done=0.5, size=1.0) -> Sample:
+    return Sample(np.array([left, before, 1.0, 1.0, size, 1.0]), np.array([1 - done, 1 - done, 1.0, 1.0, size]))
+
+
+def history(random, count):
+    """A reducer whose remaining time is not what a rule says."""
+    done = np.sort(random.uniform(0.01, 0.99, count))
+    left = 10.0 * (1 - done) ** 2 + random.normal(0, 0.1, count)
+    return [sample(y, y + 0.1, d, random.uniform(0.5, 2)) for y, d in zip(left, done, strict=True)], left
+
+
+def batch(model: Fuzzy, samples, labels, keep, discount, trust):
+    """Weighted least squares of all extended rows at once, the prior as the first observation."""
+    rows = np.stack([model.rows(one.regressor, one.premise) for one in samples])
+    normal, right = np.eye(rows.shape[1]) / trust, fuzzy.prior() / trust
+    for t in range(len(rows)):
+        normal, right = normal * keep, right * keep
+        for back, weight in ((0, 1.0), (1, discount)):
+            if t >= back:
+                row = rows[t - back]
+                normal, right = normal + weight * np.outer(row, row), right + weight * row * labels[t - back]
+    return np.linalg.solve(normal, right)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+@pytest.mark.parametrize(("keep", "discount"), [(0.98, 0.5), (1.0, 0.0), (0.9, 1.0)])
+def test_recursive_least_squares_equals_batch_weighted_least_squares(count, keep, discount):
+    samples, labels = history(np.random.default_rng(count), count)
+    model = Fuzzy(forgetting=keep, discount=discount, trust=10.0)
+    for t, (one, label) in enumerate(zip(samples, labels, strict=True)):
+        model.update(one, label, (samples[t - 1], labels[t - 1]) if t else None)
+    expected = batch(model, samples, labels, keep, discount, 10.0)
+    rows = np.stack([model.rows(one.regressor, one.premise) for one in samples])
+    assert np.abs(rows @ model.parameters - rows @ expected).max() < 1e-9
+    assert np.abs(model.parameters - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
+
+
+def test_a_history_is_forgotten_as_a_whole():
+    samples, labels = history(np.random.default_rng(3), 10)
+    model = Fuzzy(forgetting=0.5, discount=0.5)
+    model.fit(samples, labels)
+    expected = batch(model, samples, labels, 0.5 ** (1 / 10), 0.5, 1.0)
+    assert np.abs(model.parameters - expected).max() < 1e-9
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-5, 5), min_size=ANTECEDENTS, max_size=ANTECEDENTS))
+def test_firing_strengths_are_shares(premise):
+    firing = fuzzy.phases().firing(np.array(premise))
+    assert firing.shape == (RULES,)
+    assert firing.min() >= 0
+    assert firing.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("done", "rule"), [(0.05, 0), (0.3, 0), (0.4, 1), (0.6, 1), (0.7, 2), (0.99, 2)])
+def test_the_rule_of_the_phase_fires_most(done, rule):
+    assert fuzzy.phases().firing(sample(done=done).premise).argmax() == rule
+
+
+def test_between_two_phases_their_rules_fire_alike():
+    firing = fuzzy.phases().firing(sample(done=1 / 3).premise)
+    assert firing[0] == pytest.approx(firing[1])
+    assert firing[0] > 0.49
+
+
+def test_the_second_lag_is_an_antecedent_too():
+    premise = sample(done=0.5).premise.copy()
+    premise[1] = 1 - 0.3
+    assert fuzzy.phases().firing(premise)[0] > fuzzy.phases().firing(sample(done=0.5).premise)[0]
+
+
+def test_the_rows_are_the_regressor_weighed_by_the_rules():
+    model, one = Fuzzy(), sample(left=3.0, done=0.5)
+    rows = model.rows(one.regressor, one.premise).reshape(RULES, WIDTH)
+    assert np.allclose(rows.sum(axis=0), one.regressor)
+    assert np.allclose(rows[1], fuzzy.phases().firing(one.premise)[1] * one.regressor)
+
+
+def test_nothing_learned_means_the_pace_of_the_last_sample():
+    assert Fuzzy().predict(sample(left=2.5).regressor, sample(left=2.5).premise) == pytest.approx(2.5)
+
+
+def test_a_remaining_time_is_never_negative():
+    assert Fuzzy().predict(sample(left=-2.5).regressor, sample().premise) == 0.0
+
+
+def test_many_are_predicted_as_one_by_one():
+    samples, labels = history(np.random.default_rng(1), 20)
+    model = Fuzzy()
+    model.fit(samples, labels)
+    together = model.predict(np.stack([s.regressor for s in samples]), np.stack([s.premise for s in samples]))
+    assert together == pytest.approx([float(model.predict(s.regressor, s.premise)) for s in samples])
+
+
+def test_it_learns_what_the_pace_does_not_say():
+    random, model = np.random.default_rng(2), Fuzzy()
+    for _ in range(10):
+        model.fit(*history(random, 30))
+    samples, labels = history(random, 30)
+    found = model.predict(np.stack([s.regressor for s in samples]), np.stack([s.premise for s in samples]))
+    assert np.sqrt(np.mean((found - labels) ** 2)) / labels.mean() < 0.1
+
+
+def test_what_is_learned_later_counts_more():
+    model, one = Fuzzy(forgetting=0.5), sample()
+    for label in [1.0] * 20 + [5.0] * 5:
+        model.fit([one], np.array([label]))
+    assert model.predict(one.regressor, one.premise) > 4.5
+
+
+def test_inputs_that_never_vary_do_no_harm():
+    model, one = Fuzzy(forgetting=0.5), sample()
+    for _ in range(600):
+        model.fit([one, one], np.array([1.0, 1.0]))
+    other = sample(left=1.1, before=1.1, done=0.5)
+    assert model.predict(one.regressor, one.premise) == pytest.approx(1.0, abs=1e-6)
+    assert np.isfinite(model.predict(other.regressor, other.premise))
+
+
+def test_a_dump_gives_equal_predictions_and_learns_on_as_before():
+    random, model = np.random.default_rng(4), Fuzzy()
+    model.fit(*history(random, 30))
+    after = Fuzzy()
+    after.load(json.loads(json.dumps(model.dump())))
+    more = history(random, 10)
+    model.fit(*more)
+    after.fit(*more)
+    assert (after.parameters == model.parameters).all()
+    assert after.learned == model.learned
+    assert len(json.dumps(model.dump())) < 2200
+
+
+@pytest.mark.parametrize("state", [{}, {"parameters": "x", "p": 1}, {"parameters": "AAAA", "p": ""}])
+def test_a_dump_that_is_not_understood_leaves_the_prior_rules(state):
+    model = Fuzzy()
+    model.load(state)
+    assert (model.parameters == fuzzy.prior()).all()
+
+
+def test_a_dump_of_another_shape_or_without_numbers_is_ignored():
+    model, dump = Fuzzy(), dict(Fuzzy().dump())
+    model.load(dump | {"p": dump["parameters"]})
+    model.load(dump | {"parameters": fuzzy._packed(np.full(RULES * WIDTH, np.nan))})
+    assert (model.parameters == fuzzy.prior()).all()

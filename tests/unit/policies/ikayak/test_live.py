@@ -1,0 +1,101 @@
+"""The profile in the simulator: Spark beside MapReduce, each mechanism alone, and a restart."""
+
+import json
+
+import pytest
+
+from boathouse_policies import ikayak, model, profiles
+from boathouse_sim import contention, invariants, topology, work
+from boathouse_sim.conditions import Conditions
+from boathouse_sim.live import Live, MapReduce, Spark, SparkStage
+from boathouse_sim.workload import Cluster, Workload
+
+MAP = work.Container(mem_mb=1000, segments=(work.segment("map", cpu_s=10, read_mb=64, write_mb=20),))
+REDUCE = work.Container(
+    mem_mb=1000,
+    segments=(
+        work.segment("shuffle", copy_mb=200),
+        work.segment("sort", read_mb=100, write_mb=100),
+        work.segment("reduce", cpu_s=15),
+    ),
+)
+
+
+def mixed(jobs=3, min_executors=0) -> Workload:
+    apps = []
+    for i in range(jobs):
+        apps.append(
+            MapReduce(id=f"m{i}", maps=20, map=MAP, reduces=6, reduce=REDUCE, submit_ms=i * 10_000, program="sort")
+        )
+        apps.append(
+            Spark(
+                id=f"s{i}",
+                executors=3,
+                min_executors=min_executors,
+                executor=work.Container(mem_mb=3000, cores=3),
+                driver=work.Container(mem_mb=500),
+                stages=(SparkStage(tasks=24, work=work.segment("task", cpu_s=6, read_mb=32), replicas=2),),
+                submit_ms=i * 10_000 + 3000,
+            )
+        )
+    conditions = Conditions(contention=contention.Saturation(), records=True)
+    machines = topology.machines(4, cores=4, mem_mb=8000)
+    return Workload(name="mixed", cluster=Cluster.of(machines), apps=tuple(apps), conditions=conditions)
+
+
+def drive(workload, profile, seed=1):
+    driver = Live(workload, profile, seed=seed)
+    watch = invariants.Invariants()
+    while driver.advance():
+        watch(driver.world)
+    return driver.world
+
+
+ALONE = {"placement": False, "suspension": False, "shrink": ikayak.Shrink.OFF, "local_first": False}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param({}, id="all"),
+        pytest.param(ALONE, id="none"),
+        pytest.param(ALONE | {"placement": True}, id="placement"),
+        pytest.param(ALONE | {"suspension": True}, id="suspension"),
+        pytest.param(ALONE | {"shrink": ikayak.Shrink.CPU, "local_first": True}, id="shrinking"),
+    ],
+)
+def test_all_jobs_end_with_each_mechanism(config):
+    world = drive(mixed(), ikayak.build(config=ikayak.Config(**config)))
+    assert len(world.finished().job_times_s) == 6
+
+
+def test_applications_with_a_minimum_end_too():
+    assert len(drive(mixed(min_executors=3), profiles.build("ikayak")).finished().job_times_s) == 6
+
+
+def test_the_same_run_twice_decides_the_same():
+    times = [drive(mixed(2), profiles.build("ikayak")).finished().job_times_s for _ in range(2)]
+    assert times[0] == times[1]
+
+
+def test_what_was_learned_survives_a_restart_through_json():
+    first, second = ikayak.build(), ikayak.build()
+    drive(mixed(2), first)
+    for one, other in zip(first.observers, second.observers, strict=True):
+        other.load(json.loads(json.dumps(one.dump())))
+    keys = [one.dump() for one in first.observers], [one.dump() for one in second.observers]
+    assert keys[0] == keys[1]
+    assert first.observers[0].bank.model("sort").learned > 50
+
+
+def test_nothing_is_kept_of_jobs_that_are_over():
+    profile = ikayak.build()
+    drive(mixed(2), profile)
+    book = profile.observers[0]
+    assert (book.jobs, book.running) == ({}, {})
+
+
+def test_the_names_of_the_profile():
+    profile = profiles.build("ikayak")
+    assert profile.name == "ikayak"
+    assert profile.score_of(model.Stage.EXECUTOR) is profile.score_of(model.Stage.DRIVER)

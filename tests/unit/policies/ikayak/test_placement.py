@@ -1,0 +1,241 @@
+"""Where executors go, and which nodes are kept for them."""
+
+import pytest
+
+from boathouse_policies import ikayak, model
+from tests.unit.policies import builders as make
+from tests.unit.policies.ikayak.shell import Shell
+
+WHOLE = make.amount(8000, 16)
+MOST = make.amount(6000, 8)
+HALF = make.amount(4000, 8)
+
+
+def nodes(plan):
+    return [node for _, node in make.where(plan)]
+
+
+def test_an_executor_goes_to_the_node_with_most_free():
+    shell = Shell([make.node("a", WHOLE), make.node("b", make.amount(16000, 32)), make.node("c", WHOLE)])
+    shell.job("spark", executor=(1, MOST))
+    assert nodes(shell.cycle()) == ["b"]
+
+
+def test_executors_spread_as_what_is_free_shrinks():
+    shell = Shell(3)
+    shell.job("spark", executor=(3, MOST))
+    assert sorted(nodes(shell.cycle())) == ["n0", "n1", "n2"]
+
+
+def test_where_none_is_free_a_node_with_maps_is_kept():
+    shell = Shell(3)
+    shell.run("a", "n0", reduces=8)
+    shell.run("b", "n1", maps=8)
+    shell.run("c", "n2", reduces=8)
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    assert shell.kept == {"n1"}
+
+
+def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
+    shell = Shell(3)
+    one = shell.run("slow", "n0", reduces=8)["reduce"]
+    two = shell.run("fast", "n1", reduces=8)["reduce"]
+    shell.run("none", "n2", reduces=8)
+    for index in range(8):
+        shell.report(one, index, 60.0, 0.1)
+        shell.report(two, index, 60.0, 0.3)
+    shell.job("spark", executor=(1, MOST))
+    shell.at(60.0)
+    assert shell.kept == {"n1"}
+
+
+def test_nobody_else_may_use_a_kept_node():
+    shell = Shell(1)
+    one = shell.run("mr", "n0", maps=8)["map"]
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    shell.job("other", map=(8, make.amount(1000, 1)))
+    shell.finish(one, 0, 5.0)
+    assert nodes(shell.at(5.0)) == []
+    for index in range(1, 6):
+        shell.finish(one, index, 6.0)
+    assert make.where(shell.at(6.0)) == [("spark/executor-0", "n0")]
+
+
+def test_once_the_executor_is_placed_the_node_is_open_again():
+    shell = Shell(1)
+    one = shell.run("mr", "n0", maps=8)["map"]
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    for index in range(7):
+        shell.finish(one, index, 6.0)
+    assert nodes(shell.at(6.0)) == ["n0"]
+    assert shell.kept == set()
+    shell.job("other", map=(1, make.amount(1000, 1)))
+    assert nodes(shell.at(7.0)) == ["n0"]
+
+
+def test_a_node_is_given_up_when_the_executor_is_placed_elsewhere():
+    shell = Shell(2)
+    shell.run("mr", "n0", maps=8)
+    two = shell.run("other", "n1", reduces=8)["reduce"]
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    assert shell.kept == {"n0"}
+    for index in range(8):
+        shell.finish(two, index, 6.0)
+    assert nodes(shell.at(6.0)) == ["n1"]
+    assert shell.kept == set()
+
+
+def test_who_waits_for_a_kept_node_is_woken_when_it_is_given_up():
+    shell = Shell(2)
+    shell.run("mr", "n0", maps=7)
+    two = shell.run("other", "n1", reduces=8)["reduce"]
+    shell.job("spark", executor=(1, WHOLE))
+    shell.at(1.0)
+    shell.job("small", map=(1, make.amount(1000, 1)))
+    assert nodes(shell.cycle()) == []
+    for index in range(8):
+        shell.finish(two, index, 6.0)
+    assert set(make.where(shell.at(6.0)) + make.where(shell.at(6.0))) == {
+        ("spark/executor-0", "n1"),
+        ("small/map-0", "n0"),
+    }
+
+
+def test_a_node_of_an_earlier_tier_replaces_a_kept_one():
+    shell = Shell(2)
+    shell.run("a", "n0", reduces=8)
+    two = shell.run("b", "n1", reduces=8)["reduce"]
+    for index in range(8):
+        shell.report(two, index, 60.0, 0.3)
+    shell.job("spark", executor=(1, MOST), submitted_s=0.0)
+    shell.at(60.0)
+    assert shell.kept == {"n1"}
+    for one in list(shell.book.running.values()):
+        if one.node == "n0":
+            one.task_class = make.task_class(make.job("a"), None, "map", stage=model.Stage.MAP)
+    shell.at(75.0)
+    assert shell.kept == {"n0"}
+
+
+def test_as_many_nodes_are_kept_as_executors_wait_but_not_more_than_half():
+    shell = Shell(6)
+    for i in range(6):
+        shell.run(f"mr{i}", f"n{i}", maps=8)
+    shell.job("spark", executor=(2, MOST))
+    shell.cycle()
+    assert len(shell.kept) == 2
+    shell.job("more", executor=(9, MOST))
+    shell.cycle()
+    assert len(shell.kept) == 3
+
+
+def test_two_executors_that_fit_beside_each_other_need_one_node():
+    shell = Shell(2)
+    shell.run("a", "n0", maps=8)
+    shell.run("b", "n1", reduces=8)
+    shell.job("spark", executor=(2, HALF))
+    shell.cycle()
+    assert shell.kept == {"n0"}
+
+
+def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
+    shell = Shell(4)
+    shell.job("spark", executor=(3, WHOLE), gang_min=1)
+    for i in range(4):
+        shell.run(f"mr{i}", f"n{i}", maps=8)
+    shell.cycle()
+    assert len(shell.kept) == 1
+    (kept,) = shell.kept
+    one = shell.book.jobs[model.JobId(f"mr{kept[1]}")].maps[0]
+    for index in range(8):
+        shell.finish(one, index, 6.0)
+    assert nodes(shell.at(6.0)) == [kept]
+    shell.at(60.0)
+    assert shell.kept == set()
+
+
+def test_the_oldest_minimum_takes_the_nodes_of_others_and_more_than_half():
+    shell = Shell(4)
+    for i in range(4):
+        shell.run(f"mr{i}", f"n{i}", maps=8)
+    shell.job("single", executor=(1, WHOLE))
+    shell.cycle()
+    shell.now_s = 1.0
+    shell.job("old", executor=(4, WHOLE), gang_min=4)
+    shell.job("young", executor=(4, WHOLE), gang_min=4)
+    shell.cycle()
+    assert sorted(shell.room.kept.values()) == ["old/executor", "single/executor"]
+    shell.room.withdraw(model.JobId("single"))
+    shell.at(20.0)
+    assert list(shell.room.kept.values()) == ["old/executor"] * 4
+
+
+def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
+    shell = Shell(2, kept_share=1.0)
+    for i in range(2):
+        shell.run(f"mr{i}", f"n{i}", maps=8)
+    shell.job("old", executor=(2, WHOLE), gang_min=2)
+    shell.cycle()
+    shell.now_s = 1.0
+    shell.job("young", executor=(2, WHOLE), gang_min=2)
+    shell.cycle()
+    assert set(shell.room.kept.values()) == {"old/executor"}
+
+
+def test_the_reason_names_the_nodes_and_their_age():
+    shell = Shell(1)
+    shell.run("mr", "n0", maps=8)
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    shell.room.nodes_changed()
+    plan = shell.at(30.0)
+    hold = next(one for one in plan.decisions if isinstance(one, model.Hold))
+    assert hold.verdict.message == "n0 is kept for it until there is room, and nodes have been for 30 s"
+    assert hold.until_s == 30.0 + shell.config.review_s
+
+
+def test_reservations_end_with_their_job():
+    shell = Shell(1)
+    shell.run("mr", "n0", maps=8)
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    shell.room.withdraw(model.JobId("spark"))
+    assert shell.kept == set()
+
+
+@pytest.mark.parametrize("stage", ["map", "reduce"])
+def test_nothing_is_kept_for_maps_and_reducers(stage):
+    shell = Shell(1)
+    shell.run("mr", "n0", reduces=8)
+    shell.job("other", **{stage: (1, MOST)})
+    shell.cycle()
+    assert shell.kept == set()
+
+
+def test_without_placement_nothing_is_kept():
+    shell = Shell(1, placement=False)
+    shell.run("mr", "n0", maps=8)
+    shell.job("spark", executor=(1, MOST))
+    shell.cycle()
+    assert shell.kept == set()
+
+
+def test_an_executor_that_no_node_could_hold_keeps_none():
+    shell = Shell(1)
+    shell.run("mr", "n0", maps=8)
+    shell.job("spark", executor=(1, make.amount(9000, 8)))
+    shell.cycle()
+    assert shell.kept == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("least_share", 0), ("kept_share", 1.1), ("overhead", -1), ("interval_s", 0), ("crumbs", 1.0), ("trust", 0)],
+)
+def test_constants_without_meaning_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        ikayak.Config(**{name: value})

@@ -1,0 +1,203 @@
+"""Maps where their input is, with less than they asked for if need be."""
+
+import dataclasses
+import json
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies import ikayak, model
+from boathouse_policies.ikayak import Shrink
+from boathouse_policies.ikayak.shrinking import Locality
+from tests.unit.policies import builders as make
+from tests.unit.policies.ikayak.shell import Shell
+
+TWO = make.amount(2000, 2)
+
+
+def shell_of(*nodes, share=0.5, **config) -> Shell:
+    """Nodes of (millicores, GiB), with a history in which this share of the maps was local."""
+    shell = Shell([make.node(f"n{i}", make.amount(*size)) for i, size in enumerate(nodes)], **config)
+    shell.locality.local, shell.locality.remote = round(share * 100), round((1 - share) * 100)
+    return shell
+
+
+def sizes(plan):
+    return [(one.node, one.resources.cpu_milli, one.resources.memory_bytes / make.GIB) for one in make.placements(plan)]
+
+
+def run(shell, *locations, size=TWO):
+    shell.job("mr", map=(len(locations), size), locations=[[one] if one else [] for one in locations])
+    return sizes(shell.cycle())
+
+
+def test_the_papers_two_maps_share_what_one_asked_for():
+    assert run(shell_of((2000, 2)), "n0", "n0") == [("n0", 1000, 1.0)] * 2
+
+
+def test_without_history_nothing_is_shrunk():
+    shell = Shell([make.node("n0", make.amount(2000, 2))])
+    assert run(shell, "n0", "n0") == [("n0", 2000, 2.0)]
+
+
+def test_no_more_are_accepted_than_the_ratio_allows():
+    # ⌊5/(0.8·2)⌋ = 3 maps of 5/3 cores each.
+    assert run(shell_of((5000, 16), share=0.8), *["n0"] * 5) == [("n0", 1666, 2.0)] * 3
+
+
+def test_each_resource_bounds_the_number():
+    # CPU for 5 maps at half, memory for ⌊7/(0.5·2)⌋ = 7 of them; the other way round 3.
+    assert len(run(shell_of((5000, 7)), *["n0"] * 9)) == 5
+    assert len(run(shell_of((9000, 3)), *["n0"] * 9)) == 3
+
+
+def test_a_map_gets_no_more_than_it_asks_for():
+    assert run(shell_of((9000, 3)), "n0", "n0") == [("n0", 2000, 1.5)] * 2
+
+
+def test_where_all_fit_none_is_shrunk():
+    assert run(shell_of((4000, 4)), "n0", "n0") == [("n0", 2000, 2.0)] * 2
+
+
+def test_the_ratio_has_a_floor():
+    assert len(run(shell_of((2000, 2), share=0.1), *["n0"] * 9)) == 2
+
+
+def test_a_remote_map_is_not_shrunk():
+    shell = shell_of((1000, 1), (1000, 1))
+    shell.job("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
+    plan = shell.cycle()
+    assert sizes(plan) == [("n1", 1000, 1.0)]
+    refusals = plan.diagnosis(model.ClassId("mr/map")).refusals
+    assert ("node(s) with too little room for a map whose input is elsewhere", 1) in [
+        (one.reason, one.nodes) for one in refusals
+    ]
+
+
+def test_maps_without_blocks_are_not_shrunk():
+    assert run(shell_of((3000, 16)), None, None) == [("n0", 2000, 2.0)]
+
+
+def test_only_cpu_is_shrunk_where_memory_is_another_policys():
+    assert run(shell_of((2000, 4), shrink=Shrink.CPU), "n0", "n0") == [("n0", 1000, 2.0)] * 2
+    assert run(shell_of((2000, 2), shrink=Shrink.CPU), "n0", "n0") == [("n0", 2000, 2.0)]
+
+
+def test_off_means_whole_maps():
+    assert run(shell_of((3000, 3), shrink=Shrink.OFF), "n0", "n0") == [("n0", 2000, 2.0)]
+
+
+def test_reducers_and_executors_get_what_they_ask_for():
+    shell = shell_of((3000, 3))
+    shell.job("mr", reduce=(2, TWO))
+    assert sizes(shell.cycle()) == [("n0", 2000, 2.0)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(100, 9000), st.integers(1, 16), st.integers(1, 12), st.floats(0.0, 1.0), st.sampled_from(list(Shrink))
+)
+def test_what_is_placed_fits_and_is_never_below_the_ratio(cpu, gib, count, share, shrink):
+    shell = shell_of((cpu, gib), share=share, shrink=shrink)
+    found = run(shell, *["n0"] * count)
+    least = max(0.5, shell_of((1, 1), share=share).locality.share()) * 0.98 if shrink is not Shrink.OFF else 0.98
+    assert sum(one[1] for one in found) <= cpu
+    assert sum(one[2] for one in found) <= gib
+    assert all(least * 2000 - 1 <= one[1] <= 2000 for one in found)
+
+
+# Where maps go first
+
+
+def test_local_and_whole_before_local_and_shrunk_before_remote():
+    shell = shell_of((1000, 16), (2000, 2), (9000, 16), share=0.5)
+    shell.job("mr", map=(3, TWO), locations=[["n0", "n1"], ["n0", "n1"], ["n0"]])
+    assert [node for node, _, _ in sizes(shell.cycle())] == ["n1", "n1", "n0"]
+
+
+def test_a_node_whose_tasks_are_taken_is_not_local_any_more():
+    shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
+    shell.job("mr", map=(2, TWO), locations=[["n0", "n1"], ["n2"]])
+    assert make.where(shell.cycle()) == [("mr/map-0", "n1"), ("mr/map-1", "n2")]
+
+
+def test_without_locality_first_the_emptiest_node_wins():
+    shell = shell_of((2000, 16), (8000, 16), local_first=False, share=1.0)
+    shell.job("mr", map=(1, TWO), locations=[["n0"]])
+    assert make.where(shell.cycle()) == [("mr/map-0", "n1")]
+
+
+# μ
+
+
+def placed(distance, number=1, one="mr/map"):
+    told = {"task": model.TaskId("t"), "job": model.JobId("mr"), "node": model.NodeName("n0"), "resources": TWO}
+    return [model.Placed(now_s=0.0, task_class=model.ClassId(one), distance=distance, **told)] * number
+
+
+def located(stage=model.Stage.MAP) -> Locality:
+    found, job = Locality(ikayak.Config()), make.job("mr")
+    one = make.task_class(job, TWO, stage=stage)
+    found.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={}))
+    found.located(one)
+    return found
+
+
+def test_the_ratio_is_the_share_of_local_maps():
+    found = located()
+    for event in [*placed(model.Distance.NODE, 7), *placed(model.Distance.RACK, 2), *placed(model.Distance.ANYWHERE)]:
+        found.observe(event)
+    assert found.share() == 0.7
+
+
+def test_maps_that_have_no_input_anywhere_do_not_count():
+    found, job = Locality(ikayak.Config()), make.job("mr")
+    one = make.task_class(job, TWO, stage=model.Stage.MAP)
+    found.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={}))
+    for event in placed(model.Distance.ANYWHERE, 5):
+        found.observe(event)
+    assert found.share() == 1.0
+
+
+def test_reducers_do_not_count():
+    found = located(model.Stage.REDUCE)
+    for event in placed(model.Distance.RACK, 5):
+        found.observe(event)
+    assert found.share() == 1.0
+
+
+def test_the_ratio_survives_a_restart():
+    found, after = located(), Locality(ikayak.Config())
+    for event in [*placed(model.Distance.NODE, 3), *placed(model.Distance.RACK)]:
+        found.observe(event)
+    after.load(json.loads(json.dumps(found.dump())))
+    assert after.share() == 0.75
+    after.load({"local": "x", "remote": -1})
+    assert after.share() == 0.75
+
+
+def test_nothing_is_remembered_of_a_job_that_is_over():
+    found = located()
+    found.observe(model.Ended(now_s=1.0, job=model.JobId("mr"), succeeded=True))
+    for event in placed(model.Distance.RACK, 5):
+        found.observe(event)
+    assert found.share() == 1.0
+
+
+def test_the_least_size_is_what_filters_may_count_on():
+    one = make.task_class(make.job("mr"), TWO, stage=model.Stage.MAP)
+    shrinking = ikayak.parts().shrinking
+    assert shrinking.least(one) == make.amount(1000, 1)
+    assert shrinking.least(dataclasses.replace(one, stage=model.Stage.REDUCE)) is TWO
+
+
+def test_the_score_of_maps_is_a_vector_over_the_nodes_asked_for():
+    shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
+    shell.job("mr", map=(7, TWO), locations=[["n2"]] * 7)
+    plan = shell.plan()
+    want = next(iter(plan.left.values())).want
+    score = shell.profile.score_of(model.Stage.MAP)
+    everything = score.score(want, want.scratch, slice(None))
+    some = score.score(want, want.scratch, np.array([2, 0]))
+    assert some.tolist() == [everything[2], everything[0]]

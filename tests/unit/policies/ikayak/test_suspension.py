@@ -1,0 +1,197 @@
+"""Reducers that wait for maps give their CPU to them for a while."""
+
+import pytest
+
+from boathouse_policies import model
+from boathouse_policies.ikayak import Config, suspension
+from tests.unit.policies import builders as make
+from tests.unit.policies.ikayak.shell import Shell
+
+ONE = make.amount(1000, 1)
+
+
+@pytest.mark.parametrize(("factor", "seconds"), [(0.0, 0), (0.15, 0), (0.1, 0), (0.5, 105), (1.0, 255)])
+def test_how_long_a_reducer_is_suspended(factor, seconds):
+    assert suspension.length_s(factor, Config()) == pytest.approx(seconds)
+
+
+def test_a_larger_weight_makes_it_shorter():
+    assert suspension.length_s(0.5, Config(weight=2.0)) == pytest.approx((0.25 - 0.15) * 300)
+
+
+def test_the_delay_factor_is_sparks_share_of_the_cpu():
+    assert suspension.delay_factor(6, 2) == 0.75
+    assert suspension.delay_factor(0, 0) == 0.0
+
+
+def shared(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
+    """A node of 8 cores, full: Spark, one map, and reducers of a job that waits for maps; λ is spark's share."""
+    shell = Shell(1, **config)
+    one = make.job("spark")
+    executor = make.task_class(one, make.amount(spark, 1), "executor", stage=model.Stage.EXECUTOR)
+    shell.tell(model.Submitted(now_s=0.0, job=one, classes=(executor,), tasks={executor.id: 1}))
+    shell.put(make.task(executor), executor, "n0")
+    classes = shell.run("mr", "n0", maps=1, reduces=(8000 - spark) // 1000 - 1, more_maps=more_maps)
+    if waiting:
+        shell.job("other", map=(waiting, ONE))
+    return shell, classes
+
+
+def advised(shell, now_s=0.0):
+    return [one for one in shell.at(now_s).decisions if isinstance(one, model.Suspend | model.Resume)]
+
+
+def test_reducers_that_lack_map_output_are_suspended():
+    found = advised(shared()[0])
+    assert [one.task.id for one in found] == [f"ns/mr/reduce-{i}" for i in range(4)]
+    assert [one.until_s for one in found] == [pytest.approx((3 / 8 - 0.15) * 300)] * 4
+    assert {(one.resources.cpu_milli, one.resources.memory_bytes) for one in found} == {(1, ONE.memory_bytes)}
+
+
+def test_a_reducer_is_suspended_once_in_an_interval():
+    shell, _ = shared()
+    assert len(advised(shell)) == 4
+    assert advised(shell, 200.0) == []
+    assert len(advised(shell, 300.0)) == 4
+
+
+def test_a_reducer_with_all_its_map_output_is_never_suspended():
+    shell, classes = shared(more_maps=0)
+    shell.finish(classes["map"], 0, 5.0)
+    assert advised(shell, 5.0) == []
+
+
+def test_a_reducer_that_is_past_its_copy_is_not_suspended():
+    shell, classes = shared()
+    shell.report(classes["reduce"], 0, 5.0, 0.4, phase="sort")
+    assert [one.task.id for one in advised(shell, 5.0)] == [f"ns/mr/reduce-{i}" for i in range(1, 4)]
+
+
+def test_little_spark_means_no_suspension():
+    assert advised(shared(spark=1000)[0]) == []
+
+
+def test_nobody_is_suspended_for_maps_that_do_not_wait():
+    assert advised(shared(waiting=0)[0]) == []
+
+
+def test_nobody_is_suspended_where_no_map_has_the_memory():
+    shell, _ = shared()
+    shell.ledger.observe(make.pod("foreign", size=make.amount(0, 10)))
+    assert advised(shell) == []
+
+
+def test_nobody_is_suspended_where_an_executor_is_to_go():
+    shell, _ = shared(waiting=0)
+    shell.job("more", executor=(1, make.amount(5000, 4)))
+    shell.cycle()
+    assert shell.kept == {"n0"}
+    shell.job("other", map=(4, ONE))
+    assert advised(shell) == []
+
+
+def test_they_run_again_at_once_when_all_maps_have_ended():
+    shell, classes = shared(more_maps=0)
+    advised(shell)
+    shell.finish(classes["map"], 0, 5.0)
+    found = advised(shell, 5.0)
+    assert {type(one) for one in found} == {model.Resume}
+    assert [(one.task.id, one.resources, one.reason) for one in found][:1] == [
+        ("ns/mr/reduce-0", ONE, suspension.READY)
+    ]
+
+
+def test_they_run_again_at_once_when_no_map_waits():
+    shell, _ = shared()
+    advised(shell)
+    shell.room.withdraw(model.JobId("other"))
+    assert {one.reason for one in advised(shell, 5.0)} == {suspension.NO_USE}
+
+
+def test_time_suspended_counts_as_time_away():
+    shell, classes = shared()
+    shell.report(classes["reduce"], 0, 0.0, 0.0)
+    until_s = advised(shell)[0].until_s
+    advised(shell, 200.0)
+    running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
+    assert running.suspended_s is None
+    shell.report(classes["reduce"], 0, 200.0, 0.1)
+    assert running.history.times_s == [pytest.approx(200.0 - until_s)]
+
+
+def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too():
+    shell, classes = shared()
+    shell.report(classes["reduce"], 0, 60.0, 0.3)
+    running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
+    before = shell.book.left_s([running], 60.0)[0]
+    for_s = advised(shell, 60.0)[0].until_s - 60.0
+    assert shell.book.left_s([running], 60.0)[0] == pytest.approx(before + for_s)
+    assert shell.book.left_s([running], 60.0 + for_s / 2)[0] == pytest.approx(before + for_s / 2)
+
+
+def test_off_means_no_controller():
+    shell, _ = shared(suspension=False)
+    assert advised(shell) == []
+
+
+# Who gets the CPU
+
+
+def lent(shell):
+    """What was decided has been carried out: four reducers keep a millicore each."""
+    for decision in advised(shell):
+        one = shell.book.running[decision.task.id]
+        account = shell.ledger.account(decision.task.id)
+        freed = shell.ledger.observe(type(account)(**{**_fields(account), "resources": decision.resources}))
+        shell.room.capacity_freed(freed, shell.ledger.free(one.node))
+
+
+def _fields(account):
+    return {name: getattr(account, name) for name in account.__dataclass_fields__}
+
+
+def placed(shell, now_s=1.0):
+    return sorted({one.split("/")[0] for one, _ in make.where(shell.at(now_s))})
+
+
+def test_maps_of_the_same_job_go_first():
+    shell, _ = shared(waiting=0)
+    shell.job("a-before-it", submitted_s=-1.0, map=(9, ONE))
+    own = make.task_class(make.job("mr"), ONE, "map", stage=model.Stage.MAP)
+    reduce = make.task_class(make.job("mr"), ONE, "reduce", stage=model.Stage.REDUCE)
+    shell.room.submit(make.job("mr"), [own, reduce], [make.task(own, i) for i in range(5, 12)], placed=shell.ledger)
+    lent(shell)
+    assert placed(shell) == ["mr"]
+
+
+def test_then_maps_of_others_but_no_executor_and_no_reducer():
+    shell, _ = shared()
+    shell.job("reducing", submitted_s=-1.0, reduce=(1, make.amount(100, 1)))
+    shell.job("more", submitted_s=-1.0, executor=(1, make.amount(1000, 1)))
+    lent(shell)
+    assert placed(shell) == ["other"]
+
+
+def test_a_map_does_without_the_crumbs_that_suspended_reducers_keep():
+    shell, _ = shared()
+    lent(shell)
+    sizes = [one.resources.cpu_milli for one in make.placements(shell.at(1.0))]
+    assert len(sizes) == 4
+    assert min(sizes) == 1000 - 4
+
+
+def test_the_reason_says_whose_cpu_it_is():
+    shell, _ = shared(waiting=1)
+    shell.job("more", executor=(1, make.amount(1000, 1)))
+    lent(shell)
+    plan = shell.at(1.0)
+    found = {one.reason: one.nodes for one in plan.diagnosis(model.ClassId("more/executor")).refusals}
+    assert found == {"node(s) whose free CPU is lent to maps by a suspended reducer": 1}
+
+
+def test_lent_cpu_is_free_for_all_once_the_time_is_up():
+    shell, _ = shared(waiting=1)
+    lent(shell)
+    shell.job("more", executor=(1, make.amount(1000, 1)))
+    shell.cycle()
+    assert placed(shell, 299.0) == ["more"]
