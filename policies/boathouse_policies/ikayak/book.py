@@ -73,7 +73,7 @@ class Running:
         task_class: Its class.
         node: Where.
         resources: What it holds when it is not suspended.
-        end_s: Estimated end of a map; of a reducer one that made no report, infinite where nothing is known.
+        end_s: Estimated end of a map, or of a reducer that made no report.
         history: Of a reducer that started.
         past_shuffle: Whether it is known to have all map output.
         suspended_s: When it was suspended; None if it is not.
@@ -130,6 +130,7 @@ class Book:
 
     def __init__(self, config: Config) -> None:
         self.bank = Bank(config)
+        self._reduce_s = config.reduce_s
         self.jobs: dict[model.JobId, JobBook] = {}
         self.running: dict[model.TaskId, Running] = {}
         self.report_every_s = config.sample_s
@@ -194,7 +195,7 @@ class Book:
         if one.stage is model.Stage.MAP:
             return self.bank.map_s(job.key, stated_s)
         known_s = self.bank.reduce_s(job.key)
-        return next((length for length in (known_s, stated_s) if length is not None), math.inf)
+        return next((length for length in (known_s, stated_s) if length is not None), self._reduce_s)
 
     def _started(self, event: model.Started) -> None:
         one = self.running.get(event.task)

@@ -34,6 +34,7 @@ class Config:
         better: A node that is kept is given up for one with a predicted wait of at most this share of its own (ours).
         sample_s: Between two reports of a reducer (readings: 5 s).
         map_s: A map's length as long as none has ended (ours).
+        reduce_s: A reducer's length as long as none of its class has ended and it made no report (ours).
         forgetting: λ_f of the least squares, for each reducer that ended (ours; see `fuzzy`).
         discount: τ of eq. 6 (ours).
         trust: How far one sample moves the prior rules: the variance of their parameters (ours).
@@ -55,6 +56,7 @@ class Config:
     better: float = 0.8
     sample_s: float = 5.0
     map_s: float = 30.0
+    reduce_s: float = 300.0
     forgetting: float = 0.98
     discount: float = 0.5
     trust: float = 1.0
@@ -72,7 +74,7 @@ class Config:
         for name in ("overhead", "discount", "weight"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"ikayak: {name} must not be negative, but is {getattr(self, name)}")
-        for name in ("interval_s", "shrunk_milli", "review_s", "sample_s", "map_s", "trust", "models_kept"):
+        for name in ("interval_s", "shrunk_milli", "review_s", "sample_s", "map_s", "reduce_s", "trust", "models_kept"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"ikayak: {name} must be above 0, not {getattr(self, name)}")
         if not 0 <= self.crumbs < 1:
