@@ -153,6 +153,7 @@ class Executors:
         nodes = scratch.free.shape[1]
         if want.task_class.gang_min and self._is_oldest(want.job.id, scratch):
             may, most = np.ones(nodes, np.bool_), nodes  # or two minimums could wait for each other for ever
+            may[[node for node, owner in scratch.kept.items() if self._job_of(owner) is None]] = False
         else:
             others = len(scratch.kept) - len(before)
             may, most = self._mine(want, scratch), max(1, math.floor(self._config.kept_share * nodes)) - others

@@ -10,7 +10,8 @@ Beyond the paper (ours):
 
 * Nobody is suspended where no map could use the CPU: none waits, or the node has not the memory for the smallest that
   does, or it is kept for an executor. Maps of the same job go first, then those of others (`lending`).
-* `Resume` before the time is up once all maps of its job have ended, or no map waits any more.
+* `Resume` before the time is up once all maps of its job have ended, no map waits any more, or its node is kept for an
+  executor.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from boathouse_policies.framework import ClusterView, WaitingRoom
     from boathouse_policies.ikayak.book import Book, Running
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 REASON = "it waits for map output; its CPU goes to its job's maps"
 READY = "its map output is there"
 NO_USE = "no map waits for its CPU"
+KEPT = "its node is kept for an executor, where no map may go"
 
 
 def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
@@ -70,19 +72,25 @@ class Suspension:
             self._lending.lent([], frozenset())
             return ()
         waiting = _waiting_maps(queue)
-        decisions: list[model.Decision] = [*self._resume(reducers, waiting, now_s)]
+        decisions: list[model.Decision] = [*self._resume(reducers, waiting, queue.kept, now_s)]
         decisions += self._suspend(due, waiting, queue, view)
         self._lending.lent([one for one in reducers if one.suspended_s is not None], frozenset(waiting))
         return decisions
 
     def _resume(
-        self, reducers: list[Running], waiting: Mapping[model.JobId, int], now_s: float
+        self,
+        reducers: list[Running],
+        waiting: Mapping[model.JobId, int],
+        kept: Container[model.NodeName],
+        now_s: float,
     ) -> Sequence[model.Resume]:
         found = []
         for one in reducers:
-            if one.suspended_s is not None and not (waiting and one.job.lacks_maps):
+            if one.suspended_s is None:
+                continue
+            reason = READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in kept else None
+            if reason is not None:
                 self._book.resumed(one, now_s)
-                reason = NO_USE if one.job.lacks_maps else READY
                 found.append(model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=reason))
         return found
 

@@ -108,6 +108,14 @@ def test_they_run_again_at_once_when_no_map_waits():
     assert {one.reason for one in advised(shell, 5.0)} == {suspension.NO_USE}
 
 
+def test_they_run_again_at_once_when_an_executor_is_to_go_there():
+    shell, _ = shared(waiting=9)
+    lent(shell)
+    shell.job("more", executor=(1, make.amount(4000, 4)))
+    shell.at(1.0)
+    assert {one.reason for one in advised(shell, 5.0)} == {suspension.KEPT}
+
+
 def test_time_suspended_counts_as_time_away():
     shell, classes = shared()
     shell.report(classes["reduce"], 0, 0.0, 0.0)
@@ -165,7 +173,7 @@ def test_maps_of_the_same_job_go_first():
 
 
 def test_then_maps_of_others_but_no_executor_and_no_reducer():
-    shell, _ = shared()
+    shell, _ = shared(placement=False)
     shell.job("reducing", submitted_s=-1.0, reduce=(1, make.amount(100, 1)))
     shell.job("more", submitted_s=-1.0, executor=(1, make.amount(1000, 1)))
     lent(shell)
@@ -181,7 +189,7 @@ def test_a_map_does_without_the_crumbs_that_suspended_reducers_keep():
 
 
 def test_the_reason_says_whose_cpu_it_is():
-    shell, _ = shared(waiting=1)
+    shell, _ = shared(waiting=1, placement=False)
     shell.job("more", executor=(1, make.amount(1000, 1)))
     lent(shell)
     plan = shell.at(1.0)
@@ -190,7 +198,7 @@ def test_the_reason_says_whose_cpu_it_is():
 
 
 def test_lent_cpu_is_free_for_all_once_the_time_is_up():
-    shell, _ = shared(waiting=1)
+    shell, _ = shared(waiting=1, placement=False)
     lent(shell)
     shell.job("more", executor=(1, make.amount(1000, 1)))
     shell.cycle()
