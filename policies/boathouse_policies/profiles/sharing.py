@@ -145,6 +145,7 @@ class ByStage:
     def __init__(
         self, keepers: Mapping[model.Stage, Reserve], others: Sequence[Reserve], passing: Sequence[Reserve]
     ) -> None:
+        self.keeps_for_gangs = True  # executors that must start together have nodes kept for them too
         self._keepers = keepers
         self._others = others
         self._passing = passing
