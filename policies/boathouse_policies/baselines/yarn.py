@@ -73,9 +73,9 @@ def keep_unkept(want: Want, scratch: Scratch) -> Sequence[model.Hold]:
 
 def may_be_kept(want: Want, scratch: Scratch, node: int) -> bool:
     """Whether waiting for the node makes sense: the class may use it, and it is large enough when empty."""
-    ideal = scratch.view.axis.vector(want.task_class.resources)
-    column = scratch.view.layout.allocatable[:, node]
-    return bool(want.eligibility.mask[node]) and bool((ideal[: len(column)] <= column).all())
+    view = scratch.view
+    enough = view.layout.large_enough(view.axis.vector(want.task_class.resources))
+    return bool(want.eligibility.mask[node] and enough[node])
 
 
 def _hold(want: Want, node: model.NodeName) -> model.Hold:

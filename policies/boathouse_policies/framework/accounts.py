@@ -136,14 +136,18 @@ class Shared(Generic[K, V]):
         return self._values
 
 
-def tally(sums: dict[K, model.IntVector], key: K, vector: model.IntVector) -> None:
-    """Add to a sum; a sum of zero is left out."""
-    known = sums.get(key)
-    total = vector if known is None else plus(known, vector)
-    if total[model.PODS] or total.any():  # nearly always the first, which is the cheaper
-        sums[key] = total
-    else:
-        sums.pop(key, None)
+class Sums(Shared[K, model.IntVector]):
+    """Vectors added up by key."""
+
+    def add(self, key: K, vector: model.IntVector) -> None:
+        """Add to a sum; a sum of zero is left out."""
+        sums = self.write() if self._handed_out else self._values
+        known = sums.get(key)
+        total = vector if known is None else plus(known, vector)
+        if total[model.PODS] or total.any():  # nearly always the first, which is the cheaper
+            sums[key] = total
+        else:
+            sums.pop(key, None)
 
 
 def plus(a: model.IntVector, b: model.IntVector) -> model.IntVector:

@@ -42,7 +42,7 @@ class Layout:
         for i, vector in enumerate(vectors):
             self.allocatable[: len(vector), i] = vector
         self.allocatable.flags.writeable = False
-        self._could_hold: dict[bytes, bool] = {}
+        self._known: dict[bytes, tuple[model.BoolVector, bool]] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -100,15 +100,23 @@ class Layout:
         return Topology(server={}, rack=self.topology.rack)
 
     def could_hold(self, need: model.IntVector) -> bool:
-        """Whether some node, empty, would have the resources; remembered for each size."""
+        """Whether some node, empty, would have the resources."""
+        return self._large_enough(need)[1]
+
+    def large_enough(self, need: model.IntVector) -> model.BoolVector:
+        """Which nodes, empty, would have the resources, shape [N], read-only; remembered for each size."""
+        return self._large_enough(need)[0]
+
+    def _large_enough(self, need: model.IntVector) -> tuple[model.BoolVector, bool]:
         key = need.tobytes()
-        known = self._could_hold.get(key)
+        known = self._known.get(key)
         if known is None:
             rows = need.nonzero()[0]
             # A resource that came after this layout was made is one that no node has.
-            everywhere_known = not len(rows) or rows[-1] < len(self.allocatable)
-            known = everywhere_known and bool((self.allocatable[rows] >= need[rows, None]).all(axis=0).any())
-            self._could_hold[key] = known
+            has = np.zeros((len(need), len(self)), np.int64)
+            has[: len(self.allocatable)] = self.allocatable[: len(need)]
+            enough: model.BoolVector = np.logical_and.reduce(has[rows] >= need[rows, None])
+            known = self._known[key] = enough, bool(enough.any())
         return known
 
 

@@ -52,8 +52,8 @@ class Ledger:
         self._requested_shared = False
         self._entries: dict[model.TaskId, accounts.Entry] = {}
         self._on_node: dict[model.NodeName, dict[model.TaskId, accounts.Entry]] = {}
-        self._by_job = accounts.Shared[model.JobId, model.IntVector]()
-        self._by_queue = accounts.Shared[model.QueueName, model.IntVector]()
+        self._by_job = accounts.Sums[model.JobId]()
+        self._by_queue = accounts.Sums[model.QueueName]()
         self._by_class = accounts.Shared[model.ClassId, int]()
         self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
         self._eligibilities = layouts.Eligibilities()
@@ -303,12 +303,13 @@ class Ledger:
             if i is not None:
                 if self._requested_shared or len(self._requested) != self._axis.width:
                     self._own_columns()
-                self._requested[: len(vector), i] += vector
+                column = self._requested[: len(vector), i]
+                column += vector
         if entry.job is not None:
             self._touched.add(entry.job)
-            accounts.tally(self._by_job.write(), entry.job, vector)
+            self._by_job.add(entry.job, vector)
         if entry.queue is not None:
-            accounts.tally(self._by_queue.write(), entry.queue, vector)
+            self._by_queue.add(entry.queue, vector)
 
     def _count(self, entry: accounts.Entry, step: int) -> None:
         if entry.task_class is not None:

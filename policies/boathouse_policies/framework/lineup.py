@@ -68,7 +68,7 @@ class Lineup:
         self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
         self._needs: tuple[model.IntMatrix, Sequence[Sequence[int]], Sequence[int]] | None = None
         self._keys: tuple[Lasting, Layout, model.FloatVector] | None = None
-        self._serial = -1
+        self._serial = self._looked = -1
         self.orphans: list[Waiting] = []
         self.open = self.narrow = np.zeros(len(self.waiting), np.bool_)
 
@@ -82,6 +82,9 @@ class Lineup:
 
     def look(self, parking: Parking) -> None:
         """Take over who is looked at: with a class of a gang all others of its gang, also those of which none waits."""
+        if self._looked == parking.changes:
+            return
+        self._looked = parking.changes
         if parking.only_stirred() and not self._orphans:
             self.open = self.narrow = parking.stirred[self._rows]
             self.orphans = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ class Parking:
         standing: Who is looked at in every cycle, but is no reason to run one, shape [rows].
         stirred: Parked for want of room, and some came free on nodes of `freed`: only there can it go, shape [rows].
         freed: Nodes where room came free since the last cycle.
+        changes: Another number whenever it is others who look.
     """
 
     def __init__(self, axis: model.Axis) -> None:
@@ -70,6 +72,10 @@ class Parking:
         self.standing = np.zeros(0, np.bool_)
         self.stirred = np.zeros(0, np.bool_)
         self.freed: dict[model.NodeName, None] = {}
+        self.changes = 0
+        self._active: set[int] = set()  # the same as the columns: quicker to ask whether there is anybody
+        self._standing: set[int] = set()
+        self._parked: set[int] = set()
         self._unseen: dict[model.NodeName, model.IntVector] = {}
         self._earliest_s = math.inf
 
@@ -88,7 +94,7 @@ class Parking:
     def remove(self, row: int) -> None:
         """The class does not exist any more."""
         self.leave(row)
-        self.active[row] = self.standing[row] = False
+        self.look(row, active=False, standing=False)
         self._who[row] = self._sizes[row] = None
         self._vacant.append(row)
 
@@ -103,6 +109,14 @@ class Parking:
         self._verdicts += [None] * more
         self._sizes += [None] * more
         self._vacant += range(rows + more - 1, rows - 1, -1)
+
+    def look(self, row: int, *, active: bool | None = None, standing: bool | None = None) -> None:
+        """Say whether a class looks at all nodes in the next cycle, or in every one."""
+        self.changes += 1
+        for looks, column, rows in ((active, self.active, self._active), (standing, self.standing, self._standing)):
+            if looks is not None:
+                column[row] = looks
+                (rows.add if looks else rows.discard)(row)
 
     # Parking
 
@@ -120,9 +134,11 @@ class Parking:
             self._limited.setdefault(waiting.job.queue, {})[row] = None
         self._verdicts[row] = verdict
         self._helps[row] = helps
+        self._parked.add(row)
         near = verdict.code is model.Code.UNSCHEDULABLE and waiting.is_plain
         self._near[row], self._far[row] = near, helps & _ROOM and not near
-        self.active[row] = self.stirred[row] = False
+        self.look(row, active=False)
+        self.stirred[row] = False
         until_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
         self._until_s[row] = until_s
         self._earliest_s = min(self._earliest_s, until_s)
@@ -136,15 +152,16 @@ class Parking:
 
     def leave(self, row: int) -> None:
         """The class is not parked any more; nothing happens if it was not."""
-        helps = self._helps[row]
-        if not helps:
+        if row not in self._parked:
             return
-        if helps & _QUEUE:
+        if self._helps[row] & _QUEUE:
             for limited in self._limited.values():
                 limited.pop(row, None)
         self._helps[row] = 0
+        self._parked.discard(row)
         self._near[row] = self._far[row] = self.stirred[row] = False
         self._verdicts[row] = None
+        self.changes += 1
 
     def settled(self, now_s: float) -> None:
         """A cycle looked at whom room had stirred: who is parked still is so from now on, for the same reason."""
@@ -152,6 +169,7 @@ class Parking:
             self._until_s[self.stirred] = now_s + FLUSH_S
             self.stirred[:] = False
             self.freed.clear()
+            self.changes += 1
 
     # Reading
 
@@ -162,11 +180,11 @@ class Parking:
 
     def looking(self) -> bool:
         """Whether somebody is worth a cycle."""
-        return bool(np.count_nonzero(self.active)) or bool(self.freed and np.count_nonzero(self.stirred))
+        return bool(self._active) or bool(self.freed and np.count_nonzero(self.stirred))
 
     def only_stirred(self) -> bool:
         """Whether nobody looks at more than the nodes of `freed`."""
-        return not np.count_nonzero(self.active) and not np.count_nonzero(self.standing)
+        return not self._active and not self._standing
 
     def looks(self, row: int) -> bool:
         """Whether the next cycle looks at a class."""
@@ -174,7 +192,7 @@ class Parking:
 
     def next_s(self) -> float:
         """When `woken_by_time` may have somebody, at the earliest."""
-        return self._earliest_s if np.count_nonzero(self._helps) else math.inf
+        return self._earliest_s if self._parked else math.inf
 
     def _some(self, mask: model.BoolVector) -> list[Waiting]:
         return [one for row in _rows(mask) if (one := self._who[row]) is not None]
@@ -205,15 +223,17 @@ class Parking:
         """
         if not self._unseen:
             return []
-        self.freed.update(dict.fromkeys(self._unseen))
-        rooms = list(self._unseen.values())
-        self._unseen.clear()
-        width = min(len(self._least), *map(len, rooms))  # who asks for a newer resource is parked by a longer vector
+        rooms, self._unseen = self._unseen, {}
+        if not self._parked:
+            return []
+        self.freed.update(dict.fromkeys(rooms))
+        width = min(len(self._least), *map(len, rooms.values()))  # newer resources are in the longer vectors alone
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
-        room = np.maximum.reduce([one[:width] for one in rooms], initial=0)
+        room = np.array(list(map(max, _ZEROS, *[one[:width].tolist() for one in rooms.values()])))
         fits = np.logical_and.reduce(self._least[:width] <= room[:, None])
         self.stirred |= fits & self._near
-        return self._some(fits & self._far) if np.count_nonzero(self._far) else []
+        self.changes += 1
+        return self._some(fits & self._far) if len(self._parked) > np.count_nonzero(self._near) else []
 
     def woken_by_time(self, now_s: float) -> list[Waiting]:
         """Whose hold ends, or who is parked for long."""
@@ -223,6 +243,9 @@ class Parking:
         due = parked & (self._until_s <= now_s)
         self._earliest_s = float(self._until_s[parked & ~due].min(initial=math.inf))
         return self._some(due)
+
+
+_ZEROS = itertools.repeat(0)
 
 
 def _rows(mask: model.BoolVector) -> list[int]:

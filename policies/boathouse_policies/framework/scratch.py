@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from boathouse_policies.framework.kept import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.want import Spot
 
 
-_NOBODY: Mapping[model.NodeName, model.ClassId] = MappingProxyType({})
+_NOBODY = Kept()
 
 
 class Scratch:
@@ -33,7 +34,7 @@ class Scratch:
         confined: The only classes that can still be placed, where a policy knows; until the line has heard it.
     """
 
-    def __init__(self, view: ClusterView, kept: Mapping[model.NodeName, model.ClassId] = _NOBODY) -> None:
+    def __init__(self, view: ClusterView, kept: Kept = _NOBODY) -> None:
         self.view = view
         layout = view.layout
         self.free: model.IntMatrix = layout.allocatable - view.requested
@@ -43,11 +44,9 @@ class Scratch:
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: npt.NDArray[np.intp] = np.empty(256, np.intp)
-        index = layout.index
-        self.kept: dict[int, model.ClassId] = (
-            {index[name]: one for name, one in kept.items() if name in index} if kept else {}
-        )
+        self.kept = kept.places(layout) if kept else {}
         self.let_go: set[int] = set()
+        self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
         self._nothing = view.axis.nothing
@@ -113,15 +112,17 @@ class Scratch:
         """Whether every node on offer is kept for somebody."""
         if self._offers > len(self.kept) or not self._offers:
             return False
-        return self._offers == len(self.offered) or all(node in self.kept for node in self._offered_places())
+        return self._offers == len(self.offered) or all(node in self.kept for node in self.offered_places())
 
     def owners(self) -> set[model.ClassId]:
         """The classes that nodes on offer are kept for."""
-        return {self.kept[node] for node in self._offered_places() if node in self.kept}
+        return {self.kept[node] for node in self.offered_places() if node in self.kept}
 
-    def _offered_places(self) -> list[int]:
-        places: list[int] = self.offered.nonzero()[0].tolist()
-        return places
+    def offered_places(self) -> list[int]:
+        """The nodes on offer, ascending."""
+        if self._places is None:
+            self._places = self.offered.nonzero()[0].tolist()
+        return self._places
 
     # Writing
 
@@ -145,6 +146,7 @@ class Scratch:
             self._ports[spot.node] = tuple(left)
         if self.view.max_per_node is not None and not self.offered[spot.node]:
             self.offered[spot.node] = True
+            self._places = None
             self._offers += 1
 
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
@@ -169,6 +171,7 @@ class Scratch:
         """Offer the node to nobody for the rest of the cycle."""
         if self.offered[node]:
             self.offered[node] = False
+            self._places = None
             self._offers -= 1
             self.touch(node)
 

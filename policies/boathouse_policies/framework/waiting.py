@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies import model
 from boathouse_policies.framework import classes as _classes
 from boathouse_policies.framework.backoff import Backoffs
+from boathouse_policies.framework.kept import Kept
 from boathouse_policies.framework.lineup import Lineup
 from boathouse_policies.framework.parking import Parking, Wake
 from boathouse_policies.framework.pool import TaskPool
@@ -50,7 +51,7 @@ class WaitingRoom:
         self._queues: dict[model.QueueName, model.Queue] = {}
         self._jobs: dict[model.JobId, dict[model.ClassId, Waiting]] = {}
         self._classes: dict[model.ClassId, Waiting] = {}
-        self._kept: dict[model.NodeName, model.ClassId] = {}
+        self._kept = Kept()
         self._in_line: Lineup | None = None
         self._parking = Parking(axis)
         self._backoffs = Backoffs()
@@ -116,7 +117,7 @@ class WaitingRoom:
         self._classes[task_class.id] = fresh
         self._in_line = None
         self._parking.admit(fresh, known)
-        self._parking.standing[fresh.row] = False
+        self._parking.look(fresh.row, standing=False)
         return fresh
 
     def _remove(self, class_id: model.ClassId) -> None:
@@ -133,7 +134,7 @@ class WaitingRoom:
         for one in self.classes_of(waiting.job.id) if gang else (waiting,):
             if one is waiting or one.task_class.gang_min:
                 self._parking.leave(one.row)
-                self._parking.active[one.row] = len(one.pool) > 0
+                self._parking.look(one.row, active=len(one.pool) > 0)
 
     # Reading
 
@@ -143,7 +144,7 @@ class WaitingRoom:
         return self._queues
 
     @property
-    def kept(self) -> Mapping[model.NodeName, model.ClassId]:
+    def kept(self) -> Kept:
         """Which class a node is kept for: the profile's reservations, over cycles."""
         return self._kept
 
@@ -213,7 +214,7 @@ class WaitingRoom:
         holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
         for class_id, hold in holds.items():
             if hold.task is not None and (waiting := self._classes.get(class_id)) is not None:
-                self._parking.active[waiting.row], self._parking.standing[waiting.row] = False, True
+                self._parking.look(waiting.row, active=False, standing=True)
         for class_id, one in news.items():
             known = self._classes.get(class_id)
             if known is None or not len(known.pool):
@@ -237,7 +238,9 @@ class WaitingRoom:
             elif isinstance(decision, model.Hold) and decision.node is not None and decision.task is None:
                 self._keep(decision.node, decision.task_class.id)
         for node in plan.released:
-            released |= self._kept.pop(node, None) is not None
+            if node in self._kept:
+                del self._kept[node]
+                released = True
         return released
 
     def _placed(self, decision: model.Placement) -> None:
@@ -248,7 +251,7 @@ class WaitingRoom:
             if not waiting.pool.count:
                 self._in_line = None
                 self._parking.leave(waiting.row)
-                self._parking.active[waiting.row] = False
+                self._parking.look(waiting.row, active=False)
                 self._let_go(decision.task_class.id)
 
     def _keep(self, node: model.NodeName, class_id: model.ClassId) -> None:

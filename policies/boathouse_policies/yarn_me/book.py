@@ -112,8 +112,12 @@ class Book:
         self._made = 0
 
     def ends(self) -> list[End]:
-        """The estimated ends of all that runs, a new list."""
-        self._ends = [end for end in self._ends if _is_current(end)]
+        """The estimated ends of all that runs, as far as they still hold: a new list."""
+        self._ends = [
+            end
+            for end in self._ends
+            if (task := end[-1]) is not None and task.node is not None and task.end_s == end[0]
+        ]
         return self._ends.copy()
 
     def observe(self, event: model.Event) -> None:
@@ -221,12 +225,6 @@ class Book:
 
 
 _SWEEP_FROM = 1024
-
-
-def _is_current(end: End) -> bool:
-    """Whether the task still runs and is still thought to end then."""
-    task = end[-1]
-    return task is not None and task.node is not None and task.end_s == end[0]
 
 
 def duration_s(one: model.TaskClass, resources: model.Resources) -> float:

@@ -6,15 +6,16 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from boathouse_policies import model
-    from boathouse_policies.framework import Layout, Waiting, WaitingRoom
-    from boathouse_policies.framework.extension import Sizer
+    from boathouse_policies.framework import ClusterView, Layout, Waiting, WaitingRoom
+    from boathouse_policies.framework.extension import Lasting, Sizer
     from boathouse_policies.framework.layout import Eligibilities
     from boathouse_policies.framework.lineup import Lineup
 
@@ -30,6 +31,7 @@ class One:
         job: Its job's place in the order of submission.
         rows: The resources that it asks for.
         need: The least amounts of those, shape [len(rows), 1].
+        asks: The same as plain numbers: (row, amount).
         elastic: What is known of it with less memory; None where nothing is.
         regular_s: Run time with the ideal memory; infinite where nothing is known.
         never_fits: Whether no node is large enough for the least size, even empty.
@@ -41,6 +43,7 @@ class One:
     job: int
     rows: npt.NDArray[np.intp]
     need: model.IntMatrix
+    asks: tuple[tuple[int, int], ...]
     elastic: Elastic | None
     regular_s: float
     never_fits: bool
@@ -67,6 +70,7 @@ class Cast:
         self.open = lineup.open
         looked_at = [lineup.waiting[i] for i in lineup.open.nonzero()[0].tolist()]
         places = {job: i for i, job in enumerate(dict.fromkeys(waiting.job.id for waiting in looked_at))}
+        self._places = np.array([lineup.first[lineup.job_places[job]] for job in places], np.intp)
         self.by_id: dict[model.ClassId, One] = {}
         self.jobs: list[list[One]] = [[] for _ in places]
         for code, waiting in enumerate(looked_at):
@@ -75,11 +79,16 @@ class Cast:
             elastic = known if isinstance(known, Elastic) else None
             regular_s = math.inf if elastic is None else elastic.seconds(elastic.ideal_bytes)
             job, never_fits = places[waiting.job.id], not layout.could_hold(least)
-            one = One(
-                waiting, waiting.task_class.id, code, job, rows, least[rows, None], elastic, regular_s, never_fits
-            )
+            asks = tuple(zip(rows.tolist(), least[rows].tolist(), strict=True))
+            one_id, need = waiting.task_class.id, least[rows, None]
+            one = One(waiting, one_id, code, job, rows, need, asks, elastic, regular_s, never_fits)
             self.by_id[one.id] = one
             self.jobs[job].append(one)
+
+    def held(self, order: Lasting, view: ClusterView) -> list[float]:
+        """Bytes that each job holds, by its place."""
+        held: list[float] = self.lineup.keys(order, view)[self._places].tolist()
+        return held
 
     def fits(self, lineup: Lineup, layout: Layout) -> bool:
         """Whether it is good for a cycle with these: the same classes are looked at, on the same nodes."""

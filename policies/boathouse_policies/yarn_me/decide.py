@@ -176,10 +176,12 @@ class Elasticity:
                 longest_s[free_bytes] = gap_s
         if not longest_s:
             return set()
-        least_s = np.full(len(columns.left), np.inf)
+        least_s: model.FloatVector | None = None
         for free_bytes, gap_s in longest_s.items():
             here = columns.seconds(free_bytes)
-            np.minimum(least_s, here, out=least_s, where=here <= gap_s)
+            here = np.where(here <= gap_s, here, np.inf)
+            least_s = here if least_s is None else np.minimum(least_s, here)
+        assert least_s is not None
         found = set()
         for row in ((least_s < np.inf) & (columns.left > 0)).nonzero()[0].tolist():
             class_id, seconds = columns.id(row), float(least_s[row])

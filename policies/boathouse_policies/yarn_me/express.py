@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.yarn import keep_unkept
+from boathouse_policies.baselines.yarn import MemoryHeld, keep_unkept
 from boathouse_policies.framework import PREDICATES, Left, Plan, Scratch, Want, neutral
 from boathouse_policies.framework.attempt import refusal
 from boathouse_policies.framework.want import Spot
 from boathouse_policies.yarn_me.cast import Cast, is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import numpy.typing as npt
+    from collections.abc import Mapping
 
     from boathouse_policies.framework import ClusterView, Profile, WaitingRoom
     from boathouse_policies.yarn_me.cast import One
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from boathouse_policies.yarn_me.reserve import Waits
 
 _NOBODY, _STRANGER = -1, -2
+_ORDER = MemoryHeld()
 
 
 class Express:
@@ -95,28 +94,33 @@ class _Turns:
         self._profile = profile
         self._now_s = scratch.view.now_s
         self._wants: dict[int, Want] = {}
+        self._room: list[int] | None = None  # of the only node on offer
         self._closed: set[int] = set()
         self._allowed: set[model.ClassId] | None = None
         nodes = len(scratch.offered)
         self._owner = np.full(nodes, _NOBODY, np.int64)
         self._gap_s = np.full(nodes, np.inf)  # how long others may stay: for ever where the node is kept for nobody
-        self._open: npt.NDArray[np.intp] = scratch.offered.nonzero()[0]
-        for node in self._open.tolist():
+        self._open = scratch.offered_places()
+        for node in self._open:
             self._kept(node, changed=False)
         owners = scratch.owners() if scratch.all_kept else ()
-        self._owners = [one for one in reversed(cast.by_id.values()) if one.id in owners]
-        self._line: list[tuple[int, int]] | None = None
+        self._owners = [one for one in reversed(cast.by_id.values()) if one.id in owners] if owners else []
+        self._line: list[tuple[float, int]] | None = None
 
     def run(self) -> None:
         """Turn by turn, until nothing more can be placed."""
         while not self.scratch.exhausted and (one := self._next()) is not None:
-            want = self._want(one)
-            node = self._node_for(one) if want.left else None
+            node = self._node_for(one) if self._left(one) else None
             if node is None:
                 self._closed.add(one.code)
-                self._refused(one, want)
+                self._refused(one)
             else:
-                self._place(one, want, node)
+                self._place(one, node)
+
+    def _left(self, one: One) -> int:
+        """Its tasks that wait."""
+        want = self._wants.get(one.code)
+        return one.waiting.pool.count if want is None else want.left
 
     def _next(self) -> One | None:
         """While all nodes on offer are kept, those whom they were kept for at first; then the job that holds least."""
@@ -125,33 +129,36 @@ class _Turns:
                 return self._owners[-1]
             self._owners.pop()
         if self._line is None:
-            self._line = [(self._held(job), job) for job in self._jobs()]
+            self._line = self._jobs()
             heapq.heapify(self._line)
         while self._line:
             held, job = self._line[0]
-            one, now = self._first(job), self._held(job)
-            if one is not None and held == now:
-                return one
+            one = self._first(job)
             if one is None:
                 heapq.heappop(self._line)
-            else:  # it got a task meanwhile: jobs only gain in a cycle
-                heapq.heapreplace(self._line, (now, job))
+            elif one.waiting.job.id in self.scratch.jobs and held != (now := self._held(one)):
+                heapq.heapreplace(self._line, (now, job))  # it got a task meanwhile: jobs only gain in a cycle
+            else:
+                return one
         return None
 
-    def _jobs(self) -> Iterable[int]:
+    def _jobs(self) -> list[tuple[float, int]]:
+        """What the jobs held when the cycle began, of those that may have a turn."""
+        held = self._cast.held(_ORDER, self.scratch.view)
         if self._allowed is None:
-            return range(len(self._cast.jobs))
-        return {self._cast.by_id[one].job for one in self._allowed if one in self._cast.by_id}
+            return list(zip(held, range(len(held)), strict=True))
+        by_id = self._cast.by_id
+        return [(held[job], job) for job in {by_id[one].job for one in self._allowed if one in by_id}]
 
     def _first(self, job: int) -> One | None:
         allowed, closed = self._allowed, self._closed
-        return next(
-            (one for one in self._cast.jobs[job] if one.code not in closed and (allowed is None or one.id in allowed)),
-            None,
-        )
+        for one in self._cast.jobs[job]:
+            if one.code not in closed and (allowed is None or one.id in allowed):
+                return one
+        return None
 
-    def _held(self, job: int) -> int:
-        return int(self.scratch.job_usage(self._cast.jobs[job][0].waiting.job.id)[model.MEMORY])
+    def _held(self, one: One) -> int:
+        return int(self.scratch.job_usage(one.waiting.job.id)[model.MEMORY])
 
     def _want(self, one: One) -> Want:
         want = self._wants.get(one.code)
@@ -163,9 +170,9 @@ class _Turns:
 
     def _node_for(self, one: One) -> int | None:
         """Lines 5 to 9: the best node with room for the ideal, else the one on which it is fastest and in time."""
-        places = self._open
-        if len(places) == 1 and not self._might_go(one, int(places[0])):
-            return None
+        if len(self._open) == 1:
+            return self._open[0] if self._goes(one, self._open[0]) else None
+        places = np.array(self._open, np.intp)
         free = self.scratch.free[:, places]
         enough = (free[one.rows] >= one.need).all(axis=0)
         if not enough.any():
@@ -183,12 +190,20 @@ class _Turns:
         score = self._profile.score_of(one.waiting.task_class.stage).score(self._want(one), self.scratch, found)
         return int(found[score.argmax()])
 
-    def _might_go(self, one: One, node: int) -> bool:
-        """Whether there is memory on the node, for as long as the class needs it: most turns fail by that."""
-        if one.elastic is None:
-            return bool(self._owner[node] in (one.code, _NOBODY))
-        seconds = one.elastic.fastest_s(int(self.scratch.free[model.MEMORY, node]))
-        return seconds < math.inf and bool(seconds <= self._gap_s[node] or self._owner[node] == one.code)
+    def _goes(self, one: One, node: int) -> bool:
+        """The same for the only node on offer, in plain numbers."""
+        room = self._room
+        if room is None:
+            room = self._room = self.scratch.free[:, node].tolist()
+        for row, amount in one.asks:
+            if room[row] < amount:
+                return False
+        seconds = math.inf if one.elastic is None else one.elastic.fastest_s(room[model.MEMORY])
+        if seconds > self._gap_s[node] and self._owner[node] != one.code:
+            return False
+        if one.elastic is None or seconds <= one.regular_s:
+            return True
+        return seconds < math.inf and self._elasticity.ends_in_time(one.id, self._now_s + seconds)
 
     @staticmethod
     def _seconds(one: One, memory: model.IntVector) -> model.FloatVector:
@@ -208,8 +223,8 @@ class _Turns:
 
     # What follows
 
-    def _place(self, one: One, want: Want, node: int) -> None:
-        scratch = self.scratch
+    def _place(self, one: One, node: int) -> None:
+        want, scratch = self._want(one), self.scratch
         size = self._elasticity.size(want, node, scratch).resources
         pick = want.picker.closest(scratch.view.nodes[node])
         assert pick is not None
@@ -221,23 +236,24 @@ class _Turns:
             scratch.release(node)
         self.decisions.append(one.waiting.placement(pick, scratch.view.layout.names[node], size))
         if not scratch.offered[node]:
-            self._open = scratch.offered.nonzero()[0]
+            self._open = scratch.offered_places()
+        self._room = None
         self._kept(node, changed=True)
 
-    def _refused(self, one: One, want: Want) -> None:
+    def _refused(self, one: One) -> None:
         """Line 14; and once all nodes are kept, who may pass is known."""
         if one.never_fits:
             return
-        for held in keep_unkept(want, self.scratch):
+        for held in () if self.scratch.all_kept else keep_unkept(self._want(one), self.scratch):
             assert held.node is not None
             self.decisions.append(held)
             self._kept(self.scratch.view.layout.index[held.node], changed=True)
         if self._allowed is None and self.scratch.all_kept:
-            free, places = self.scratch.free, self._open
+            places = self._open
             self._allowed, self._line = self.scratch.owners(), None
             if self._waits is not None:
-                gaps_s = self._gap_s[places].tolist()
-                self._allowed |= self._elasticity.placeable(free[model.MEMORY, places].tolist(), gaps_s, self._now_s)
+                free, gaps_s = self.scratch.free[model.MEMORY, places].tolist(), self._gap_s[places].tolist()
+                self._allowed |= self._elasticity.placeable(free, gaps_s, self._now_s)
 
     def _kept(self, node: int, *, changed: bool) -> None:
         owner = self.scratch.kept.get(node)

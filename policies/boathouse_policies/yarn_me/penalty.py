@@ -148,7 +148,7 @@ class Elastic:
         least_share: Smallest part of the ideal that a task is given (the paper: 10 %).
     """
 
-    __slots__ = ("_best", "_fastest", "_seconds", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
+    __slots__ = ("_best", "_disk", "_fastest", "_seconds", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
 
     def __init__(
         self, run_time: RunTime, *, ideal_bytes: int, step_bytes: int = 100 << 20, least_share: float = 0.1
@@ -158,7 +158,8 @@ class Elastic:
         self.step_bytes = step_bytes
         least = math.ceil(ideal_bytes * least_share / step_bytes * _SLACK) * step_bytes
         self.least_bytes = min(max(step_bytes, least), ideal_bytes)
-        self._seconds: dict[int, float] = {}
+        self._seconds: dict[int, float] = {}  # memos, as those that follow: sizes go in steps
+        self._disk: dict[int, float] = {}
         self._fastest: list[float] | None = None
         self._best: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = None
 
@@ -193,9 +194,13 @@ class Elastic:
 
     def disk_bytes_per_s(self, memory_bytes: int) -> float:
         """Disk bandwidth that a task takes on average: spills are written and read, 2·spilled/T(notId)."""
-        memory = np.array(min(memory_bytes, self.ideal_bytes))
-        seconds = float(self.run_time.run_time_s(memory))
-        return 2.0 * float(self.run_time.spilled_bytes(memory)) / seconds if seconds > 0 else 0.0
+        known = self._disk.get(memory_bytes)
+        if known is None:
+            memory = np.array(min(memory_bytes, self.ideal_bytes))
+            seconds = float(self.run_time.run_time_s(memory))
+            known = 2.0 * float(self.run_time.spilled_bytes(memory)) / seconds if seconds > 0 else 0.0
+            self._disk[memory_bytes] = known
+        return known
 
     def best(self, free_bytes: Bytes) -> tuple[Bytes, Bytes]:
         """Algorithm 1, lines 7 and 9: the least memory with the lowest run time, in closed form.

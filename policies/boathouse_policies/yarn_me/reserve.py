@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
-    from boathouse_policies.yarn_me.book import Book, Running
+    from boathouse_policies.yarn_me.book import Book
     from boathouse_policies.yarn_me.decide import Elasticity
 
 _NOBODY = -1
@@ -57,7 +58,7 @@ class Waits:
         need = one.resources
         if memory >= need.memory_bytes and cpu >= need.cpu_milli:
             return -math.inf
-        for task in sorted(self._book.nodes.get(node, {}).values(), key=_end_s):
+        for task in sorted(self._book.nodes.get(node, {}).values(), key=_END_S):
             memory += task.resources.memory_bytes
             cpu += task.resources.cpu_milli
             if memory >= need.memory_bytes and cpu >= need.cpu_milli:
@@ -147,5 +148,4 @@ class _Gaps:
                 self.gap_s[node] = waits.until_s(names[node], owner, free, changed=not first) - now_s
 
 
-def _end_s(task: Running) -> float:
-    return task.end_s
+_END_S = operator.attrgetter("end_s")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies.framework import ClusterView
-    from boathouse_policies.yarn_me.book import Book, JobBook
+    from boathouse_policies.yarn_me.book import Book, End, JobBook
 
 
 class _Ahead:
@@ -92,21 +92,23 @@ class Timeline:
         ends = self._ends
         # A task placed at t or later ends at t + its run time or later.
         while one.last_end_s < time_s and one.wants and ends and ends[0][0] + one.longest_s < time_s:
-            self._end_next()
+            self._end(heapq.heappop(ends))
         return bool(one.wants) or one.last_end_s >= time_s
 
-    def _end_next(self) -> None:
-        time_s, _, node, memory, cpu, job, _ = heapq.heappop(self._ends)
+    def _end(self, end: End) -> None:
+        time_s, _, node, memory, cpu, job, _ = end
         one = self._jobs.get(job)
         if one is None or node not in self._memory:
             return
-        self._time_s = max(self._now_s, time_s)
-        self._memory[node] += memory
+        self._time_s = max(self._time_s, time_s)
+        self._memory[node] = free = self._memory[node] + memory
         self._cpu[node] += cpu
         one.held -= memory
         if one.wants:
             heapq.heappush(self._order, (one.held, one.rank, one))
-        self._fill(node)
+        owner = self._kept.get(node)
+        if owner is None or not owner.wants or owner.wants[-1].memory <= free:
+            self._fill(node)
 
     def _fill(self, node: model.NodeName) -> None:
         """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
