@@ -30,7 +30,25 @@ def _koala() -> Study:
     return Koala()
 
 
-_STUDIES: dict[str, Callable[[], Study]] = {"yarn-me": _yarn_me, "fspy": _fspy, "koala": _koala}
+def _ikayak() -> Study:
+    from boathouse_sim.reproduce.ikayak.study import IKayak
+
+    return IKayak()
+
+
+def _combination() -> Study:
+    from boathouse_sim.reproduce.combination import Combination
+
+    return Combination()
+
+
+_STUDIES: dict[str, Callable[[], Study]] = {
+    "yarn-me": _yarn_me,
+    "fspy": _fspy,
+    "ikayak": _ikayak,
+    "koala": _koala,
+    "boathouse": _combination,
+}
 
 
 def names() -> tuple[str, ...]:
