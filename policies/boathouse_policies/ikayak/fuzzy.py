@@ -141,25 +141,41 @@ class Fuzzy:
         return np.maximum(self.rows(regressor, premise) @ self.parameters, 0.0)
 
     def fit(self, samples: list[Sample], labels: FloatVector) -> None:
-        """Learn a reducer's history: samples in order of time and the true y of each."""
-        before: tuple[FloatVector, float] | None = None
-        keep = self._forgetting ** (1.0 / max(1, len(samples)))
-        for sample, label in zip(samples, labels.tolist(), strict=True):
-            row = self.rows(sample.regressor, sample.premise)
-            self._learn(row, label, before, keep)
-            before = (row, label)
+        """Learn a reducer's history: samples in order of time and the true y of each.
+
+        All at once: the same as one update after the other, each forgetting λ_f^(1/n).
+        """
+        if not samples:
+            return
+        rows = self.rows(np.stack([one.regressor for one in samples]), np.stack([one.premise for one in samples]))
+        count = len(rows)
+        root = np.sqrt(self._forgetting ** ((count - 1 - np.arange(count)) / count))
+        earlier = math.sqrt(self._discount) * root[1:]
+        self._learn(
+            np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]]),
+            np.concatenate([labels * root, labels[:-1] * earlier]),
+            self._forgetting,
+        )
+        self.learned += count
 
     def update(self, now: Sample, label: float, before: tuple[Sample, float] | None = None) -> None:
         """Learn from one sample and the one before it of the same reducer, if there was one."""
-        earlier = None if before is None else (self.rows(before[0].regressor, before[0].premise), before[1])
-        self._learn(self.rows(now.regressor, now.premise), label, earlier, self._forgetting)
-
-    def _learn(self, row: FloatVector, label: float, before: tuple[FloatVector, float] | None, keep: float) -> None:
-        rows, labels = row[None, :], np.array([label])
+        rows, labels = self.rows(now.regressor, now.premise)[None, :], np.array([label])
         if before is not None:
             root = math.sqrt(self._discount)
-            rows = np.stack([row, root * before[0]])
+            rows = np.stack([rows[0], root * self.rows(before[0].regressor, before[0].premise)])
             labels = np.array([label, root * before[1]])
+        self._learn(rows, labels, self._forgetting)
+        self.learned += 1
+
+    def _learn(self, rows: Floats, labels: FloatVector, keep: float) -> None:
+        """K, φ and P of the module's docstring, for any number of rows at once.
+
+        Args:
+            rows: Χ, shape [M, J·6].
+            labels: Y, shape [M].
+            keep: λ_f.
+        """
         spread = self._p @ rows.T
         gain = np.linalg.solve(keep * np.eye(len(rows)) + rows @ spread, spread.T).T
         self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
@@ -168,7 +184,6 @@ class Fuzzy:
         if float(np.trace(self._p)) > _MOST_TRACE * self._trust:
             values, vectors = np.linalg.eigh(self._p)
             self._p = (vectors * np.clip(values, 0.0, _CUT * self._trust)) @ vectors.T
-        self.learned += 1
 
     # State
 
