@@ -36,13 +36,24 @@ class Learner:
     def __init__(self, config: Config) -> None:
         self._config = config
         self.model: families.Model = offline.model()
+        self._offline = offline.samples()
         self.error = config.first_error
         self.fits = 0
         self._fresh: list[list[float]] = []
         self._kept = {kind: collections.deque[list[float]](maxlen=config.window) for kind in (False, True)}
         self._fitted = False
-        self._patience = 1
+        self._patience = _FIRST_PATIENCE
         self._since_selection = 0
+
+    def train(self, samples: fitting.Samples) -> None:
+        """Offline training (4.1) on this cluster: what was seen then stays in every fit, instead of what stands for it.
+
+        Args:
+            samples: Of both kinds and of any load. Too few change nothing.
+        """
+        found = fitting.fit(self._config.family, samples)
+        if found is not None:
+            self.model, self._offline, self._fitted = found, samples, True
 
     def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
         """A task has ended.
@@ -71,12 +82,12 @@ class Learner:
         self._since_selection += 1
         again = self._fitted and not self._is_due()
         every = fitting.Samples.of_rows([row for kept in self._kept.values() for row in kept])
-        every = every.beside(offline.samples())
+        every = every.beside(self._offline)
         found = fitting.fit(self._config.family, every, before=self.model if again else None)
         if found is None:
             return False
         if not again:
-            self._patience, self._since_selection = self._patience * 2 if self._fitted else 1, 0
+            self._patience, self._since_selection = self._patience * 2 if self._fitted else _FIRST_PATIENCE, 0
         self.model, self._fitted = found, True
         self.fits += 1
         return True
@@ -98,4 +109,5 @@ class Learner:
         self.error = float(state.get("error", self._config.first_error))
 
 
+_FIRST_PATIENCE = 4
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error
