@@ -1,11 +1,16 @@
 """Placements per CPU-second of the scheduling cycle, against a plain nested-loop scheduler in the same run.
 
     python benchmarks/cycle.py [--quick]
+    python benchmarks/cycle.py boathouse yarn-me [--quick]
 
 Both are given the same jobs (fair order, least-loaded placement) on the same empty nodes. The reference is what one
 would write first: for each task the job with the least dominant share, then every node in a loop; it is stopped early
 where it is slow. The last column is a full cluster in which tasks end one by one, each end followed by a cycle. Figures
 are of this process' CPU time; the ratio is what a busy machine changes least.
+
+With names of profiles, each is compared with `fair` instead: 3,000 nodes, and 10,000 tasks that wait when they are
+full. `fill` is the first cycle, which finds all nodes empty; `ends` are cycles after each 1 % of the nodes lost a task,
+those of the two profiles in turn. What a profile learns from (its observers) is part of its cost.
 """
 
 from __future__ import annotations
@@ -18,12 +23,15 @@ import time
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model, profiles
+from boathouse_policies.yarn_me import penalty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 GIB = 1 << 30
 NODE = model.Resources(cpu_milli=16_000, memory_bytes=64 * GIB)
+SMALL = model.Resources(cpu_milli=4000, memory_bytes=8 * GIB)
+LARGE_TASKS = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,6 +41,7 @@ class Case:
     nodes: int
     jobs: int
     tasks: int
+    node: model.Resources = NODE
 
     def sizes(self) -> list[model.Resources]:
         """A size for each job, between 0.5 and 2 CPUs and 1 and 4 GiB."""
@@ -47,7 +56,7 @@ def room_and_ledger(case: Case) -> tuple[framework.WaitingRoom, framework.Ledger
     axis = model.Axis()
     ledger = framework.Ledger(axis)
     for i in range(case.nodes):
-        ledger.set_node(model.Node(name=model.NodeName(f"node-{i:05}"), allocatable=NODE))
+        ledger.set_node(model.Node(name=model.NodeName(f"node-{i:05}"), allocatable=case.node))
     room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("default"))])
     for i, size in enumerate(case.sizes()):
         job = model.Job(id=model.JobId(f"job-{i:04}"), queue=model.QueueName("default"), submitted_s=float(i))
@@ -92,6 +101,117 @@ def steady(case: Case, profile: framework.Profile, rounds: int = 500) -> tuple[i
     return rounds, time.process_time() - start
 
 
+class Turning:
+    """A cluster in which tasks end and others take their places, with all that a profile is told.
+
+    Every other job's tasks can run with less memory, and the others' have input on nodes.
+    """
+
+    def __init__(self, case: Case, name: str) -> None:
+        self.case, self.profile, self.now_s = case, profiles.build(name), 0.0
+        self.room, self.ledger = room_and_ledger(dataclasses.replace(case, jobs=0))
+        self.running: list[model.Placement] = []
+        for i, size in enumerate(case.sizes()):
+            self.submit(i, size)
+
+    def submit(self, i: int, size: model.Resources) -> None:
+        """One job comes."""
+        job = model.Job(id=model.JobId(f"job-{i:04}"), queue=model.QueueName("default"), submitted_s=0.0, kind=f"k{i}")
+        run_time = penalty.Reducer(
+            ideal_s=100.0, input_bytes=size.memory_bytes * penalty.BUFFER_SHARE, disk_bytes_per_s=4 * GIB
+        )
+        one = model.TaskClass(
+            id=model.ClassId(f"{job.id}/tasks"),
+            job=job.id,
+            resources=size,
+            stage=model.Stage.REDUCE if i % 2 else model.Stage.MAP,
+            estimates=penalty.Elastic(run_time, ideal_bytes=size.memory_bytes) if i % 2 else model.Fixed(seconds=60.0),
+        )
+        places = () if i % 2 else tuple(model.NodeName(f"node-{n:05}") for n in range(self.case.nodes))
+        tasks = [
+            model.Task(
+                id=model.TaskId(f"{job.id}-{t}"),
+                task_class=one.id,
+                index=t,
+                locations=places[(7 * t) % len(places) :][:3] if places else (),
+            )
+            for t in range(self.case.tasks)
+        ]
+        self.tell(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: len(tasks)}))
+        self.room.submit(job, [one], tasks)
+
+    def tell(self, event: model.Event) -> None:
+        """Tell whatever learns."""
+        for observer in self.profile.observers:
+            observer.observe(event)
+
+    def cycle(self) -> tuple[int, float]:
+        """One cycle with what follows from it: (placements, CPU seconds)."""
+        start, placed = time.process_time(), 0
+        plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.now_s))
+        for one in plan.decisions:
+            if isinstance(one, model.Create | model.Bind):
+                self.ledger.assume(one)
+                self.running.append(one)
+                self.tell(
+                    model.Placed(
+                        now_s=self.now_s,
+                        task=one.task.id,
+                        task_class=one.task_class.id,
+                        job=one.job.id,
+                        node=one.node,
+                        resources=one.resources,
+                        distance=one.distance,
+                    )
+                )
+                placed += 1
+        self.room.settle(plan, self.now_s)
+        return placed, time.process_time() - start
+
+    def end(self, count: int) -> None:
+        """The tasks that were placed first end."""
+        self.now_s += 1.0
+        over, self.running = self.running[:count], self.running[count:]
+        for one in over:
+            freed = self.ledger.gone(one.task.id)
+            assert freed is not None
+            self.room.capacity_freed(freed, self.ledger.free(freed.node))
+            self.tell(
+                model.Finished(
+                    now_s=self.now_s,
+                    task=one.task.id,
+                    task_class=one.task_class.id,
+                    job=one.job.id,
+                    node=one.node,
+                    duration_s=60.0,
+                    counters={},
+                )
+            )
+
+
+def compare(names: Sequence[str], rounds: int) -> None:
+    """Each profile against fair, cycle by cycle in turn."""
+    case = Case(nodes=3000, jobs=100, tasks=LARGE_TASKS, node=SMALL)
+    print(_line("profile", "waiting", "fill s", "fill µs each", "ends ms", "ends µs each", "fill ratio", "ends ratio"))
+    for name in names:
+        pair = Turning(case, "fair"), Turning(case, name)
+        filled = [one.cycle() for one in pair]
+        waiting = [len(one.room) for one in pair]
+        ends: list[list[tuple[int, float]]] = [[], []]
+        for _ in range(rounds):
+            for one, found in zip(pair, ends, strict=True):
+                one.end(case.nodes // 100)
+                if one.room.tick(one.now_s):
+                    found.append(one.cycle())
+        fill_us = [1e6 * seconds / placed for placed, seconds in filled]
+        ends_us = [1e6 * sum(s for _, s in found) / max(1, sum(n for n, _ in found)) for found in ends]
+        for i, one in enumerate(("fair", name)):
+            ends_ms = 1e3 * statistics.median(seconds for _, seconds in ends[i])
+            ratios = (f"{fill_us[i] / fill_us[0]:.2f}x", f"{ends_us[i] / ends_us[0]:.2f}x")
+            figures = (f"{filled[i][1]:.2f}", f"{fill_us[i]:.0f}", f"{ends_ms:.1f}", f"{ends_us[i]:.0f}")
+            print(_line(one, waiting[i], *figures, *ratios), flush=True)
+
+
 def nested_loops(case: Case, most: int) -> tuple[int, float]:
     """The reference: plain objects and loops; stops after `most` placements, for it is slow."""
     free = [[NODE.cpu_milli, NODE.memory_bytes, 110] for _ in range(case.nodes)]
@@ -124,10 +244,17 @@ def rate(run: Callable[[], tuple[int, float]], repeats: int) -> float:
 
 
 def main() -> None:
-    """Print one line for each case."""
+    """Print one line for each case, or for each profile."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true", help="one run of each instead of the median of three")
-    repeats = 1 if parser.parse_args().quick else 3
+    parser.add_argument("profile", nargs="*", metavar="PROFILE", help="compare these with fair")
+    parser.add_argument("--quick", action="store_true", help="one run of each instead of three, or 5 rounds, not 40")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.profile) - set(profiles.names()):
+        parser.error(f"no such profile: {', '.join(sorted(unknown))}; choose from: {', '.join(profiles.names())}")
+    if arguments.profile:
+        compare(arguments.profile, 5 if arguments.quick else 40)
+        return
+    repeats = 1 if arguments.quick else 3
     cases = [
         Case(nodes=100, jobs=100, tasks=40),
         Case(nodes=200, jobs=20, tasks=400),
