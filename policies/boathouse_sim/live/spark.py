@@ -3,7 +3,8 @@
 * Executors are asked for once the driver runs; or together with it, where `min_executors` must start with it (a gang).
 * The first stage waits for `registered` of the executors (spark.scheduler.minRegisteredResourcesRatio), or half a
   minute (maxRegisteredResourcesWaitingTime). A stage starts when the one before has ended.
-* An executor runs one task for each `task_cores` of its CPUs: one whose block is on its node, else the next.
+* An executor runs one task for each `task_cores` of its CPUs: one whose block is on its node, else the next; with
+  delay scheduling the next only once no such task has started anywhere for `locality_wait_s`.
 * An executor that is lost is asked for again, and its tasks run elsewhere; what it shuffled is kept by the node's
   shuffle service.
 * With dynamic allocation executors are asked for as tasks wait, and let go when idle.
@@ -79,6 +80,7 @@ class Spark:
         startup_ms: From a container's start until it takes tasks.
         registered: Share of the executors that the first stage waits for.
         dynamic: Dynamic allocation; None for a fixed number.
+        locality_wait_s: spark.locality.wait; 0 for no delay scheduling inside the application.
         submit_ms: When it comes.
         after: Or the job at whose end.
         program: What it runs.
@@ -95,6 +97,7 @@ class Spark:
     startup_ms: int = 3000
     registered: float = 0.8
     dynamic: DynamicAllocation | None = None
+    locality_wait_s: float = 0.0
     submit_ms: int | None = 0
     after: str | None = None
     program: str = ""
@@ -177,6 +180,7 @@ class SparkCourse(Course):
         self._waiting: dict[int, None] = {}
         self._left = 0
         self._may_begin = False
+        self._patient_until_ms = 0
         self._over = False
 
     @override
@@ -270,6 +274,7 @@ class SparkCourse(Course):
             return
         self._left = self._spec.stages[self._stage].tasks
         self._waiting = dict.fromkeys(range(self._left))
+        self._patient(since_ms=self._world.clock.now_ms)
         self._want_more()
         self._assign()
 
@@ -279,18 +284,37 @@ class SparkCourse(Course):
         while free and self._waiting and self._driver_is_up:
             free = False
             for one in [self._up[name] for name in sorted(self._up)]:
-                if self._waiting and len(one.busy) < self._spec.slots:
-                    self._run_on(one, self._closest(one.pod.node))
+                index = self._closest(one.pod.node) if len(one.busy) < self._spec.slots else None
+                if index is not None:
+                    self._run_on(one, index)
                     free = True
 
     @property
     def _driver_is_up(self) -> bool:
         return self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
 
-    def _closest(self, node: model.NodeName) -> int:
+    def _closest(self, node: model.NodeName) -> int | None:
+        """The next task for a slot on a node; None if none waits, or delay scheduling keeps them for other nodes."""
         files = self._stage_files[self._stage]
-        first = next(iter(self._waiting))
-        return next((i for i in self._waiting if node in files[i]), first) if files[first] else first
+        first = next(iter(self._waiting), None)
+        if first is None or not files[first]:
+            return first
+        local = next((i for i in self._waiting if node in files[i]), None)
+        if local is not None:
+            self._patient(since_ms=self._world.clock.now_ms)
+            return local
+        return first if self._world.clock.now_ms >= self._patient_until_ms else None
+
+    def _patient(self, *, since_ms: int) -> None:
+        """Delay scheduling: no task goes to a node without its block for a while."""
+        wait_ms = round(self._spec.locality_wait_s * 1000)
+        if wait_ms and since_ms + wait_ms > self._patient_until_ms:
+            self._patient_until_ms = since_ms + wait_ms
+            self._world.clock.at(self._patient_until_ms, Priority.ARRIVAL, Call(self._waited_for_blocks, self._stage))
+
+    def _waited_for_blocks(self, stage: int) -> None:
+        if stage == self._stage and not self._over:
+            self._assign()
 
     def _run_on(self, one: _Executor, index: int) -> None:
         stage, world = self._spec.stages[self._stage], self._world

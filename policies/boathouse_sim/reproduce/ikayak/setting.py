@@ -52,9 +52,9 @@ KMEANS, PAGERANK, INDEX = "k-means", "pagerank", "index"
 
 PROGRAMS: Mapping[str, Program] = MappingProxyType(
     {
-        WORDCOUNT: Program(mem_mb=1024, map_cpu_s=60.0, output=0.2, reduce_cpu_s=120.0, maps_per_reduce=8),
-        GREP: Program(mem_mb=2048, map_cpu_s=30.0, output=0.05, reduce_cpu_s=60.0, maps_per_reduce=16),
-        TERASORT: Program(mem_mb=2048, map_cpu_s=20.0, output=1.0, reduce_cpu_s=60.0, maps_per_reduce=4),
+        WORDCOUNT: Program(mem_mb=1024, map_cpu_s=40.0, output=0.2, reduce_cpu_s=400.0, maps_per_reduce=2),
+        GREP: Program(mem_mb=2048, map_cpu_s=15.0, output=0.05, reduce_cpu_s=1200.0, maps_per_reduce=3),
+        TERASORT: Program(mem_mb=2048, map_cpu_s=10.0, output=1.0, reduce_cpu_s=100.0, maps_per_reduce=1),
     }
 )
 
@@ -84,18 +84,16 @@ class Application:
 
 APPLICATIONS: Mapping[str, Application] = MappingProxyType(
     {
-        KMEANS: Application(cores=4, mem_mb=4096, read_cpu_s=4.0, rounds=4, round_cpu_s=3.0),
-        PAGERANK: Application(cores=2, mem_mb=8192, read_cpu_s=2.0, rounds=3, round_cpu_s=2.0, round_copy_mb=64.0),
+        KMEANS: Application(cores=4, mem_mb=4096, read_cpu_s=3.0, rounds=3, round_cpu_s=2.0),
+        PAGERANK: Application(cores=2, mem_mb=8192, read_cpu_s=2.0, rounds=2, round_cpu_s=1.5, round_copy_mb=64.0),
         INDEX: Application(
-            cores=4, mem_mb=6144, read_cpu_s=8.0, rounds=1, round_cpu_s=4.0, round_copy_mb=64.0, write_mb=128.0
+            cores=4, mem_mb=6144, read_cpu_s=5.0, rounds=1, round_cpu_s=3.0, round_copy_mb=64.0, write_mb=128.0
         ),
     }
 )
 
 SIZES: Final = ((0.4, 4, 16), (0.4, 16, 80), (0.2, 80, 240))
 """Classes of MapReduce jobs: share, least and most blocks (log-uniform between)."""
-EXECUTORS: Final = (4, 8)
-"""Least and most of a Spark application."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,28 +105,34 @@ class Setting:
         gap_s: Mean time between two pairs' arrivals, exponential.
         size: Factor of all MapReduce job sizes.
         program: All MapReduce jobs of one program; empty for each in turn.
+        executors: Mean number of a Spark application's; between two thirds and four thirds of it.
         slow_start: Share of maps after whose end reducers are asked for.
-        reducing: Factor of the number of reducers.
+        reducing: Factor of the number of reducers, which share the same work.
+        reduce_work: Factor of what reducers compute.
         rack: How much longer a remote block takes to read.
         penalty: What a map without all of its memory is longer by.
         jitter: Coefficient of variation of run times.
         dynamic: Whether Spark allocates executors dynamically.
         wait_s: Spark's delay scheduling inside its applications (spark.locality.wait).
         suspend_s: From the decision to suspend a reducer until its CPU is free.
+        calm: Whether tasks on a machine do not slow each other down.
     """
 
-    pairs: int = PAIRS
-    gap_s: float = 45.0
-    size: float = 1.0
+    pairs: int = 24
+    gap_s: float = 43.0
+    size: float = 1.5
     program: str = ""
+    executors: int = 6
     slow_start: float = 0.05
     reducing: float = 1.0
+    reduce_work: float = 1.0
     rack: float = 3.0
-    penalty: float = 1.1
+    penalty: float = 1.05
     jitter: float = 0.2
     dynamic: bool = False
     wait_s: float = 0.0
     suspend_s: float = 0.5
+    calm: bool = False
 
     def workload(self, seed: int) -> Workload:
         """The load of a seed."""
@@ -141,7 +145,7 @@ class Setting:
             apps.append(self._spark(i, round(at_s * 1000), random))
             at_s += float(random.exponential(self.gap_s / 2))
         conditions = Conditions(
-            contention=contention.Saturation(),
+            contention=None if self.calm else contention.Saturation(),
             reading=work.Reading(rack=self.rack, anywhere=max(self.rack, work.ILA_READING.anywhere)),
             jitter=self.jitter,
             suspend_ms=round(self.suspend_s * 1000),
@@ -160,7 +164,7 @@ class Setting:
 
     def _spark(self, i: int, submit_ms: int, random: np.random.Generator) -> Spark:
         name = tuple(APPLICATIONS)[i % len(APPLICATIONS)]
-        executors = int(random.integers(EXECUTORS[0], EXECUTORS[1] + 1))
+        executors = int(random.integers(round(self.executors * 2 / 3), round(self.executors * 4 / 3) + 1))
         return spark(f"s{i:03}", name, executors, submit_ms=submit_ms, setting=self)
 
 
@@ -171,13 +175,13 @@ def mapreduce(name: str, program: str, maps: int, reduces: int, *, submit_ms: in
     """A job of a program."""
     one = PROGRAMS[program]
     out_mb = one.output * BLOCK_MB
-    each_mb = out_mb * maps / reduces
+    each_mb = out_mb * maps / max(1, reduces)
     penalty = Penalty(model=PenaltyModel.STEP, factor=setting.penalty)
     maps_do = work.segment("map", cpu_s=one.map_cpu_s, read_mb=BLOCK_MB, write_mb=out_mb)
     reduces_do = (
         work.segment("shuffle", copy_mb=each_mb),
         work.segment("sort", read_mb=each_mb, write_mb=each_mb),
-        work.segment("reduce", cpu_s=one.reduce_cpu_s * each_mb / 1024, write_mb=each_mb),
+        work.segment("reduce", cpu_s=setting.reduce_work * one.reduce_cpu_s * each_mb / 1024, write_mb=each_mb),
     )
     return MapReduce(
         id=name,
@@ -196,9 +200,7 @@ def spark(name: str, program: str, executors: int, *, submit_ms: int, setting: S
     """An application of a program: a block and a task of each round for each of its slots."""
     one = APPLICATIONS[program]
     tasks = executors * one.cores
-    read = SparkStage(
-        tasks=tasks, work=work.segment("task", cpu_s=one.read_cpu_s, read_mb=BLOCK_MB), replicas=REPLICAS
-    )
+    read = SparkStage(tasks=tasks, work=work.segment("task", cpu_s=one.read_cpu_s, read_mb=BLOCK_MB), replicas=REPLICAS)
     rounds = tuple(
         SparkStage(
             tasks=tasks,
@@ -218,6 +220,7 @@ def spark(name: str, program: str, executors: int, *, submit_ms: int, setting: S
         driver=work.Container(mem_mb=1024, cores=1),
         stages=(read, *rounds),
         dynamic=DynamicAllocation(least=1, most=executors, idle_s=60.0) if setting.dynamic else None,
+        locality_wait_s=setting.wait_s,
         submit_ms=submit_ms,
         program=program,
     )

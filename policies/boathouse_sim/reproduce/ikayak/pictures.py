@@ -1,0 +1,55 @@
+"""Bars and lines of this study's figures, with intervals over seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_sim.reproduce import figures, interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from boathouse_sim.reproduce.ikayak.case import Seen
+    from boathouse_sim.reproduce.ikayak.runs import Run, Runs
+
+    ByName = Callable[[Seen], Mapping[str, float]]
+
+
+def bars(runs: Runs, names: Mapping[str, Run], measure: ByName) -> tuple[tuple[str, ...], tuple[figures.Bars, ...]]:
+    """One group of bars for each name that the measure tells of: their names, and one `Bars` for each scheduler."""
+    groups: tuple[str, ...] = ()
+    found = []
+    for label, run in names.items():
+        groups = tuple(runs.mapped(run, measure)[0])
+        estimates = [interval.mean([one[group] for one in runs.mapped(run, measure)]) for group in groups]
+        spans = [one.interval or (one.value, one.value) for one in estimates]
+        found.append(
+            figures.Bars(
+                label=label,
+                values=tuple(one.value for one in estimates),
+                low=tuple(low for low, _ in spans),
+                high=tuple(high for _, high in spans),
+            )
+        )
+    return groups, tuple(found)
+
+
+def panel(title: str, label: str, found: tuple[tuple[str, ...], Sequence[figures.Bars]]) -> figures.Panel:
+    """A panel of bars."""
+    groups, marks = found
+    return figures.Panel(
+        title=title, x=figures.Axis(label=""), y=figures.Axis(label=label), marks=tuple(marks), categories=groups
+    )
+
+
+def line(label: str, points: Mapping[float, interval.Estimate]) -> figures.Line:
+    """A line with its intervals."""
+    spans = [one.interval or (one.value, one.value) for one in points.values()]
+    return figures.Line(
+        label=label,
+        x=tuple(points),
+        y=tuple(one.value for one in points.values()),
+        low=tuple(low for low, _ in spans),
+        high=tuple(high for _, high in spans),
+        markers=True,
+    )
