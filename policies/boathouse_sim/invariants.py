@@ -89,7 +89,8 @@ class Invariants:
         for one in pod.activities:
             left = world.rates.left_ms(one)
             before, was_suspended, _ = self._left.get(id(one), (math.inf, False, one))
-            _hold(-1.0 <= left <= one.work_ms + _ROUNDING_MS, f"{pod.id} has {left} of {one.work_ms} ms left")
+            most_over = max(1.0, 1.0 / sum(one.stretch))  # what it does within a millisecond, the step of time
+            _hold(-most_over <= left <= one.work_ms + _ROUNDING_MS, f"{pod.id} has {left} of {one.work_ms} ms left")
             _hold(left <= before + _ROUNDING_MS, f"{pod.id} has more work left than before")
             still = not (was_suspended and pod.suspended) or abs(left - before) < _ROUNDING_MS
             _hold(still, f"{pod.id} is suspended and goes on")

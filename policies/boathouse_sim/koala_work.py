@@ -224,13 +224,17 @@ class Work:
         return read_mb * self._spec.disks.write_mb_per_s / self._spec.disks.read_mb_per_s
 
     def _with_reading(self, compute: Segment, read_mb: float) -> Segment:
+        """The two overlap: together they take as long as the longer of them."""
         disk_mb = self._as_written(read_mb)
         read_ms = round(disk_mb / self._spec.disks.write_mb_per_s * 1000)
-        busy = compute.cpu_ms / max(1, compute.cpu_ms + read_ms)  # the two overlap: it takes as long as computing
+        shorter = max(compute.cpu_ms, read_ms) / max(1, compute.cpu_ms + read_ms)
         return dataclasses.replace(
-            compute, cpu_ms=round(compute.cpu_ms * busy), read_ms=round(read_ms * busy), read_mb=disk_mb,
-            cores=compute.cores / busy,
-        )  # fmt: skip
+            compute,
+            cpu_ms=round(compute.cpu_ms * shorter),
+            cores=compute.cores / shorter,
+            read_ms=round(read_ms * shorter),
+            read_mb=disk_mb,
+        )
 
     def _disk(self, name: str, *, read_mb: float = 0.0, write_mb: float = 0.0, copy_mb: float = 0.0) -> Segment:
         """On disks alone; what it sends besides is at the network's, as long as that is the faster."""

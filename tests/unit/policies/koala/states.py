@@ -1,0 +1,37 @@
+"""Clusters, by what matters to a test."""
+
+from hypothesis import strategies as st
+
+from boathouse_policies import model
+from boathouse_policies.koala import Cluster
+
+NODE_SLOTS = 8
+
+
+def cluster(
+    tasks: int = 0, *, name: str = "c", core: int = 20, transient: int = 0, waiting: int = 0, **fields
+) -> Cluster:
+    """With so many running tasks, and slots for its nodes."""
+    slots = (core + transient) * NODE_SLOTS
+    plain = {"slots": slots, "node_slots": NODE_SLOTS, "first_core": core}
+    return Cluster(
+        name=model.JobId(name), running=tasks, waiting=waiting, core=core, transient=transient, **(plain | fields)
+    )
+
+
+@st.composite
+def clusters(draw: st.DrawFn, name: str = "c") -> Cluster:
+    """Any state that a master can report."""
+    core, transient = draw(st.integers(1, 40)), draw(st.integers(0, 40))
+    running = draw(st.integers(0, (core + transient) * NODE_SLOTS))
+    return cluster(
+        running,
+        name=name,
+        core=core,
+        transient=transient,
+        waiting=draw(st.integers(0, 2000)),
+        first_core=draw(st.integers(1, core)),
+        pending=draw(st.integers(0, 10)),
+        leaving=draw(st.integers(0, 10)),
+        ended=draw(st.booleans()),
+    )

@@ -1,0 +1,204 @@
+"""The two levels in the cycle: what the provider offers of a view, and what becomes of the answers."""
+
+import pytest
+
+from boathouse_policies import koala, model
+from boathouse_policies.koala import Config, Policy, master
+from tests.unit.policies import builders as make
+from tests.unit.policies.koala.states import cluster
+
+WORKER = make.amount(4000, 8)
+"""A whole node."""
+
+
+class Shell(make.World):
+    """A world whose clusters' masters report what a test says."""
+
+    def __init__(self, nodes: int = 10, *, sites: tuple[str, ...] = ("",), **config) -> None:
+        zone = "topology.kubernetes.io/zone"
+        placed = [make.node(f"n{i}", labels={zone: sites[i % len(sites)]}) for i in range(nodes)]
+        super().__init__(placed, profile=koala.build(Config(**config)))
+        self.koala = self.profile.observers[0]
+
+    def come(self, name: str, waiting: int = 0, kind: str = "", size=WORKER) -> None:
+        """A job comes, and so many of its nodes wait."""
+        job = make.job(name, kind=kind)
+        one = make.task_class(job, size)
+        self.koala.observe(model.Submitted(now_s=self.now_s, job=job, classes=(one,), tasks={one.id: waiting}))
+        self.room.submit(job, [one], make.tasks(one, waiting), placed=self.ledger)
+
+    def report(self, name: str, tasks: int = 0, **fields) -> None:
+        state = cluster(tasks, name=name, **({"core": 2} | fields))
+        self.koala.observe(
+            model.Progress(
+                now_s=self.now_s,
+                task=model.TaskId(f"{name}-0"),
+                task_class=model.ClassId(name),
+                job=model.JobId(name),
+                node=model.NodeName("n0"),
+                fraction=0.0,
+                phase="cluster",
+                counters=master.written(state),
+            )
+        )
+
+    def scales(self, at_s: float) -> list[tuple[str, int, bool]]:
+        """(cluster, workers, core nodes) of each decision at a time."""
+        self.now_s = at_s
+        found = self.koala.advise(self.room, self.view())
+        return [(one.job, one.workers, one.stores) for one in found]
+
+
+def busy(name: str = "c", shell: Shell | None = None, **options) -> Shell:
+    """A shell with one cluster of two nodes that has much to do."""
+    shell = shell or Shell(**options)
+    shell.come(name)
+    shell.report(name, 16, waiting=500)
+    return shell
+
+
+def test_a_cluster_is_offered_nodes_after_each_period_and_not_before():
+    shell = busy()
+    assert shell.scales(29.0) == []
+    assert shell.scales(30.0) == [("c", 7, False)]
+    assert shell.scales(35.0) == []
+    assert shell.scales(60.0) == [("c", 12, False)]
+
+
+def test_the_first_period_begins_with_the_first_report():
+    shell = Shell()
+    shell.come("c")
+    shell.now_s = 20.0
+    shell.report("c", 16, waiting=500)
+    assert shell.scales(49.0) == []
+    assert shell.scales(50.0) != []
+
+
+def test_no_more_nodes_are_taken_than_there_are():
+    shell = busy(nodes=3)
+    assert shell.scales(30.0) == [("c", 5, False)]
+
+
+def test_nodes_that_hold_pods_are_not_idle():
+    shell = busy(nodes=3)
+    shell.ledger.observe(make.pod("other", "n0"))
+    assert shell.scales(30.0) == [("c", 4, False)]
+
+
+def test_nodes_that_are_not_offered_to_the_cycle_are_not_offered_to_clusters():
+    shell = busy(nodes=3)
+    shell.now_s = 30.0
+    view = shell.view(offered=[model.NodeName("n1")])
+    assert [one.workers for one in shell.koala.advise(shell.room, view)] == [3]
+
+
+def test_an_accepted_offer_counts_until_the_master_reports_again():
+    shell = busy()
+    shell.scales(30.0)
+    assert shell.scales(60.0) == [("c", 12, False)]
+    shell.report("c", 16, waiting=500, transient=5)
+    assert shell.scales(90.0) == [("c", 12, False)]
+
+
+def test_a_cluster_below_the_minimum_shrinks_at_the_time_of_an_offer():
+    shell = Shell()
+    shell.come("c")
+    shell.report("c", 1, transient=4)
+    assert shell.scales(30.0) == [("c", 4, False)]
+    assert shell.scales(60.0) == [("c", 2, False)]
+    assert shell.scales(90.0) == []
+
+
+def test_idle_nodes_are_split_equally_over_clusters():
+    shell = busy("x", busy("y", nodes=4))
+    assert shell.scales(30.0) == [("y", 4, False), ("x", 4, False)]
+
+
+def test_per_site_each_site_is_split_by_itself():
+    for partition, most in (("all", 2), ("per-site", 3)):
+        shell = Shell(nodes=6, sites=("a", "b", "c"), partition=koala.Partition(partition))
+        for name in ("x", "y", "z", "zz"):
+            busy(name, shell)
+        assert max(workers for _, workers, _ in shell.scales(30.0)) - 2 == most
+
+
+def test_a_static_cluster_leaves_its_part_to_others():
+    shell = busy(nodes=4)
+    shell.come("s", kind="static")
+    shell.report("s", 16, waiting=500)
+    assert shell.scales(30.0) == [("c", 6, False)]
+
+
+def test_a_job_names_its_policy_by_its_kind():
+    shell = Shell()
+    shell.come("c", kind="ggdp")
+    shell.report("c")
+    assert shell.scales(30.0) == []
+    assert shell.scales(120.0) == [("c", 4, True)]
+
+
+def test_nodes_that_submissions_wait_for_are_not_offered():
+    shell = busy(nodes=5)
+    shell.come("new", waiting=3)
+    assert shell.scales(30.0) == [("c", 4, False)]
+
+
+def test_what_waits_is_counted_in_nodes():
+    shell = busy(nodes=5)
+    shell.come("small", waiting=5, size=make.amount(2000, 1))  # two of them fill a node's CPU
+    assert shell.scales(30.0) == [("c", 4, False)]
+
+
+def test_clusters_give_transient_nodes_back_for_submissions():
+    shell = Shell(nodes=0)
+    shell.come("c")
+    shell.report("c", 16, transient=4)
+    shell.come("new", waiting=3)
+    assert shell.scales(5.0) == [("c", 4, False)]
+    assert shell.scales(10.0) == []
+    assert shell.scales(35.0) == [("c", 3, False)]  # two of three leave already
+
+
+def test_a_cluster_that_needs_its_nodes_keeps_them():
+    shell = Shell(nodes=0)
+    shell.come("c")
+    shell.report("c", 48, transient=4, waiting=24)
+    shell.come("new", waiting=3)
+    assert shell.scales(5.0) == []
+
+
+def test_idle_nodes_come_before_reclaims():
+    shell = Shell(nodes=3)
+    shell.come("c")
+    shell.report("c", 16, transient=4)
+    shell.come("new", waiting=3)
+    assert shell.scales(5.0) == []
+
+
+def test_jobs_that_ended_are_forgotten():
+    shell = busy()
+    shell.koala.observe(model.Ended(now_s=1.0, job=model.JobId("c"), succeeded=True))
+    assert shell.scales(30.0) == []
+
+
+def test_reports_of_other_programs_are_no_clusters():
+    assert master.read(model.JobId("c"), {"phase_fraction": 0.5}) is None
+
+
+def test_a_report_reads_as_it_was_written():
+    state = cluster(5, transient=3, waiting=7, pending=2, leaving=1, ended=True)
+    assert master.read(state.name, master.written(state)) == state
+
+
+def test_a_dump_holds_nothing_and_loads():
+    shell = busy()
+    shell.koala.load(shell.koala.dump())
+    assert shell.koala.dump() == {}
+    assert shell.scales(30.0) == [("c", 7, False)]
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_the_profile_is_built_for_every_policy(policy):
+    profile = koala.build(Config(policy=policy))
+    assert profile.name == "koala"
+    assert profile.controllers == profile.observers
