@@ -1,0 +1,130 @@
+"""Who decides what in the default profile where two policies would."""
+
+import numpy as np
+import pytest
+
+from boathouse_policies import framework, ila, model, profiles
+from boathouse_policies.profiles.sharing import BOTH
+from boathouse_policies.yarn_me.penalty import Elastic, Mapper
+from tests.unit.policies import builders as make
+
+SIZE = make.amount(1000, 2)
+
+
+def elastic(size, seconds, factor=1.2):
+    return Elastic(
+        Mapper(ideal_s=seconds, undersized_s=seconds * factor, ideal_bytes=size.memory_bytes),
+        ideal_bytes=size.memory_bytes,
+    )
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch):
+    """Neighbours harm nobody, unless a test says so: ILA's first guesses are high."""
+    monkeypatch.setattr(ila.Interference, "mask", lambda *_: None)
+
+
+class Shell(make.World):
+    """Nodes of 4 cores and 8 GiB unless told; each placement starts at once."""
+
+    def __init__(self, *nodes: model.Node) -> None:
+        super().__init__(list(nodes or [make.node()]), profile=profiles.build("boathouse"))
+
+    def tell(self, event) -> None:
+        for one in self.profile.observers:
+            one.observe(event)
+
+    def job(self, name="job", count=1, size=None, *, stage=model.Stage.MAP, near=(), seconds=100.0, **fields):
+        """A job of one class that can do with less memory where `seconds` are known."""
+        size = size or SIZE
+        estimates = model.UNKNOWN if seconds is None else elastic(size, seconds)
+        job = make.job(name, submitted_s=self.now_s)
+        one = make.task_class(job, size, stage.name.lower(), stage=stage, estimates=estimates, **fields)
+        self.tell(model.Submitted(now_s=self.now_s, job=job, classes=(one,), tasks={one.id: count}))
+        tasks = make.tasks(one, count, locations=tuple(map(model.NodeName, near)))
+        self.room.submit(job, [one], tasks, placed=self.ledger)
+        return one
+
+    def leave(self, on, cpu, gib) -> None:
+        """Somebody else's pod holds a node of 4 cores and 8 GiB but for this much."""
+        self.ledger.observe(make.pod(f"pod-{on}", on, make.amount(4000 - cpu, 8 - gib)))
+
+    def cycle(self, **options) -> framework.Plan:
+        plan = super().cycle(**options)
+        for one in make.placements(plan):
+            told = {"now_s": self.now_s, "task": one.task.id, "task_class": one.task_class.id, "job": one.job.id}
+            self.tell(model.Placed(**told, node=one.node, resources=one.resources, distance=one.distance))
+            self.tell(model.Started(**told, node=one.node))
+        return plan
+
+
+def sizes(plan):
+    """(node, millicores, GiB) of each placement."""
+    return [(one.node, one.resources.cpu_milli, one.resources.memory_bytes / make.GIB) for one in make.placements(plan)]
+
+
+def test_a_map_takes_less_memory_at_its_input_before_it_goes_elsewhere_whole():
+    shell = Shell(*make.nodes(2))
+    shell.leave("n0", cpu=4000, gib=1)
+    shell.leave("n1", cpu=1000, gib=2)
+    shell.job(count=4, near=["n0"])
+    node, cpu, gib = sizes(shell.cycle())[0]
+    assert (node, cpu) == ("n0", 1000)
+    assert gib < 1
+
+
+def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
+    shell = Shell()
+    for one in shell.profile.observers:
+        one.load({"local": 1, "remote": 1})  # half of the maps had to read from afar: μ
+    shell.leave("n0", cpu=600, gib=2)
+    shell.job(near=["n0"])
+    assert sizes(shell.cycle()) == [("n0", 600, 2)]
+
+
+def test_no_task_has_less_of_both():
+    shell = Shell()
+    shell.leave("n0", cpu=600, gib=1)
+    one = shell.job(count=4, near=["n0"])
+    plan = shell.cycle()
+    assert sizes(plan) == []
+    assert BOTH in plan.diagnosis(one.id).message
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_where_neighbours_would_harm_nothing_is_made_smaller_to_fit(monkeypatch, refused):
+    monkeypatch.setattr(ila.Interference, "mask", lambda _self, _want, _scratch, where: np.array([not refused])[where])
+    shell = Shell()
+    shell.leave("n0", cpu=4000, gib=1)
+    shell.job(count=8, near=["n0"])
+    assert bool(sizes(shell.cycle())) is not refused
+
+
+@pytest.fixture
+def kept():
+    """n0 runs maps for 100 s, and is kept for an executor that needs all of it."""
+    shell = Shell()
+    shell.job("maps", 3)
+    shell.cycle()
+    shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    shell.cycle()
+    assert shell.room.kept == {"n0": "spark/executor"}
+    return shell
+
+
+def test_who_ends_before_the_executor_can_start_may_use_its_node(kept):
+    kept.job("short", seconds=50.0)
+    assert make.where(kept.cycle()) == [("short/map-0", "n0")]
+
+
+@pytest.mark.parametrize("seconds", [150.0, None])
+def test_who_ends_later_or_no_one_knows_when_may_not(kept, seconds):
+    kept.job("long", seconds=seconds)
+    assert make.where(kept.cycle()) == []
+
+
+def test_an_executor_goes_where_most_is_free():
+    shell = Shell(*make.nodes(2))
+    shell.leave("n0", cpu=2000, gib=4)
+    shell.job("spark", size=SIZE, stage=model.Stage.EXECUTOR, seconds=None)
+    assert make.where(shell.cycle()) == [("spark/executor-0", "n1")]
