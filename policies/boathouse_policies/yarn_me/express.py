@@ -95,6 +95,7 @@ class _Turns:
         self._now_s = scratch.view.now_s
         self._wants: dict[int, Want] = {}
         self._room: list[int] | None = None  # of the only node on offer
+        self._columns: tuple[model.IntVector, model.IntMatrix, model.IntVector, model.FloatVector] | None = None
         self._closed: set[int] = set()
         self._allowed: set[model.ClassId] | None = None
         nodes = len(scratch.offered)
@@ -172,21 +173,20 @@ class _Turns:
         """Lines 5 to 9: the best node with room for the ideal, else the one on which it is fastest and in time."""
         if len(self._open) == 1:
             return self._open[0] if self._goes(one, self._open[0]) else None
-        places = np.array(self._open, np.intp)
-        free = self.scratch.free[:, places]
-        enough = (free[one.rows] >= one.need).all(axis=0)
-        if not enough.any():
+        if self._columns is None:
+            places = np.array(self._open, np.intp)
+            self._columns = places, self.scratch.free[:, places], self._owner[places], self._gap_s[places]
+        places, free, owner, gap_s = self._columns
+        enough = np.logical_and.reduce(free[one.rows] >= one.need)
+        if not np.count_nonzero(enough):
             return None
-        own = self._owner[places] == one.code
         seconds = self._seconds(one, free[model.MEMORY])
-        passing = enough & (own | (seconds <= self._gap_s[places]))
-        if one.elastic is not None:
+        passing = enough & ((owner == one.code) | (seconds <= gap_s))
+        if one.elastic is not None and np.count_nonzero(passing):
             passing &= seconds <= self._allowance_s(one, seconds[passing])
         found = places[passing]
-        if not len(found):
-            return None
-        if len(found) == 1:
-            return int(found[0])
+        if len(found) <= 1:
+            return int(found[0]) if len(found) else None
         score = self._profile.score_of(one.waiting.task_class.stage).score(self._want(one), self.scratch, found)
         return int(found[score.argmax()])
 
@@ -215,7 +215,7 @@ class _Turns:
         return np.where(memory >= ideal, one.regular_s, table[steps])
 
     def _allowance_s(self, one: One, seconds: model.FloatVector) -> float:
-        slow = {s for s in seconds.tolist() if one.regular_s < s < math.inf}
+        slow = {s for s in set(seconds.tolist()) if one.regular_s < s < math.inf}
         for longest_s in sorted(slow, reverse=True):
             if self._elasticity.ends_in_time(one.id, self._now_s + longest_s):
                 return float(longest_s)
@@ -256,6 +256,7 @@ class _Turns:
                 self._allowed |= self._elasticity.placeable(free, gaps_s, self._now_s)
 
     def _kept(self, node: int, *, changed: bool) -> None:
+        self._columns = None
         owner = self.scratch.kept.get(node)
         if owner is None:
             self._owner[node], self._gap_s[node] = _NOBODY, math.inf
