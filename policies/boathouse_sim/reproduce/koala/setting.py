@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -102,29 +103,34 @@ class Setting:
 
     def stream(self, seed: int) -> tuple[HadoopJob, ...]:
         """VI.C: jobs of 1 to 40 GB with exponential gaps of 30 s."""
-        random, at_s = np.random.default_rng([seed, 7]), 0.0
-        kinds = [kind for kind in MAPS if MAPS[kind][1] == 64.0]  # noqa: PLR2004  Table II
-        weights = np.array([float(MAPS[kind][0]) for kind in kinds]) ** -self.small
-        found = []
-        for index in range(self.jobs):
-            maps, block_mb = MAPS[int(random.choice(kinds, p=weights / weights.sum()))]
-            program = SORT if random.random() < self.sort_share else WORDCOUNT
-            reduces = max(1, round(maps * random.uniform(0.05, 0.25)))
-            by_thumb, of_slots = random.random() < self.thumb_share, float(random.choice([0.9, 1.8]))
-            if maps > LARGE_MAPS and by_thumb:
-                reduces = round(of_slots * 2 * CORE)
-            at_s += random.exponential(30.0)
-            found.append(
-                HadoopJob(
-                    id=f"j{index:02}",
-                    program=self.program(program),
-                    maps=maps,
-                    block_mb=block_mb,
-                    reduces=reduces,
-                    submit_ms=round(at_s * 1000),
-                )
+        return _stream(self, seed)
+
+
+@functools.lru_cache(maxsize=512)
+def _stream(of: Setting, seed: int) -> tuple[HadoopJob, ...]:
+    random, at_s = np.random.default_rng([seed, 7]), 0.0
+    kinds = [kind for kind in MAPS if MAPS[kind][1] == 64.0]  # noqa: PLR2004  Table II
+    weights = np.array([float(MAPS[kind][0]) for kind in kinds]) ** -of.small
+    found = []
+    for index in range(of.jobs):
+        maps, block_mb = MAPS[int(random.choice(kinds, p=weights / weights.sum()))]
+        program = SORT if random.random() < of.sort_share else WORDCOUNT
+        reduces = max(1, round(maps * random.uniform(0.05, 0.25)))
+        by_thumb, of_slots = random.random() < of.thumb_share, float(random.choice([0.9, 1.8]))
+        if maps > LARGE_MAPS and by_thumb:
+            reduces = round(of_slots * 2 * CORE)
+        at_s += random.exponential(30.0)
+        found.append(
+            HadoopJob(
+                id=f"j{index:02}",
+                program=of.program(program),
+                maps=maps,
+                block_mb=block_mb,
+                reduces=reduces,
+                submit_ms=round(at_s * 1000),
             )
-        return tuple(found)
+        )
+    return tuple(found)
 
 
 def machines(count: int) -> list[Machine]:
