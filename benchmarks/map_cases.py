@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
@@ -75,10 +76,12 @@ def write_data(folder: Path, size_bytes: int) -> None:
         for _ in range(size_bytes // 50):
             file.write(f"{generator.getrandbits(64):016x}\t{value}\n")
     vocabulary = [f"word{number}" for number in range(30_000)]
-    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
+    sums = list(itertools.accumulate(1 / (rank + 1) for rank in range(len(vocabulary))))
     with (folder / "words").open("w") as file:
         while file.tell() < size_bytes // 4:
-            file.write("\n".join(" ".join(generator.choices(vocabulary, weights, k=10)) for _ in range(10_000)) + "\n")
+            file.write(
+                "\n".join(" ".join(generator.choices(vocabulary, cum_weights=sums, k=10)) for _ in range(10_000)) + "\n"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +103,10 @@ def measure(command: Sequence[str], environment: dict[str, str]) -> Measured:
     The attempt alone is what the last line of its output says: CPU and elapsed seconds.
     """
     before = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-c", _WATCH, *command], env=environment, stdout=subprocess.PIPE)
-    out, _ = process.communicate()
-    if process.returncode:
-        raise SystemExit(f"{command} ended with status {process.returncode}")
-    lines = out.decode().splitlines()
+    done = subprocess.run([sys.executable, "-c", _WATCH, *command], env=environment, capture_output=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{command} ended with status {done.returncode}: {done.stderr.decode()[-2000:]}")
+    lines = done.stdout.decode().splitlines()
     cpu, rss = (float(word) for word in lines[-1].split())
     whole = Cost(cpu_s=cpu, elapsed_s=time.monotonic() - before, rss_mib=rss / 1024)
     if len(lines) == 1:

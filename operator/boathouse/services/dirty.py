@@ -1,7 +1,7 @@
 """The reconcile queue: keys that something happened to, each looked at by one worker at a time, none ever lost.
 
-A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to the CPU time that a look
-takes, so that a job of thousands of pods takes its share of the loop and no more: what a look waits for, as an API
+A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to the time for which a look
+keeps the loop, so that a job of thousands of pods takes its share of it and no more: what a look waits for, as an API
 server that is slow, costs others nothing. An error delays the key's next look.
 """
 
@@ -39,7 +39,7 @@ class DirtyKeys:
         reconcile: One look at one key.
         workers: How many keys are looked at concurrently.
         metrics: Where to count.
-        cpu_clock: Seconds for which this thread has worked.
+        clock: Seconds that only grow, finely; what a look keeps the loop for is measured by it.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class DirtyKeys:
         *,
         workers: int,
         metrics: registry.CollectorRegistry,
-        cpu_clock: Callable[[], float] = time.thread_time,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._reconcile = reconcile
-        self._cpu_clock = cpu_clock
+        self._clock = clock
         self._workers = workers
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
@@ -65,8 +65,8 @@ class DirtyKeys:
         self._seconds = prometheus.Histogram(
             "boathouse_reconcile_duration_seconds", "One look at a resource", registry=metrics
         )
-        self._cpu_s = prometheus.Counter(
-            "boathouse_reconcile_cpu_seconds", "CPU time of looks, without what they wait for", registry=metrics
+        self._busy_s = prometheus.Counter(
+            "boathouse_reconcile_busy_seconds", "Time for which looks kept the event loop", registry=metrics
         )
         for result in RESULTS:
             self._looks.labels(result)
@@ -121,7 +121,7 @@ class DirtyKeys:
 
     async def _look(self, key: str) -> float | None:
         loop = asyncio.get_running_loop()
-        start, work = loop.time(), _Timed(self._reconcile(key), self._cpu_clock)
+        start, work = loop.time(), _Timed(self._reconcile(key), self._clock)
         try:
             again_s = await work
         except (errors.ClusterError, TimeoutError, OSError) as error:
@@ -132,8 +132,8 @@ class DirtyKeys:
         finally:
             now = loop.time()
             self._seconds.observe(now - start)
-            self._cpu_s.inc(work.cpu_s)
-            self._rest_until[key] = now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.cpu_s, 1.0))
+            self._busy_s.inc(work.busy_s)
+            self._rest_until[key] = now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0))
         self._failures.pop(key, None)
         self._looks.labels("success").inc()
         return again_s
@@ -164,10 +164,10 @@ class DirtyKeys:
 
 
 class _Timed:
-    """Awaits something, and sums up how long it kept the CPU between its waits."""
+    """Awaits something, and sums up how long it kept the loop between its waits."""
 
     def __init__(self, work: Awaitable[float | None], clock: Callable[[], float]) -> None:
-        self.cpu_s = 0.0
+        self.busy_s = 0.0
         self._work = work
         self._clock = clock
 
@@ -182,7 +182,7 @@ class _Timed:
                 answer: float | None = end.value
                 return answer
             finally:
-                self.cpu_s += self._clock() - began_s
+                self.busy_s += self._clock() - began_s
             try:
                 yield wait
             except BaseException as error:  # noqa: BLE001 - a cancellation is passed on as well

@@ -17,9 +17,9 @@ class Looks:
 
     def __init__(self):
         self.at, self.answers, self.busy, self.most = [], {}, set(), 0
-        self.cost_s = self.cpu_each_s = self.cpu_s = 0.0
+        self.cost_s = self.busy_each_s = self.now_s = 0.0
         self.metrics = registry.CollectorRegistry()
-        self.queue = DirtyKeys(self.look, workers=2, metrics=self.metrics, cpu_clock=lambda: self.cpu_s)
+        self.queue = DirtyKeys(self.look, workers=2, metrics=self.metrics, clock=lambda: self.now_s)
 
     async def look(self, key):
         assert key not in self.busy
@@ -27,7 +27,7 @@ class Looks:
         self.most = max(self.most, len(self.busy))
         self.at.append((key, asyncio.get_running_loop().time()))
         await asyncio.sleep(self.cost_s)
-        self.cpu_s += self.cpu_each_s
+        self.now_s += self.busy_each_s
         self.busy.discard(key)
         answer = self.answers.get(key, [None]).pop(0) if self.answers.get(key) else None
         if isinstance(answer, Exception):
@@ -60,14 +60,14 @@ async def test_a_marked_key_is_looked_at_at_once_and_once(looks):
 
 
 async def test_looks_at_one_key_keep_their_distance(looks):
-    looks.cpu_each_s = 0.1
+    looks.busy_each_s = 0.1
     async with looks.running():
         looks.queue.mark("a")
         await asyncio.sleep(0.15)
         looks.queue.mark("a")
         await asyncio.sleep(10)
     assert looks.times("a") == pytest.approx([0, 1.0])
-    assert looks.metrics.get_sample_value("boathouse_reconcile_cpu_seconds_total") == pytest.approx(0.2)
+    assert looks.metrics.get_sample_value("boathouse_reconcile_busy_seconds_total") == pytest.approx(0.2)
 
 
 async def test_a_look_that_only_waits_for_a_slow_server_does_not_delay_the_next(looks):
