@@ -28,6 +28,7 @@ class Groups:
 
     Attributes:
         of: The group of each node, shape [N].
+        places: The same as plain numbers.
         names: Of each group: what its nodes name, or the node's own name.
         members: The places of each group's nodes, ascending.
     """
@@ -37,6 +38,7 @@ class Groups:
         own = [(key is not None, name if key is None else key) for key, name in zip(keys, names, strict=True)]
         self.of = np.array([found.setdefault(key, len(found)) for key in own], np.intp)
         self.names = tuple(name for _, name in found)
+        self.places: list[int] = self.of.tolist()
         order = np.argsort(self.of, kind="stable")
         sizes = np.bincount(self.of, minlength=len(found))
         self.members: list[npt.NDArray[np.intp]] = np.split(order, np.cumsum(sizes)[:-1]) if found else []
@@ -73,43 +75,53 @@ class Closeness:
     def __init__(self, pool: TaskPool, layout: Layout, servers: Groups, racks: Groups) -> None:
         self.pool = pool
         self.left = pool.count
-        self._layout, self._servers, self._racks = layout, servers, racks
-        self._nodes = np.zeros(len(layout), np.int64)
-        self._by_server, self._by_rack = np.zeros(len(servers), np.int64), np.zeros(len(racks), np.int64)
+        self._index, self._servers, self._racks = layout.index, servers, racks
+        self._server_of, self._rack_of = servers.places, racks.places
+        self._nodes, self._by_server, self._by_rack = [0] * len(layout), [0] * len(servers), [0] * len(racks)
         for task in pool.waiting() if pool.located else ():
-            here = self._places(task)
-            self._nodes[here] += 1
-            self._by_server[np.unique(servers.of[here])] += 1
-            self._by_rack[np.unique(racks.of[here])] += 1
-        self.levels = self._levels(np.arange(len(layout)))
+            self._count(task, +1)
+        by = zip(self._nodes, self._server_of, self._rack_of, strict=True)
+        self.levels = np.array([self._level(node, server, rack) for node, server, rack in by], np.int64)
 
-    def _places(self, task: model.Task) -> npt.NDArray[np.intp]:
-        index = self._layout.index
-        return np.array(sorted({index[name] for name in task.locations if name in index}), np.intp)
+    def _places(self, task: model.Task) -> tuple[set[int], set[int], set[int]]:
+        """The nodes, hosts and racks that hold a task's input."""
+        index = self._index
+        nodes = {index[name] for name in task.locations if name in index}
+        return nodes, {self._server_of[one] for one in nodes}, {self._rack_of[one] for one in nodes}
 
-    def _levels(self, where: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-        levels = np.full(len(where), int(Distance.ANYWHERE))
-        levels[self._by_rack[self._racks.of[where]] > 0] = Distance.RACK
-        levels[self._by_server[self._servers.of[where]] > 0] = Distance.SERVER
-        levels[self._nodes[where] > 0] = Distance.NODE
-        return levels
+    def _count(self, task: model.Task, step: int) -> tuple[set[int], set[int], set[int]]:
+        """Which of its nodes, hosts and racks hold the input of no task any more."""
+        empty: tuple[set[int], set[int], set[int]] = (set(), set(), set())
+        counts = (self._nodes, self._by_server, self._by_rack)
+        for places, count, none in zip(self._places(task), counts, empty, strict=True):
+            for place in places:
+                count[place] += step
+                if not count[place]:
+                    none.add(place)
+        return empty
 
-    def take(self, task: model.Task) -> npt.NDArray[np.intp]:
-        """A task is placed; the nodes for which the nearest input is further away now."""
+    def _level(self, tasks: int, server: int, rack: int) -> int:
+        if tasks:
+            return Distance.NODE
+        if self._by_server[server]:
+            return Distance.SERVER
+        return Distance.RACK if self._by_rack[rack] else Distance.ANYWHERE
+
+    def take(self, task: model.Task) -> list[int]:
+        """A task is placed; the nodes for which the nearest input is further away now, ascending."""
         self.left -= 1
-        here = self._places(task)
-        if not len(here):
-            return here
-        servers, racks = np.unique(self._servers.of[here]), np.unique(self._racks.of[here])
-        self._nodes[here] -= 1
-        self._by_server[servers] -= 1
-        self._by_rack[racks] -= 1
-        near = [here[self._nodes[here] == 0]]
-        near += [self._servers.members[one] for one in servers[self._by_server[servers] == 0].tolist()]
-        near += [self._racks.members[one] for one in racks[self._by_rack[racks] == 0].tolist()]
-        changed = np.unique(np.concatenate(near))
-        self.levels[changed] = self._levels(changed)
-        return changed
+        nodes, servers, racks = self._count(task, -1)
+        for server in servers:
+            nodes.update(self._servers.members[server].tolist())
+        for rack in racks:
+            nodes.update(self._racks.members[rack].tolist())
+        further = []
+        for node in sorted(nodes):
+            level = self._level(self._nodes[node], self._server_of[node], self._rack_of[node])
+            if level != self.levels[node]:
+                self.levels[node] = level
+                further.append(node)
+        return further
 
 
 class Distances:
@@ -137,7 +149,7 @@ class Distances:
 
     def take(self, want: Want, task: model.Task) -> None:
         """A task is about to be placed: nodes that are further away for it are marked as changed in the cycle."""
-        for node in self.of(want).take(task).tolist():
+        for node in self.of(want).take(task):
             want.scratch.touch(node)
 
     def forget(self, class_id: model.ClassId) -> None:

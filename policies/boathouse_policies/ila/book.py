@@ -1,8 +1,9 @@
 """What runs where and what it uses: columns over nodes and hosts, mended by events (4.3 "System Monitoring").
 
 Usage is the sum of the demands of what runs, so a task counts from the moment it is placed; where a node's instruments
-show more than that sum, the excess is added, as of their last report. A task of which nothing was measured yet counts
-by its first, high demand only until its node's instruments report: from then on it is in what they show. Without
+show more than that sum, the excess is added, as of their last report. A map of which nothing was measured yet counts by
+its first, high demand: instruments show what tasks get, not what they would use. Anything else does so only until its
+node's instruments report, for a reducer is idle while it waits for maps: from then on it is in what they show. Without
 instruments, CPU that others' pods request counts as used (`Moment`).
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Groups
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import meter, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,9 +38,10 @@ class Running:
         demand: By what it is counted.
         far: Whether its input is on another host.
         guessed: Whether that is its class' first, high demand, or is left to its node's instruments.
-        shown: Whether it is in what the instruments show beyond the demands.
+        idles: Whether it may be idle for long: no map.
         since_s: When it was placed; later, when it started.
-        marks: What its node and its host had used by then, shape [2, 3].
+        marks: What its node and its host had used by then.
+        shown: Whether it is in what the instruments show beyond the demands.
     """
 
     task_class: model.ClassId
@@ -48,8 +50,9 @@ class Running:
     demand: metrics.Demand
     far: bool
     guessed: bool
+    idles: bool
     since_s: float
-    marks: FloatVector
+    marks: tuple[meter.Reading, meter.Reading] = (meter.ZERO, meter.ZERO)
     shown: bool = False
 
 
@@ -62,9 +65,7 @@ class Book:
     Attributes:
         layout: The nodes; None before the first cycle.
         hosts: Which node is on which host.
-        use: What is used on each node: CPUs, and reads and writes as shares of its host's disks, shape [N, 3].
-        unit: What makes shares of a host of such amounts, shape [3, N].
-        excess: Of it, what instruments showed beyond the demands of what runs, same shape.
+        unit: What makes shares of a host of CPUs and of shares of its disks, shape [3, N].
         beyond: CPUs of a node's system beside its pods, where instruments tell, shape [N].
         instrumented: Nodes whose instruments have reported, shape [N].
         asked: Millicores that what runs asked for, shape [N].
@@ -84,16 +85,20 @@ class Book:
 
     def _resize(self, nodes: int, hosts: Groups) -> None:
         self.hosts = hosts
+        self._host_of: list[int] = hosts.of.tolist()
         self.unit = np.ones((3, nodes))
         if self.layout is not None:
             cores = np.bincount(hosts.of, self.layout.allocatable[model.CPU], len(hosts)) / 1000
             self.unit[0] = 1.0 / np.maximum(cores, 1e-3)[hosts.of]
-        self.use, self.excess, self._area = (np.zeros((nodes, 3)) for _ in range(3))
-        self.beyond, self._since_s = np.zeros(nodes), np.zeros(nodes)
+        self._nodes, self._on_host = ([meter.Meter(self._now_s) for _ in range(n)] for n in (nodes, len(hosts)))
+        self._use = np.zeros((3, nodes))
+        self._changed: set[int] = set()
+        self._excess = [_NOTHING] * nodes
+        self._guesses = [0] * len(hosts)
+        self._guessed_until_s = [-math.inf] * len(hosts)
+        self.beyond = np.zeros(nodes)
         self.instrumented = np.zeros(nodes, np.bool_)
         self.asked = np.zeros(nodes, np.int64)
-        self._host_use, self._host_area = (np.zeros((len(hosts), 3)) for _ in range(2))
-        self._host_since_s = np.zeros(len(hosts))
         self.running = np.zeros(len(hosts), np.int64)
         self.ended_s = np.full(len(hosts), -math.inf)
 
@@ -101,22 +106,28 @@ class Book:
         """Columns for these nodes from now on: what runs is added up anew where they are others than before."""
         if layout is self.layout:
             return
-        before, excess, beyond, known = self._index, self.excess, self.beyond, self.instrumented
+        before, excess, beyond, known = self._index, self._excess, self.beyond, self.instrumented
         hosts_before = dict(zip(self.hosts.names, self.ended_s.tolist(), strict=True))
         self.layout, self._index = layout, layout.index
         self._resize(len(layout), Groups.servers(layout))
-        kept = [(i, before[name]) for i, name in enumerate(layout.names) if name in before]
-        if kept:
-            new, old = (list(places) for places in zip(*kept, strict=True))
-            self.beyond[new], self.instrumented[new] = beyond[old], known[old]
-            for i, was in kept:
-                self._exceed(i, excess[was])
+        for i, name in enumerate(layout.names):
+            was = before.get(name)
+            if was is not None:
+                self.beyond[i], self.instrumented[i] = beyond[was], known[was]
+                self._exceed(i, excess[was], self._now_s)
         self.ended_s[:] = [hosts_before.get(name, -math.inf) for name in self.hosts.names]
-        self._since_s[:] = self._host_since_s[:] = self._now_s
         for one in self._tasks.values():
             if one.node in self._index:
-                self._add(one, +1)
-                one.since_s, one.marks = self._now_s, self._used(self._index[one.node], self._now_s)
+                self._add(one, +1, self._now_s)
+                one.since_s, one.marks = self._now_s, self._marks(self._index[one.node], self._now_s)
+
+    def use(self) -> FloatVector:
+        """What is used on each node: CPUs, and reads and writes as shares of its host's disks, shape [3, N]."""
+        if self._changed:
+            places = list(self._changed)
+            self._use[:, places] = np.array([(m.cpu, m.read, m.write) for m in map(self._nodes.__getitem__, places)]).T
+            self._changed.clear()
+        return self._use
 
     # Tasks
 
@@ -129,10 +140,9 @@ class Book:
         self._by_class.setdefault(running.task_class, {})[task] = running
         place = self._index.get(running.node)
         if place is not None:
-            self._advance(place, running.since_s)
-            self._add(running, +1)
-            running.marks = self._used(place, running.since_s)
-            if running.guessed:
+            self._add(running, +1, running.since_s)
+            running.marks = self._marks(place, running.since_s)
+            if running.guessed and running.idles:
                 self._guessed.setdefault(running.node, []).append(running)
 
     def started(self, task: model.TaskId, now_s: float) -> None:
@@ -141,14 +151,14 @@ class Book:
         if running is not None and running.since_s != now_s:
             running.since_s = now_s
             if running.node in self._index:
-                running.marks = self._used(self._index[running.node], now_s)
+                running.marks = self._marks(self._index[running.node], now_s)
 
-    def gone(self, task: model.TaskId, now_s: float) -> FloatVector | None:
+    def gone(self, task: model.TaskId, now_s: float) -> tuple[meter.Reading, meter.Reading] | None:
         """A task has ended.
 
         Returns:
-            What was used on its node and its host while it ran, on average, itself included, shape [2, 3]; None where
-            that is not known.
+            What was used on its node and its host while it ran, on average, itself included; None where that is not
+            known: nor if a map there counted by a guess meanwhile.
         """
         running = self._tasks.pop(task, None)
         if running is None:
@@ -158,21 +168,36 @@ class Book:
         place = self._index.get(running.node)
         if place is None:
             return None
-        self._advance(place, now_s)
-        ran_s = now_s - running.since_s
-        around = (self._used(place, now_s) - running.marks) / ran_s if ran_s > 0 else None
-        self._add(running, -1)
-        self.ended_s[self.hosts.of[place]] = now_s
-        return around
+        (node, host), ran_s = self._marks(place, now_s), now_s - running.since_s
+        on = self._host_of[place]
+        certain = not self._guesses[on] and self._guessed_until_s[on] <= running.since_s
+        self._add(running, -1, now_s)
+        self.ended_s[on] = now_s
+        if ran_s <= 0 or not certain:
+            return None
+        return meter.mean(running.marks[0], node, ran_s), meter.mean(running.marks[1], host, ran_s)
 
-    def _add(self, running: Running, step: int) -> None:
+    def _add(self, running: Running, step: int, now_s: float) -> None:
         place = self._index[running.node]
-        host = self.hosts.of[place]
-        change = np.array(running.demand) * step
-        self.use[place] += change
-        self._host_use[host] += change
+        self._change(place, running.demand, step, now_s)
         self.asked[place] += step * running.cpu_milli
-        self.running[host] += step
+        self.running[self._host_of[place]] += step
+        if running.guessed and not running.idles:
+            self._guess(place, step, now_s)
+
+    def _guess(self, place: int, step: int, now_s: float) -> None:
+        """One map more, or less, counts by a guess."""
+        host = self._host_of[place]
+        self._guesses[host] += step
+        self._guessed_until_s[host] = now_s
+
+    def _change(self, place: int, by: tuple[float, float, float], step: int, now_s: float) -> None:
+        self._nodes[place].change(by, step, now_s)
+        self._on_host[self._host_of[place]].change(by, step, now_s)
+        self._changed.add(place)
+
+    def _marks(self, place: int, now_s: float) -> tuple[meter.Reading, meter.Reading]:
+        return self._nodes[place].reading(now_s), self._on_host[self._host_of[place]].reading(now_s)
 
     def rate(self, one: model.ClassId, demand: metrics.Demand, now_s: float) -> None:
         """The demand of a class is known better: what runs of it counts by it from now on."""
@@ -181,66 +206,58 @@ class Book:
                 continue
             if not running.guessed and _close(running.demand, demand):
                 return  # as all others of it
+            place = self._index.get(running.node)
+            if running.guessed and not running.idles and place is not None:
+                self._guess(place, -1, now_s)
             running.guessed = False
             self._count(running, demand, now_s)
-            place = self._index.get(running.node)
             if running.shown and place is not None:
-                self._exceed(place, np.maximum(self.excess[place] - demand, 0.0))
+                excess = self._excess[place]
+                self._exceed(
+                    place, metrics.Demand(*(max(e - d, 0.0) for e, d in zip(excess, demand, strict=True))), now_s
+                )
                 running.shown = False
 
     def _count(self, running: Running, demand: metrics.Demand, now_s: float) -> None:
         """A running task counts by another demand."""
-        change, running.demand = np.array(demand) - np.array(running.demand), demand
         place = self._index.get(running.node)
         if place is not None:
-            self._advance(place, now_s)
-            self.use[place] += change
-            self._host_use[self.hosts.of[place]] += change
+            self._change(place, running.demand, -1, now_s)
+            self._change(place, demand, +1, now_s)
+        running.demand = demand
 
     def forget(self, one: model.ClassId) -> None:
         """The class is over."""
         if not self._by_class.get(one):
             self._by_class.pop(one, None)
 
-    def place_of(self, node: model.NodeName) -> int | None:
-        """The place of a node; None for one that is not known."""
-        return self._index.get(node)
+    def host_of(self, node: model.NodeName) -> int | None:
+        """The place of a node's host; None for a node that is not known."""
+        place = self._index.get(node)
+        return None if place is None else self._host_of[place]
 
-    def around(self, used: FloatVector, own: metrics.Demand, node: model.NodeName) -> list[float] | None:
+    def around(
+        self, used: tuple[meter.Reading, meter.Reading], own: metrics.Demand, node: model.NodeName
+    ) -> list[float] | None:
         """The system's metrics while a task ran, itself left out.
 
         Args:
-            used: On its node and its host, from `gone`, shape [2, 3].
-            own: By what demand it was counted.
+            used: On its node and its host, from `gone`.
+            own: What it used itself.
             node: Where it ran.
 
         Returns:
             Length 8; None for a node that is not known.
         """
         place = self._index.get(node)
-        if place is None or self.layout is None:
+        if place is None:
             return None
         per_core = float(self.unit[0, place])
-        cpu, read, write = np.maximum(used[0] - own, 0.0).tolist()
-        all_cpu, all_read, all_write = np.maximum(used[1] - own, 0.0).tolist()
-        cpu, all_cpu = cpu * per_core, all_cpu * per_core
-        beyond = float(self.beyond[self.hosts.members[self.hosts.of[place]]].sum()) * per_core
-        busy = min(all_read + all_write, 1.0)
-        return [cpu, all_cpu - cpu, beyond, read, write, all_read - read, all_write - write, busy]
-
-    # Time
-
-    def _advance(self, place: int, now_s: float) -> None:
-        """Bring what a node and its host have used up to date."""
-        host = self.hosts.of[place]
-        self._area[place] += self.use[place] * (now_s - self._since_s[place])
-        self._host_area[host] += self._host_use[host] * (now_s - self._host_since_s[host])
-        self._since_s[place] = self._host_since_s[host] = now_s
-
-    def _used(self, place: int, now_s: float) -> FloatVector:
-        """CPU seconds and disk seconds of a node and its host, shape [2, 3]."""
-        self._advance(place, now_s)
-        return np.array([self._area[place], self._host_area[self.hosts.of[place]]])
+        here, all_ = ([max(u - o, 0.0) for u, o in zip(one, own, strict=True)] for one in used)
+        beyond = float(self.beyond[self.hosts.members[self._host_of[place]]].sum()) * per_core
+        busy = min(all_[1] + all_[2], 1.0)
+        others = [max(a - h, 0.0) for a, h in zip(all_, here, strict=True)]
+        return [here[0] * per_core, others[0] * per_core, beyond, here[1], here[2], others[1], others[2], busy]
 
     # Instruments
 
@@ -253,23 +270,23 @@ class Book:
             if running.guessed:
                 self._count(running, metrics.IDLE, now_s)
                 running.shown = True
-        demanded, excess = self.use[place] - self.excess[place], self.excess[place].copy()
-        cpu, disk = usage.get("cpu_cores"), usage.get("disk_bytes_per_s")
-        if cpu is not None:
-            excess[0] = max(0.0, cpu - float(demanded[0]))
+        cpu, read, write = self._excess[place]
+        here, cores, disk = self._nodes[place], usage.get("cpu_cores"), usage.get("disk_bytes_per_s")
+        if cores is not None:
+            cpu = max(0.0, cores - (here.cpu - cpu))
             self.instrumented[place] = True
         if disk is not None:
             share = disk / (self._config.disk_mb_per_s * 1e6)
-            excess[1:] = max(0.0, share - float(demanded[1] + demanded[2])) / 2  # reads and writes are not told apart
-        self._advance(place, now_s)
-        self._exceed(place, excess)
+            read = write = max(0.0, share - (here.read - read) - (here.write - write)) / 2  # not told apart
+        self._exceed(place, metrics.Demand(cpu, read, write), now_s)
         self.beyond[place] = usage.get("system_cpu_cores", 0.0)
 
-    def _exceed(self, place: int, excess: FloatVector) -> None:
-        change = excess - self.excess[place]
-        self.excess[place] = excess
-        self.use[place] += change
-        self._host_use[self.hosts.of[place]] += change
+    def _exceed(self, place: int, excess: metrics.Demand, now_s: float) -> None:
+        before = self._excess[place]
+        if excess != before:
+            self._excess[place] = excess
+            self._change(place, before, -1, now_s)
+            self._change(place, excess, +1, now_s)
 
 
 def _close(one: metrics.Demand, other: metrics.Demand) -> bool:
@@ -277,3 +294,4 @@ def _close(one: metrics.Demand, other: metrics.Demand) -> bool:
 
 
 _NEAR = 0.05  # arbitrary: what runs is not counted anew for less
+_NOTHING = metrics.Demand(0.0, 0.0, 0.0)

@@ -10,6 +10,8 @@ So all classes of tasks are predicted for all nodes at the price of a few additi
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,18 +29,20 @@ class Weights(NamedTuple):
 
     Attributes:
         constant: Added to all.
-        factors: Of each part, shape [K, 1].
-        caps: The most that counts of each part, shape [K, 1]; None for all of it.
+        factors: Of each part, length K.
+        caps: The most that counts of each part, length K; infinity for all of it.
     """
 
     constant: float
-    factors: FloatVector
-    caps: FloatVector | None
+    factors: tuple[float, ...]
+    caps: tuple[float, ...]
 
     def predict(self, parts: FloatVector) -> FloatVector:
         """The slowdown on each node, from `Model.parts`, shape [N]; 1 at least: nobody is faster than alone."""
-        bounded = parts if self.caps is None else np.minimum(parts, self.caps)
-        slowdown: FloatVector = np.maximum((bounded * self.factors).sum(axis=0) + self.constant, 1.0)
+        total = np.full(parts.shape[1], self.constant)
+        for part, factor, cap in zip(parts, self.factors, self.caps, strict=True):
+            total += (part if cap == math.inf else np.minimum(part, cap)) * factor
+        slowdown: FloatVector = np.maximum(total, 1.0)
         return slowdown
 
 
@@ -78,10 +82,15 @@ class Term:
     mean: FloatVector
     most: float
 
-    def exponent(self, rows: FloatVector, first: int, last: int) -> FloatVector:
-        """The part of the exponent that metrics first..last-1 make, shape [n]."""
-        part: FloatVector = self.gamma[first:last] @ (rows - self.mean[first:last, None])
-        return part
+    def exponent(self, rows: FloatVector) -> FloatVector:
+        """The exponent of samples, before it is clipped, shape [11, n] to [n]."""
+        exponent: FloatVector = self.gamma @ (rows - self.mean[:, None])
+        return exponent
+
+    def of_task(self, task: metrics.Demand) -> float:
+        """The part of the exponent that a task's own demand makes."""
+        own = zip(self.gamma[metrics.SYSTEM :].tolist(), task, self.mean[metrics.SYSTEM :].tolist(), strict=True)
+        return float(sum(gamma * (x - mean) for gamma, x, mean in own))
 
     def dump(self) -> Mapping[str, Any]:
         """As JSON values."""
@@ -103,7 +112,7 @@ class Term:
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Exponential:
     """Eqs 1 to 3: S = cpu term + io term + constant."""
 
@@ -117,26 +126,35 @@ class Exponential:
         return self.cpu, self.io
 
     def parts(self, system: FloatVector) -> FloatVector:
-        """Exp of each term's exponent without the task's part, shape [2, N]."""
-        exponents = [one.exponent(system, 0, metrics.SYSTEM) for one in self.terms]
-        parts: FloatVector = np.exp(np.clip(exponents, -_STEEP, _STEEP))
-        return parts
+        """The exponentials of what each term has without the task's part, shape [2, N]."""
+        exponents: FloatVector = self._gammas @ system
+        exponents -= self._moved
+        np.minimum(exponents, _STEEP, out=exponents)
+        return np.exp(exponents, out=exponents)
+
+    @functools.cached_property
+    def _gammas(self) -> FloatVector:
+        """Of the system, shape [2, 8]."""
+        return np.array([one.gamma[: metrics.SYSTEM] for one in self.terms])
+
+    @functools.cached_property
+    def _moved(self) -> FloatVector:
+        """The exponents at the means, shape [2, 1]."""
+        means = [float(one.gamma[: metrics.SYSTEM] @ one.mean[: metrics.SYSTEM]) for one in self.terms]
+        return np.array(means)[:, None]
 
     def weights(self, task: metrics.Demand) -> Weights:
-        """Exp of the task's part, and what is left of the largest exponent."""
-        column = np.array(task)[:, None]
-        own = [float(one.exponent(column, metrics.SYSTEM, metrics.ALL)[0]) for one in self.terms]
-        own = [min(max(one, -_STEEP), _STEEP) for one in own]
-        grown = np.exp(own)
-        caps = np.exp([min(term.most - one, _STEEP) for term, one in zip(self.terms, own, strict=True)])
-        factors = np.array([self.cpu.scale, self.io.scale]) * grown
-        return Weights(self.constant, factors[:, None], caps[:, None])
+        """The exponentials of the task's part, and what is left of the largest exponent."""
+        own = [min(max(one.of_task(task), -_STEEP), _STEEP) for one in self.terms]
+        factors = tuple(term.scale * math.exp(by) for term, by in zip(self.terms, own, strict=True))
+        caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in zip(self.terms, own, strict=True))
+        return Weights(self.constant, factors, caps)
 
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
         total = np.full(rows.shape[1], self.constant)
         for one in self.terms:
-            total += one.scale * np.exp(np.minimum(one.exponent(rows, 0, metrics.ALL), one.most))
+            total += one.scale * np.exp(np.minimum(one.exponent(rows), one.most))
         slowdown: FloatVector = np.maximum(total, 1.0)
         return slowdown
 
@@ -169,7 +187,7 @@ class Linear:
 
     def weights(self, task: metrics.Demand) -> Weights:
         """The task's share."""
-        return Weights(self.constant + float(self.of[metrics.SYSTEM :] @ np.array(task)), _ONE, None)
+        return Weights(self.constant + float(self.of[metrics.SYSTEM :] @ np.array(task)), (1.0,), (math.inf,))
 
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
@@ -206,7 +224,8 @@ class Quadratic:
         own = np.array(task)
         slopes = self.pairs[: metrics.SYSTEM, metrics.SYSTEM :] @ own
         constant = self.of[metrics.SYSTEM :] @ own + own @ self.pairs[metrics.SYSTEM :, metrics.SYSTEM :] @ own
-        return Weights(self.constant + float(constant), np.concatenate([[1.0], slopes])[:, None], None)
+        factors = (1.0, *slopes.tolist())
+        return Weights(self.constant + float(constant), factors, (math.inf,) * len(factors))
 
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
@@ -250,5 +269,4 @@ def _vector(listed: list[float]) -> FloatVector:
     return np.array(listed, np.float64)
 
 
-_ONE = np.ones((1, 1))
 _STEEP = 300.0  # beyond it exp is of no use

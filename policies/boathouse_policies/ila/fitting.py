@@ -82,14 +82,22 @@ class Samples:
         return Samples(rows, slowdown, np.concatenate(counted), self.relative)
 
 
-def fit(family: Family, samples: Samples, *, before: Model | None = None, joint: bool = True) -> Model | None:
+def fit(
+    family: Family,
+    samples: Samples,
+    *,
+    before: Model | None = None,
+    start: Exponential | None = None,
+    joint: bool = True,
+) -> Model | None:
     """Fit a model.
 
     Args:
         family: Its form.
         samples: Of both kinds, if it is to be good for both.
-        before: A fitted exponential model whose variables are kept and from which the fit goes on: quick. None selects
-            the variables.
+        before: A fitted exponential model whose variables are kept: quick. None selects the variables.
+        start: The model from whose parameters such a fit begins, `before` by default: always from the same place, fits
+            do not drift from one to the next.
         joint: Whether the exponential model's terms are fitted once more together.
 
     Returns:
@@ -104,7 +112,7 @@ def fit(family: Family, samples: Samples, *, before: Model | None = None, joint:
             return quadratic(samples)
         case Family.EXPONENTIAL:
             if isinstance(before, Exponential):
-                return _refitted(samples, before)
+                return _refitted(samples, before, start or before)
             return exponential(samples, joint=joint)
 
 
@@ -213,7 +221,7 @@ def _term(scale: float, gamma: FloatVector, mean: FloatVector, samples: Samples)
 
 def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
     """Eq. 3: alpha, beta and C_3 by least squares."""
-    grown = [np.exp(np.minimum(one.exponent(samples.rows, 0, metrics.ALL), one.most)) for one in (cpu, io)]
+    grown = [np.exp(np.minimum(one.exponent(samples.rows), one.most)) for one in (cpu, io)]
     columns = np.column_stack([*(g * t.scale for g, t in zip(grown, (cpu, io), strict=True)), np.ones(len(samples))])
     weight = samples.weight
     found = np.linalg.lstsq(columns * weight[:, None], samples.slowdown * weight, rcond=None)[0]
@@ -224,15 +232,15 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
 
 def _together(samples: Samples, start: Exponential) -> Exponential:
     """Gauss-Newton over both terms at once with all variables, then without those that do not pay."""
-    joint = _Joint(samples, start)
+    joint = _Joint(samples, start, steps=_STEPS)
     rows = [[one for one in term if float(samples.rows[one].std()) > _CONSTANT] for term in _TERMS]
     every = tuple(term * metrics.ALL + one for term, some in enumerate(rows) for one in some)
     return joint.model(stepwise.prune(joint.fit(every), joint.fit))
 
 
-def _refitted(samples: Samples, before: Exponential) -> Exponential:
+def _refitted(samples: Samples, before: Exponential, start: Exponential) -> Exponential:
     """The same with the variables of the model before."""
-    joint = _Joint(samples, before)
+    joint = _Joint(samples, start, steps=_STEPS_ON)
     chosen = (term * metrics.ALL + int(one) for term, of in enumerate(before.terms) for one in np.flatnonzero(of.gamma))
     return joint.model(joint.fit(tuple(chosen)))
 
@@ -240,8 +248,8 @@ def _refitted(samples: Samples, before: Exponential) -> Exponential:
 class _Joint:
     """Fits both terms together, from the parameters of a model; a variable is its term times 11 plus its row."""
 
-    def __init__(self, samples: Samples, start: Exponential) -> None:
-        self._samples = samples
+    def __init__(self, samples: Samples, start: Exponential, *, steps: int) -> None:
+        self._samples, self._steps = samples, steps
         self._mean, self._scale = _standard(samples.rows)
         self._z = ((samples.rows - self._mean[:, None]) / self._scale[:, None]).T
         self._gamma = np.concatenate([one.gamma * self._scale for one in start.terms])
@@ -259,10 +267,14 @@ class _Joint:
             y, weight = self._samples.slowdown, self._samples.weight
             parts = [[one for one in chosen if one // metrics.ALL == term] for term in range(2)]
             start = [x for by, part in zip(self._scales, parts, strict=True) for x in (by, *self._gamma[part].tolist())]
-            curve = gauss_newton.exponentials(
-                [self._z[:, [one % metrics.ALL for one in part]] for part in parts], weight
+            slopes = [one for part in parts for one in (False, *[True] * len(part))]
+            curve = gauss_newton.damped(
+                gauss_newton.exponentials([self._z[:, [one % metrics.ALL for one in part]] for part in parts], weight),
+                np.array([*slopes, False]),
+                _RIDGE_SLOPES,
             )
-            found, sse = gauss_newton.solve(curve, np.array([*start, self._constant]), y * weight)
+            goal = np.concatenate([y * weight, np.zeros(len(chosen))])
+            found, sse = gauss_newton.solve(curve, np.array([*start, self._constant]), goal, steps=self._steps)
             known = stepwise.Choice(chosen, found, stepwise.cost(sse, len(y), len(found)))
             self._known[chosen] = known
         return known
@@ -280,6 +292,7 @@ class _Joint:
 
 
 _TERMS = (metrics.CPU_ROWS, metrics.IO_ROWS)
+_STEPS, _STEPS_ON = 25, 12  # of Gauss-Newton, from afar and from the last fit
 _FAINT = 1e-3  # a term that is 0 could not grow
 
 BEYOND = 0.7
@@ -289,4 +302,5 @@ _FEWEST = 24
 _FLAT = 1e-3
 _CONSTANT = 0.01
 _RIDGE = 1e-6
+_RIDGE_SLOPES = 0.1  # the weight of an observation that a standardised slope is 0
 _MOST_PRODUCTS = 16

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boathouse_policies.model import FloatVector
+    from boathouse_policies.model import BoolVector, FloatVector
 
     Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
     """From parameters [p] to predictions [n] and their derivatives [n, p]."""
@@ -81,6 +81,23 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector) -> Curve:
         return total * weight, slopes * weight[:, None]
 
     return curve
+
+
+def damped(curve: Curve, which: BoolVector, by: float) -> Curve:
+    """The curve with an observation more for each of some parameters: that it is 0. What nothing tells stays small.
+
+    Args:
+        curve: The curve.
+        which: The parameters, shape [p].
+        by: The weight of each.
+    """
+    rows = by * np.eye(len(which))[which]
+
+    def also(parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
+        total, slopes = curve(parameters)
+        return np.concatenate([total, rows @ parameters]), np.concatenate([slopes, rows])
+
+    return also
 
 
 def begin(z: FloatVector, y: FloatVector) -> FloatVector:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from boathouse_policies import model
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.alone import Alone
@@ -71,7 +69,7 @@ class Interference:
         one = want.task_class
         if self._config.threshold is None or one.stage not in STAGES:
             return None
-        return self.moment(scratch).accepts(one.id, self.demands.of(one), where)
+        return self.moment(scratch).accepts(self.demands.of(one), where)
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """How many hosts' neighbours would slow it down, or it them."""
@@ -81,13 +79,12 @@ class Interference:
 
     def slowdown(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
         """The predicted slowdown on some nodes."""
-        one = want.task_class
-        return self.moment(scratch).slowdown(one.id, self.demands.of(one), where)
+        return self.moment(scratch).slowdown(self.demands.of(want.task_class), where)
 
     def accept(self, want: Want, node: int, scratch: Scratch) -> None:
         """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""
         one, moment = want.task_class, self.moment(scratch)
-        moment.place(node, one.id, self.demands.of(one), want.least, ours=one.stage in STAGES)
+        moment.place(node, self.demands.of(one), want.least, ours=one.stage in STAGES)
         host = int(self._book.hosts.of[node])
         name = scratch.view.layout.names[node]
         self._accepted.setdefault((one.id, name), []).append(float(moment.thresholds.reached[host]))
@@ -96,8 +93,7 @@ class Interference:
         """When a class that was refused everywhere should look again; None where interference is not why."""
         if self._config.threshold is None or want.task_class.stage not in STAGES:
             return None
-        room = (scratch.free[want.rows] >= want.need).all(axis=0) & scratch.offered
-        if not room.any() or self.mask(want, scratch, slice(None))[room].any():  # type: ignore[index]
+        if not self.moment(scratch).keeps_out(want, self.demands.of(want.task_class)):
             return None
         now_s = scratch.view.now_s
         return math.ceil(min(self._thresholds.ripe_s(now_s), now_s + self._config.recheck_s))
@@ -149,15 +145,15 @@ class Interference:
             demand,
             far,
             one is None or not self.demands.knows(one.id),
+            one is None or one.stage is not model.Stage.MAP,
             event.now_s,
-            np.zeros((2, 3)),
         )
         self._book.placed(event.task, running)
         reached = self._accepted.get((event.task_class, event.node))
         if reached:
-            place = self._book.place_of(event.node)
-            if place is not None:
-                self._thresholds.placed(int(self._book.hosts.of[place]), reached.pop(0))
+            host = self._book.host_of(event.node)
+            if host is not None:
+                self._thresholds.placed(host, reached.pop(0))
 
     def _finished(self, event: model.Finished) -> None:
         around = self._book.gone(event.task, event.now_s)

@@ -1,7 +1,7 @@
 """Online adaptation of the interference model (4.1): a fit for every k new observations, and the model's current error.
 
 Until the first fit, and with little weight in all, stands what `offline` tells, where the paper trained first. A fit
-goes on from the model before and keeps its variables, which takes about a millisecond; variables are selected anew only
+keeps the variables of the model before, which takes a few milliseconds; variables are selected anew only
 while the error is not acceptable, and then after twice as many fits each time.
 """
 
@@ -83,7 +83,7 @@ class Learner:
         again = self._fitted and not self._is_due()
         every = fitting.Samples.of_rows([row for kept in self._kept.values() for row in kept])
         every = every.beside(self._offline)
-        found = fitting.fit(self._config.family, every, before=self.model if again else None)
+        found = fitting.fit(self._config.family, every, before=self.model if again else None, start=offline.model())
         if found is None:
             return False
         if not again:
@@ -109,5 +109,5 @@ class Learner:
         self.error = float(state.get("error", self._config.first_error))
 
 
-_FIRST_PATIENCE = 4
+_FIRST_PATIENCE = 1
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import ALL
 from boathouse_policies.ila import metrics
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import Scratch, Where
+    from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ila.book import Book
     from boathouse_policies.ila.config import Config
     from boathouse_policies.ila.families import Model, Weights
@@ -30,89 +31,113 @@ class Moment:
 
     Attributes:
         scratch: The cycle's copy.
-        version: How often it was mended.
+        thresholds: Algorithm 1's state of this cycle.
     """
 
     def __init__(
         self, scratch: Scratch, book: Book, thresholds: Thresholds, interference: Model, config: Config
     ) -> None:
         self.scratch = scratch
-        self.version = 0
+        self._placed = 0
         self._config, self._model = config, interference
-        self._hosts = book.hosts
-        view = scratch.view
-        self._unit = book.unit
-        others = np.maximum(view.requested[model.CPU] - book.asked, 0) / 1000
-        used = book.use.T.copy()
-        used[0] += np.where(book.instrumented, 0.0, others)
-        self._node = np.asarray(used * self._unit, np.float64)
-        self._host = np.empty((3, len(self._hosts)))
-        for i, row in enumerate(self._node):
-            self._host[i] = np.bincount(self._hosts.of, row, len(self._hosts))
-        beyond = np.bincount(self._hosts.of, book.beyond * self._unit[0], len(self._hosts))
-        self._beyond = np.asarray(beyond, np.float64)
-        self._parts = self._model.parts(self._system(slice(None)))
-        self._slots = self._idle_slots(slice(None))
+        self._hosts, self._unit = book.hosts, book.unit
+        self._rows = self._system(book)
+        self._parts = interference.parts(self._rows)
+        self._slots = self._idle_slots()
         idle = np.bincount(self._hosts.of, self._slots, len(self._hosts)).astype(np.int64)
-        self.thresholds = thresholds.begin(view.now_s, book, idle)
-        self._limits = self.thresholds.limits(slice(None))[self._hosts.of]
-        self._weights: dict[model.ClassId, Weights] = {}
+        self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
+        self._limits = self.thresholds.limits(ALL)[self._hosts.of]
+        self._weights: dict[metrics.Demand, Weights] = {}
+        self._accepted: dict[metrics.Demand, tuple[int, model.BoolVector]] = {}
+        self._kept_out: dict[tuple[bytes, metrics.Demand], tuple[int, bool]] = {}
 
-    def _system(self, where: Where) -> model.FloatVector:
-        of = self._hosts.of[where]
-        return metrics.system(self._node[:, where], self._host[:, of], self._beyond[of])
+    def _system(self, book: Book) -> model.FloatVector:
+        """Table 2's metrics of each node, shape [8, N]."""
+        of, count, view = self._hosts.of, len(self._hosts), self.scratch.view
+        node = book.use() * self._unit
+        others = np.maximum(view.requested[model.CPU] - book.asked, 0) * (self._unit[0] / 1000)
+        node[0] += np.where(book.instrumented, 0.0, others)
+        host = np.array([np.bincount(of, row, count)[of] for row in node], np.float64)
+        beyond = np.asarray(np.bincount(of, book.beyond * self._unit[0], count)[of], np.float64)
+        return metrics.system(node, host, beyond)
 
-    def _idle_slots(self, where: Where) -> model.IntVector:
+    def _idle_slots(self) -> model.IntVector:
         """How many more tasks of a slot's size each node has room for, shape [N]."""
         free, config = self.scratch.free, self._config
-        slots = np.minimum(
-            free[model.CPU, where] // config.slot_cpu_milli, free[model.MEMORY, where] // config.slot_memory_bytes
-        )
-        return np.maximum(slots, 0)
+        cpu, memory = free[model.CPU] // config.slot_cpu_milli, free[model.MEMORY] // config.slot_memory_bytes
+        slots: model.IntVector = np.maximum(np.minimum(cpu, memory), 0)
+        return slots
 
-    def slowdown(self, one: model.ClassId, demand: metrics.Demand, where: Where) -> model.FloatVector:
-        """The predicted slowdown of a task of a class on some nodes."""
-        weights = self._weights.get(one)
-        if weights is None:
-            weights = self._weights[one] = self._model.weights(demand)
-        return weights.predict(self._parts[:, where])
+    def weights(self, demand: metrics.Demand) -> Weights:
+        """What the model makes of a demand."""
+        known = self._weights.get(demand)
+        if known is None:
+            known = self._weights[demand] = self._model.weights(demand)
+        return known
 
-    def accepts(self, one: model.ClassId, demand: metrics.Demand, where: Where) -> model.BoolVector:
+    def slowdown(self, demand: metrics.Demand, where: Where) -> model.FloatVector:
+        """The predicted slowdown of a task with some demand on some nodes."""
+        return self.weights(demand).predict(self._parts[:, where])
+
+    def accepts(self, demand: metrics.Demand, where: Where) -> model.BoolVector:
         """Where Algorithm 1 accepts it."""
-        accepted: model.BoolVector = self.slowdown(one, demand, where) <= self._limits[where]
-        return accepted
+        if not (isinstance(where, slice) and where == ALL):
+            some: model.BoolVector = self.slowdown(demand, where) <= self._limits[where]
+            return some
+        known, now = self._accepted.get(demand), self._now()
+        if known is None or known[0] != now:
+            known = self._accepted[demand] = (now, self.slowdown(demand, where) <= self._limits)
+        return known[1]
 
-    def place(
-        self, node: int, one: model.ClassId, demand: metrics.Demand, resources: model.IntVector, *, ours: bool
-    ) -> None:
+    def keeps_out(self, want: Want, demand: metrics.Demand) -> bool:
+        """Whether some node has room for a class and none of those accepts it."""
+        key, now = (want.least.tobytes(), demand), self._now()
+        known = self._kept_out.get(key)
+        if known is None or known[0] != now:
+            scratch = self.scratch
+            room = (scratch.free[want.rows] >= want.need).all(axis=0) & scratch.offered
+            kept_out = bool(room.any()) and not bool((room & self.accepts(demand, ALL)).any())
+            known = self._kept_out[key] = (now, kept_out)
+        return known[1]
+
+    def _now(self) -> int:
+        """Another number whenever anything has changed."""
+        return self._placed + self.scratch.changes
+
+    def place(self, node: int, demand: metrics.Demand, resources: model.IntVector, *, ours: bool) -> None:
         """A task is about to be placed: its host has one more neighbour, and perhaps another threshold.
 
         Args:
             node: Its place.
-            one: Its class.
-            demand: Of the class.
+            demand: Of its class.
             resources: What it takes, shape [R].
             ours: Whether Algorithm 1 has accepted it: only then does H_d change.
         """
         host = int(self._hosts.of[node])
-        predicted = float(self.slowdown(one, demand, slice(node, node + 1))[0])
-        change = np.array(demand) * self._unit[:, node]
-        self._node[:, node] += change
-        self._host[:, host] += change
+        predicted = float(self.slowdown(demand, slice(node, node + 1))[0]) if ours else math.nan
         members = self._hosts.members[host]
-        self._parts[:, members] = self._model.parts(self._system(members))
-        self.thresholds.accept(host, predicted if ours else math.nan, self._slots_lost(node, resources))
-        self._limits[members] = self.thresholds.limits(slice(host, host + 1))[0]
-        self.version += 1
+        self._add(node, members, demand)
+        self.thresholds.accept(host, predicted, self._slots_lost(node, resources))
+        self._limits[members] = self.thresholds.limit(host)
+        self._placed += 1
         for other in members.tolist():
             if other != node:
                 self.scratch.touch(other)
 
+    def _add(self, node: int, members: model.IntVector, demand: metrics.Demand) -> None:
+        cpu, read, write = demand.cpu * float(self._unit[0, node]), demand.read, demand.write
+        rows = self._rows[:, members]
+        rows += np.array(((0.0,), (cpu,), (0.0,), (0.0,), (0.0,), (read,), (write,), (0.0,)))
+        own = int(members.searchsorted(node))
+        rows[:, own] += (cpu, -cpu, 0.0, read, write, -read, -write, 0.0)
+        busy = float(rows[metrics.R_U : metrics.IO_U, own].sum())  # reads and writes of itself and the others
+        rows[metrics.IO_U] = min(busy, 1.0)
+        self._rows[:, members] = rows
+        self._parts[:, members] = self._model.parts(rows)
+
     def _slots_lost(self, node: int, resources: model.IntVector) -> int:
-        free = self.scratch.free
+        free, before = self.scratch.free, int(self._slots[node])
         cpu = (int(free[model.CPU, node]) - int(resources[model.CPU])) // self._config.slot_cpu_milli
         memory = (int(free[model.MEMORY, node]) - int(resources[model.MEMORY])) // self._config.slot_memory_bytes
-        left = max(min(cpu, memory), 0)
-        lost = int(self._slots[node]) - left
-        self._slots[node] = left
-        return lost
+        left = self._slots[node] = max(min(cpu, memory), 0)
+        return before - left

@@ -6,7 +6,8 @@ disk for different shares of their time. They stay in every fit, at little weigh
 situations says nothing wild about the others.
 
 * CPU: 5 % slower where two thirds of a host's promised CPUs are asked for (800 % of 12), twice as slow where all are.
-* I/O: an exponential rise with the traffic, twice as slow where the disks are asked for 1.5 of what they carry.
+* I/O: an exponential rise with the traffic, 1.5 times as slow where the disks are asked for all that they carry,
+  4 times where for twice of it.
 * At most 7 times slower, and each only for the time that a task spends on it.
 """
 
@@ -29,7 +30,7 @@ COUNTED = 0.1
 
 _SAMPLES = 256
 _STEEP_CPU, _LOW_CPU = 9.0, 1.24e-4
-_STEEP_IO, _LOW_IO = 2.0, 0.052
+_STEEP_IO, _LOW_IO = 1.6, 0.126
 _CEILING = 7.0
 _CPUS = 12.0  # of the paper's hosts
 

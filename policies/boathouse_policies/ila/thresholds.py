@@ -107,8 +107,17 @@ class InCycle:
         self._due, self._running, self._idle = due, running, idle
         self.reached = reached
 
+    def limit(self, host: int) -> float:
+        """The largest slowdown that is accepted on one host."""
+        running, reached = int(self._running[host]), float(self.reached[host])
+        if running == 0:
+            return math.inf
+        if not self._due[host]:
+            return self._first + self._margin
+        return max(reached + self._margin, math.nextafter(reached * (running + 1) / running, 0.0))
+
     def limits(self, where: slice) -> FloatVector:
-        """The largest slowdown that is accepted on some hosts."""
+        """The same for some hosts."""
         running, reached = self._running[where], self.reached[where]
         # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
         pays = np.nextafter(reached * (running + 1) / np.maximum(running, 1), 0.0)
@@ -133,8 +142,8 @@ class InCycle:
 
     def _reached(self, slowdown: float, running: int, reached: float, *, due: bool) -> float:
         """Lines 9 to 13, and 19."""
-        if not due:
+        if not due or running == 0:  # who comes to an idle host meets nobody, whatever is predicted of him
             return self._first
-        if slowdown > reached and (running == 0 or (running + 1) / slowdown > running / reached):
+        if slowdown > reached and (running + 1) / slowdown > running / reached:
             return slowdown
         return min(reached, max(self._first, reached - 1.0, slowdown))
