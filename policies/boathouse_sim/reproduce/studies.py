@@ -24,6 +24,12 @@ def _fspy() -> Study:
     return Fspy()
 
 
+def _ila() -> Study:
+    from boathouse_sim.reproduce.ila.study import Ila
+
+    return Ila()
+
+
 def _koala() -> Study:
     from boathouse_sim.reproduce.koala.study import Koala
 
@@ -46,6 +52,7 @@ _STUDIES: dict[str, Callable[[], Study]] = {
     "yarn-me": _yarn_me,
     "fspy": _fspy,
     "ikayak": _ikayak,
+    "ila": _ila,
     "koala": _koala,
     "boathouse": _combination,
 }

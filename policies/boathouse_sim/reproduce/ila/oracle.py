@@ -1,0 +1,119 @@
+"""A scheduler that is told the truth, for the reasons of rows: what could be had of avoiding interference at all.
+
+It knows which programs are I/O-bound, and how many maps of either kind a host takes before any is slowed down. What it
+does not reach, no model of interference can. Else it is ILA: fair sharing, adaptive delay, closest nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boathouse_policies import ila, model
+from boathouse_policies.baselines import LeastLoaded
+from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.framework import PREDICATES, Distances, Groups, Profile
+from boathouse_sim.reproduce.ila import programs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies.framework import Scratch, Want, Where
+
+NAME = "oracle"
+
+_IO_BOUND = {program.name for program in programs.ALL if program.io_bound}
+
+
+class Oracle:
+    """Caps of maps of a kind on a host, as a filter; it counts what is placed.
+
+    Args:
+        io: I/O-bound maps.
+        cpu: CPU-bound ones.
+    """
+
+    def __init__(self, *, io: int, cpu: int) -> None:
+        self._caps = {True: io, False: cpu}
+        self._counts: dict[bool, np.ndarray] = {}
+        self._running: dict[tuple[model.ClassId, model.NodeName], list[bool]] = {}
+        self._groups = Groups((), ())
+        self._names: Mapping[model.NodeName, int] = {}
+        config = ila.Config(threshold=None)
+        self._delay, self._distances = ila.AdaptiveDelay(config), Distances()
+        self._acceptance = ila.Acceptance(self._delay, self._distances, None)
+
+    def profile(self) -> Profile:
+        """The scheduler."""
+        return Profile(
+            name=NAME,
+            order=FairShare(),
+            filters=(*PREDICATES, self),
+            score=ila.Nearest(self._distances, None, LeastLoaded()),
+            patience=self,
+            reserve=self,
+            observers=(self, self._delay),
+        )
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+        """As a filter: hosts that take one more; as a reserve it keeps nothing, so nodes pass there too."""
+        if want.task_class.stage is not model.Stage.MAP:
+            return None
+        self._adopt(scratch)
+        kind = want.job.kind in _IO_BOUND
+        free: model.BoolVector = (self._counts[kind] < self._caps[kind])[self._groups.of[where]]
+        return free
+
+    def _adopt(self, scratch: Scratch) -> None:
+        layout = scratch.view.layout
+        if self._names is not layout.index:
+            self._names, self._groups = layout.index, Groups.servers(layout)
+            self._counts = {kind: np.zeros(len(self._groups), np.int64) for kind in (False, True)}
+
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """Nodes of full hosts."""
+        mask = self.mask(want, scratch, slice(None))
+        return [] if mask is None else [model.Refusal(reason="host is full", nodes=int((among & ~mask).sum()))]
+
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+        """As ILA's delays; what is taken is counted."""
+        hold = self._acceptance.wait(want, node, scratch)
+        if hold is None and want.task_class.stage is model.Stage.MAP:
+            self._adopt(scratch)
+            kind, host = want.job.kind in _IO_BOUND, int(self._groups.of[node])
+            self._counts[kind][host] += 1
+            self._running.setdefault((want.task_class.id, scratch.view.layout.names[node]), []).append(kind)
+            for member in self._groups.members[host].tolist():
+                scratch.touch(member)
+        return hold
+
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+        """Look again in a second: a place on a host may come free without room on the nodes that it fits."""
+        verdict = model.Verdict(code=model.Code.PATIENCE, message="every host has as many of its kind as it takes")
+        until_s = scratch.view.now_s + 1.0
+        return (model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s),)
+
+    def observe(self, event: model.Event) -> None:
+        """Count what has ended."""
+        if isinstance(event, model.Finished | model.Failed):
+            kinds = self._running.get((event.task_class, event.node))
+            if kinds:
+                self._counts[kinds.pop()][self._groups.of[self._names[event.node]]] -= 1
+
+    def dump(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+
+def caps(assumed: programs.Assumed, cores: float = 10.0, disk_mb_per_s: float = 100.0) -> tuple[int, int]:
+    """How many I/O- and CPU-bound maps a host takes unslowed, of as many as it has slots."""
+    share = assumed.alone_mb_per_s / disk_mb_per_s
+    calm = [n for n in range(1, _SLOTS + 1) if n * share * (1 + assumed.seek * (n - 1)) <= 1.0 + _SLACK]
+    return max(calm, default=1), int(cores * _FLAT)
+
+
+_SLOTS, _FLAT, _SLACK = 12, 0.8, 0.05

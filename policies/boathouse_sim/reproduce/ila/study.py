@@ -1,0 +1,70 @@
+"""The study: all simulations of all experiments at once, each of them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_sim.reproduce.ila import modelling, placing
+from boathouse_sim.reproduce.ila.benefits import Calm, Isolated
+from boathouse_sim.reproduce.ila.case import dearest, simulate
+from boathouse_sim.reproduce.ila.exact import Exact
+from boathouse_sim.reproduce.ila.experiment import PAPER
+from boathouse_sim.reproduce.ila.models import Models
+from boathouse_sim.reproduce.ila.stream import Stream
+from boathouse_sim.reproduce.ila.thresholds import Thresholds
+from boathouse_sim.reproduce.study import Findings
+
+if TYPE_CHECKING:
+    from boathouse_sim.reproduce.ila.experiment import Experiment
+    from boathouse_sim.reproduce.study import Runner, Scale
+
+
+class Ila:
+    """Interference and locality."""
+
+    paper = PAPER
+    title = (
+        "Bu, Rao and Xu, Interference and locality-aware task scheduling for MapReduce applications in virtual "
+        "clusters, HPDC 2013"
+    )
+
+    def run(self, scale: Scale, runner: Runner) -> Findings:
+        """Simulate and judge."""
+        parts = self.experiments(scale)
+        cases = list(dict.fromkeys(case for part in parts for case in part.cases()))
+        seen = dict(zip(cases, runner.map(PAPER, simulate, cases, cost=dearest), strict=True))
+        models = self.models(scale)
+        evaluated = runner.map(PAPER, modelling.evaluate, models.cases)
+        size = scale.pick(quick=placing.Size(hosts=40, jobs=10), full=placing.Size(hosts=400, jobs=100))
+        (rate,) = runner.map(PAPER, placing.placed_a_second, [size])
+        found = [*(part.findings(seen) for part in parts), models.findings(evaluated)]
+        return Findings(
+            claims=(*(claim for one in found for claim in one.claims), placing.claim(size, rate)),
+            figures=tuple(figure for one in found for figure in one.figures),
+        )
+
+    @staticmethod
+    def models(scale: Scale) -> Models:
+        """Table 5 and Figure 11."""
+        return scale.pick(quick=Models(seeds=min(scale.seeds, 2), jobs=60), full=Models(seeds=scale.seeds, jobs=200))
+
+    @staticmethod
+    def experiments(scale: Scale) -> tuple[Experiment, ...]:
+        """What belongs to the form: the paper's sizes, or what ends within a minute."""
+        seeds = scale.seeds
+        few = min(seeds, 2)
+        quick: tuple[Experiment, ...] = (
+            Stream(seeds=few),
+            Isolated(seeds=few, part=0.4),
+            Calm(seeds=few, part=0.5),
+            Thresholds(seeds=few, part=0.3),
+            Exact(seeds=seeds),
+        )
+        full: tuple[Experiment, ...] = (
+            Stream(seeds=seeds, swept=min(seeds, 3)),
+            Isolated(seeds=seeds, part=1.0),
+            Calm(seeds=seeds, part=1.0, replicas=(1, 2)),
+            Thresholds(seeds=seeds, part=1.0),
+            Exact(seeds=seeds),
+        )
+        return scale.pick(quick=quick, full=full)
