@@ -67,7 +67,7 @@ class Parts:
 def parts(config: Config = _PAPER) -> Parts:
     """All pieces, with a state of their own."""
     book, locality = Book(config), Locality(config)
-    lending = Lending(book)
+    lending = Lending(config.shrunk_milli)
     return Parts(
         book=book,
         locality=locality,

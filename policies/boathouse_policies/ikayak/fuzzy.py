@@ -47,6 +47,7 @@ RULES = 3
 """Shuffle, sort, reduce."""
 
 _MOST_TRACE, _CUT = 1e6, 100.0
+_AT_ONCE = 32
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -176,14 +177,21 @@ class Fuzzy:
             labels: Y, shape [M].
             keep: λ_f.
         """
+        # P's inverse is λ_f of the old one plus ΧᵀΧ, so parts of Χ may follow each other. A small system is solved by
+        # one thread; a large one wakes all of the linear algebra library's, which cost 40 times their work.
+        for first in range(0, len(rows), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            self._absorb(rows[part], labels[part], 1.0 if first else keep)
+        if float(np.trace(self._p)) > _MOST_TRACE * self._trust:
+            values, vectors = np.linalg.eigh(self._p)
+            self._p = (vectors * np.clip(values, 0.0, _CUT * self._trust)) @ vectors.T
+
+    def _absorb(self, rows: Floats, labels: FloatVector, keep: float) -> None:
         spread = self._p @ rows.T
         gain = np.linalg.solve(keep * np.eye(len(rows)) + rows @ spread, spread.T).T
         self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
         p = (self._p - gain @ spread.T) / keep
         self._p = (p + p.T) / 2.0
-        if float(np.trace(self._p)) > _MOST_TRACE * self._trust:
-            values, vectors = np.linalg.eigh(self._p)
-            self._p = (vectors * np.clip(values, 0.0, _CUT * self._trust)) @ vectors.T
 
     # State
 

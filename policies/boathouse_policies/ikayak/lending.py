@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
-    from boathouse_policies.ikayak.book import Book, Running
+    from boathouse_policies.ikayak.book import Running
 
 LENT = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
@@ -25,11 +25,11 @@ class Lending:
     """A filter, and what is free for tasks that may not take lent CPU.
 
     Args:
-        book: What is suspended.
+        kept_milli: CPU that each suspended reducer keeps.
     """
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, kept_milli: int) -> None:
+        self._kept_milli = kept_milli
         self._lenders: list[Running] = []
         self._hungry: frozenset[model.JobId] = frozenset()
         self._seen: tuple[Scratch, model.IntVector] | None = None
@@ -59,7 +59,7 @@ class Lending:
         for one in lenders:
             place = index.get(one.node)
             if place is not None and one.suspended_s is not None and one.until_s > now_s:
-                total[place] += one.resources.cpu_milli
+                total[place] += max(0, one.resources.cpu_milli - self._kept_milli)
         return total
 
     # Filter

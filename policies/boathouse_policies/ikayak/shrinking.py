@@ -166,12 +166,10 @@ class Shrinking:
         return max(0, min(ratios))
 
     def _share(self, demand: model.Resources, free: model.IntVector, accepted: int) -> model.Resources:
-        """R = min(R_demand, R_free/P)."""
-        both = self._shrink is Shrink.BOTH
-        memory = min(demand.memory_bytes, int(free[model.MEMORY]) // accepted) if both else demand.memory_bytes
+        """R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
         return model.Resources(
             cpu_milli=min(demand.cpu_milli, int(free[model.CPU]) // accepted),
-            memory_bytes=memory,
+            memory_bytes=min(demand.memory_bytes, int(free[model.MEMORY]) // accepted),
             ephemeral_storage_bytes=demand.ephemeral_storage_bytes,
             extended=demand.extended,
         )

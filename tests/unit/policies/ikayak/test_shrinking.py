@@ -75,6 +75,13 @@ def test_a_remote_map_is_not_shrunk():
     ]
 
 
+def test_a_remote_map_is_not_shrunk_by_the_sizer_alone():
+    shell = shell_of((1000, 1), (1000, 1))
+    shell.profile = dataclasses.replace(shell.profile, filters=shell.profile.filters[:-1])
+    shell.job("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
+    assert sizes(shell.cycle()) == [("n1", 1000, 1.0)]
+
+
 def test_maps_without_blocks_are_not_shrunk():
     assert run(shell_of((3000, 16)), None, None) == [("n0", 2000, 2.0)]
 

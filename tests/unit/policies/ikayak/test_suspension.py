@@ -2,8 +2,9 @@
 
 import pytest
 
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_policies.ikayak import Config, suspension
+from boathouse_policies.ikayak.lending import Lending
 from tests.unit.policies import builders as make
 from tests.unit.policies.ikayak.shell import Shell
 
@@ -203,3 +204,11 @@ def test_lent_cpu_is_free_for_all_once_the_time_is_up():
     shell.job("more", executor=(1, make.amount(1000, 1)))
     shell.cycle()
     assert placed(shell, 299.0) == ["more"]
+
+
+def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
+    shell, _ = shared(waiting=1)
+    lent(shell)
+    lending = next(one for one in shell.profile.filters if isinstance(one, Lending))
+    free = [framework.Scratch(shell.ledger.snapshot(now_s)) for now_s in (1.0, 299.0)]
+    assert [int(lending.free(one)[model.CPU, 0]) for one in free] == [0, 3996]
