@@ -30,6 +30,8 @@ from boathouse_policies.ila.families import Exponential, Linear, Model, Quadrati
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from boathouse_policies.model import BoolVector, FloatVector
 
 
@@ -70,7 +72,7 @@ class Samples:
         bound: BoolVector = self.rows[metrics.T_R] + self.rows[metrics.T_W] > self.rows[metrics.T_C]
         return bound
 
-    def of(self, which: BoolVector) -> Samples:
+    def of(self, which: BoolVector | npt.NDArray[np.intp]) -> Samples:
         """Some of them."""
         counted = None if self.counted is None else self.counted[which]
         return Samples(self.rows[:, which], self.slowdown[which], counted, self.relative)

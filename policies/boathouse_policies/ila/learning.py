@@ -8,6 +8,7 @@ while the error is not acceptable, and then after twice as many fits each time.
 from __future__ import annotations
 
 import collections
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Learner:
     def __init__(self, config: Config) -> None:
         self._config = config
         self.model: families.Model = offline.model()
-        self._offline = offline.samples()
+        self._first, self._offline = offline.model(), offline.samples()
         self.error = config.first_error
         self.fits = 0
         self._fresh: list[list[float]] = []
@@ -52,8 +53,13 @@ class Learner:
             samples: Of both kinds and of any load. Too few change nothing.
         """
         found = fitting.fit(self._config.family, samples)
-        if found is not None:
-            self.model, self._offline, self._fitted = found, samples, True
+        if found is None:
+            return
+        kept = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
+        self.model, self._fitted = found, True
+        self._offline = dataclasses.replace(samples.of(kept), counted=np.full(len(kept), _COUNTED))
+        if isinstance(found, families.Exponential):
+            self._first = found
 
     def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
         """A task has ended.
@@ -83,7 +89,7 @@ class Learner:
         again = self._fitted and not self._is_due()
         every = fitting.Samples.of_rows([row for kept in self._kept.values() for row in kept])
         every = every.beside(self._offline)
-        found = fitting.fit(self._config.family, every, before=self.model if again else None, start=offline.model())
+        found = fitting.fit(self._config.family, every, before=self.model if again else None, start=self._first)
         if found is None:
             return False
         if not again:
@@ -110,4 +116,5 @@ class Learner:
 
 
 _FIRST_PATIENCE = 1
+_KEPT, _COUNTED = 400, 0.25  # arbitrary: of the offline samples; together as much as a hundred new ones
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error
