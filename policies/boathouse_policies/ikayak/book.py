@@ -79,6 +79,7 @@ class Running:
         suspended_s: When it was suspended; None if it is not.
         until_s: Until when.
         last_s: When it was last suspended.
+        stood_at: Its progress in the first report since then.
     """
 
     task: model.TaskId
@@ -92,6 +93,7 @@ class Running:
     suspended_s: float | None = None
     until_s: float = -math.inf
     last_s: float = -math.inf
+    stood_at: float | None = None
 
     @property
     def is_map(self) -> bool:
@@ -210,11 +212,19 @@ class Book:
         if one is None or one.history is None:
             return
         one.past_shuffle = one.past_shuffle or event.phase != "shuffle"
-        if one.suspended_s is not None:
-            return  # it stands still: that says nothing of its pace
+        if one.suspended_s is not None and self._stands_still(one, event):
+            return  # that says nothing of its pace
         asked = one.task_class.resources.cpu_milli
         cpu = event.counters.get("cpu_milli", float(asked)) / asked if asked else 1.0
         one.history.report(event.now_s, event.fraction, cpu, event.counters.get("input_bytes", 0.0))
+
+    def _stands_still(self, one: Running, event: model.Progress) -> bool:
+        """Whether a suspended reducer does, as far as two reports since then tell; else it was not suspended."""
+        if one.stood_at is None or event.fraction <= one.stood_at:
+            one.stood_at = event.fraction
+            return True
+        one.suspended_s = None  # the shell did not, or could not: so it was not away
+        return False
 
     def _finished(self, event: model.Finished) -> None:
         one = self.running.pop(event.task, None)
@@ -235,7 +245,7 @@ class Book:
 
     def suspended(self, one: Running, now_s: float, until_s: float) -> None:
         """It was decided to suspend it."""
-        one.suspended_s, one.until_s, one.last_s = now_s, until_s, now_s
+        one.suspended_s, one.until_s, one.last_s, one.stood_at = now_s, until_s, now_s, None
 
     def resumed(self, one: Running, now_s: float) -> None:
         """It runs again, since now or since its time was up."""

@@ -10,6 +10,7 @@ Beyond the paper (ours):
 
 * Nobody is suspended where no map could use the CPU: none waits, or the node has not the memory for the smallest that
   does, or it is kept for an executor. Maps of the same job go first, then those of others (`lending`).
+* A reducer whose reports show that it goes on was not suspended, whatever was decided: nothing of it is lent.
 * `Resume` before the time is up once all maps of its job have ended, no map waits any more, or its node is kept for an
   executor.
 """

@@ -128,6 +128,18 @@ def test_time_suspended_counts_as_time_away():
     assert running.history.times_s == [pytest.approx(200.0 - until_s)]
 
 
+def test_a_reducer_that_goes_on_was_not_suspended():
+    shell, classes = shared()
+    advised(shell)
+    running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
+    for now_s, fraction in ((5.0, 0.1), (10.0, 0.1)):
+        shell.report(classes["reduce"], 0, now_s, fraction)
+        assert running.suspended_s == 0.0
+    shell.report(classes["reduce"], 0, 15.0, 0.2)
+    assert running.suspended_s is None
+    assert running.history.times_s == [15.0]
+
+
 def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too():
     shell, classes = shared()
     shell.report(classes["reduce"], 0, 60.0, 0.3)
