@@ -99,10 +99,11 @@ class Combination:
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate, and judge."""
-        pairs = scale.pick(quick=16, full=48)
+        pairs = scale.pick(quick=8, full=24)
         loads = {name: Setting(pairs=pairs, gap_s=gap_s) for name, gap_s in LOADS.items()}
         medium = loads["medium"]
-        varied = {_CALM: dataclasses.replace(medium, calm=True), _STEEP: dataclasses.replace(medium, penalty=1.5)}
+        sweeps = {_CALM: dataclasses.replace(medium, calm=True), _STEEP: dataclasses.replace(medium, penalty=1.5)}
+        varied = scale.pick(quick={}, full=sweeps)
         cases = [
             Case(profile=profile, setting=setting, seed=seed)
             for setting in (*loads.values(), *varied.values())
