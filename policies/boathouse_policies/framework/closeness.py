@@ -102,10 +102,10 @@ class Closeness:
 
     def _level(self, tasks: int, server: int, rack: int) -> int:
         if tasks:
-            return Distance.NODE
+            return _NODE
         if self._by_server[server]:
-            return Distance.SERVER
-        return Distance.RACK if self._by_rack[rack] else Distance.ANYWHERE
+            return _SERVER
+        return _RACK if self._by_rack[rack] else _ANYWHERE
 
     def take(self, task: model.Task) -> list[int]:
         """A task is placed; the nodes for which the nearest input is further away now, ascending."""
@@ -122,6 +122,9 @@ class Closeness:
                 self.levels[node] = level
                 further.append(node)
         return further
+
+
+_NODE, _SERVER, _RACK, _ANYWHERE = map(int, Distance)  # plain numbers: an enum's are slow to get at
 
 
 class Distances:
@@ -149,8 +152,12 @@ class Distances:
 
     def take(self, want: Want, task: model.Task) -> None:
         """A task is about to be placed: nodes that are further away for it are marked as changed in the cycle."""
-        for node in self.of(want).take(task):
-            want.scratch.touch(node)
+        further, scratch = self.of(want).take(task), want.scratch
+        if further:
+            places = np.array(further, np.intp)
+            has_room = np.logical_and.reduce(scratch.free[want.rows][:, places] >= want.need)
+            for node in places[has_room].tolist():  # who has no room does not come to have any in this cycle
+                scratch.touch(node)
 
     def forget(self, class_id: model.ClassId) -> None:
         """The class is over."""

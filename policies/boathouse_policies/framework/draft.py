@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from boathouse_policies import model
 from boathouse_policies.framework import attempt as attempts
@@ -11,6 +11,7 @@ from boathouse_policies.framework.plan import Left, Plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_policies.framework.extension import Refusing
     from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
@@ -101,6 +102,15 @@ class Draft:
         for want in line.hopeless(attempt.want):
             line.close(want)
             self._leave(want, attempts.refusal(want, self._profile, self._scratch))
+        if hasattr(self._profile.reserve, "refused"):
+            self._refuse(cast("Refusing", self._profile.reserve), line)
+
+    def _refuse(self, reserve: Refusing, line: Line) -> None:
+        for want, verdict, hold in reserve.refused(line.rest(), self._scratch):
+            line.close(want)
+            if hold is not None:
+                self._decisions.append(hold)
+            self._leave(want, verdict)
 
     def _keep(self, want: Want) -> None:
         own = want.task_class.id

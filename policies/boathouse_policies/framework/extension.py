@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
@@ -137,6 +137,17 @@ class GangReserve(Reserve, Protocol):
     """
 
     keeps_for_gangs: bool
+
+
+@runtime_checkable
+class Refusing(Reserve, Protocol):
+    """A reserve that sees at once which classes no node takes, where a profile's filters are costly."""
+
+    def refused(
+        self, wants: Sequence[Want], scratch: Scratch
+    ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
+        """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
+        ...
 
 
 class Patience(Protocol):

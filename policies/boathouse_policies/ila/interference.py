@@ -89,11 +89,16 @@ class Interference:
         name = scratch.view.layout.names[node]
         self._accepted.setdefault((one.id, name), []).append(float(moment.thresholds.reached[host]))
 
+    def has_room(self, want: Want, scratch: Scratch) -> bool:
+        """Whether some node on offer has room for a class."""
+        return self.moment(scratch).outcome(want, self.demands.of(want.task_class))[0]
+
     def again_s(self, want: Want, scratch: Scratch) -> float | None:
         """When a class that was refused everywhere should look again; None where interference is not why."""
         if self._config.threshold is None or want.task_class.stage not in STAGES:
             return None
-        if not self.moment(scratch).keeps_out(want, self.demands.of(want.task_class)):
+        room, accepted = self.moment(scratch).outcome(want, self.demands.of(want.task_class))
+        if accepted or not room:
             return None
         now_s = scratch.view.now_s
         return math.ceil(min(self._thresholds.ripe_s(now_s), now_s + self._config.recheck_s))

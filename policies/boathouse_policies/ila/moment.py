@@ -49,7 +49,8 @@ class Moment:
         self._limits = self.thresholds.limits(ALL)[self._hosts.of]
         self._weights: dict[metrics.Demand, Weights] = {}
         self._accepted: dict[metrics.Demand, tuple[int, model.BoolVector]] = {}
-        self._kept_out: dict[tuple[bytes, metrics.Demand], tuple[int, bool]] = {}
+        self._room: dict[bytes, tuple[int, model.BoolVector]] = {}
+        self._outcomes: dict[tuple[bytes, metrics.Demand], tuple[int, bool, bool]] = {}
 
     def _system(self, book: Book) -> model.FloatVector:
         """Table 2's metrics of each node, shape [8, N]."""
@@ -89,16 +90,25 @@ class Moment:
             known = self._accepted[demand] = (now, self.slowdown(demand, where) <= self._limits)
         return known[1]
 
-    def keeps_out(self, want: Want, demand: metrics.Demand) -> bool:
-        """Whether some node has room for a class and none of those accepts it."""
-        key, now = (want.least.tobytes(), demand), self._now()
-        known = self._kept_out.get(key)
+    def room(self, want: Want) -> model.BoolVector:
+        """Which nodes on offer have room for a class, shape [N]."""
+        key, now = want.least.tobytes(), self._now()
+        known = self._room.get(key)
         if known is None or known[0] != now:
             scratch = self.scratch
-            room = (scratch.free[want.rows] >= want.need).all(axis=0) & scratch.offered
-            kept_out = bool(room.any()) and not bool((room & self.accepts(demand, ALL)).any())
-            known = self._kept_out[key] = (now, kept_out)
+            free = scratch.free[want.rows] >= want.need
+            known = self._room[key] = (now, np.logical_and.reduce(free) & scratch.offered)
         return known[1]
+
+    def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
+        """Whether some node has room for a class, and whether some of those accepts it."""
+        key, now = (want.least.tobytes(), demand), self._now()
+        known = self._outcomes.get(key)
+        if known is None or known[0] != now:
+            room = self.room(want)
+            some = bool(room.any())
+            known = self._outcomes[key] = (now, some, some and bool((room & self.accepts(demand, ALL)).any()))
+        return known[1:]
 
     def _now(self) -> int:
         """Another number whenever anything has changed."""

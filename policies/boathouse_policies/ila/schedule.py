@@ -7,14 +7,13 @@ refused lets the next one try.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.ila.demand import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from boathouse_policies.framework import Distances, Score, Scratch, Want, Where
     from boathouse_policies.ila.delay import AdaptiveDelay
@@ -104,11 +103,35 @@ class LookAgain:
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """When to look again."""
         again_s = self._interference.again_s(want, scratch)
-        if again_s is None or math.isinf(again_s):
-            return ()
-        message = "every node with room is on a host whose tasks it would slow down, or they it"
-        verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
-        return (model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=again_s),)
+        return () if again_s is None else (_again(want, again_s),)
+
+    def refused(
+        self, wants: Sequence[Want], scratch: Scratch
+    ) -> Iterator[tuple[Want, model.Verdict, model.Hold | None]]:
+        """Of these, the maps and reducers for which no node has room, or none of those that have."""
+        for want in wants:
+            one = want.task_class
+            if one.stage not in STAGES or one.gang_min:
+                continue
+            if not self._interference.has_room(want, scratch):
+                fits = scratch.view.layout.could_hold(want.least)
+                yield want, _NO_ROOM if fits else _NEVER, None
+                continue
+            again_s = self._interference.again_s(want, scratch)
+            if again_s is not None:
+                hold = _again(want, again_s)
+                yield want, hold.verdict, hold
+
+
+def _again(want: Want, again_s: float) -> model.Hold:
+    return model.Hold(task_class=want.task_class, job=want.job, verdict=_SLOWED, until_s=again_s)
+
+
+_SLOWED = model.Verdict(
+    code=model.Code.PATIENCE, message="every node with room is on a host whose tasks it would slow down, or they it"
+)
+_NO_ROOM = model.Verdict(code=model.Code.UNSCHEDULABLE)
+_NEVER = model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
 
 
 _LEVEL = 1e6  # above any slowdown: closeness comes first
