@@ -17,6 +17,8 @@ UNIT_S = 60.0
 """Times in the model are in minutes, so that all regressors are of about one size."""
 UNIT_BYTES = float(1 << 30)
 """Inputs in the model are in GiB."""
+LEAST_SEEN = 0.05
+"""Of a phase, before its pace counts: that of its first moments may be wrong a hundredfold."""
 MOST_SAMPLES = 128
 """Kept of a reducer; then every second one is dropped and only every second is taken."""
 
@@ -74,8 +76,8 @@ class History:
             self._since_s = self._began_s(phase, running_s)
             self._phase = phase
         done = fraction - phase / RULES
-        if done <= 0 or running_s <= self._since_s:
-            return  # nothing is known of its pace yet
+        if done * RULES < LEAST_SEEN or running_s <= self._since_s:
+            return  # little is known of its pace yet: what the last sample said holds on
         lag = _Lag(fraction, (1.0 - fraction) * (running_s - self._since_s) / done, cpu)
         before = self._before or lag
         self._before = lag

@@ -206,14 +206,14 @@ class _Row:
 
 
 def _rows(one: Recorded, bank: Bank) -> list[_Row]:
-    """What each predictor says at each report that shows a pace."""
+    """What each predictor says at each report from the first that shows a pace on."""
     history, mean_s, found = History(one.started_s), bank.reduce_s(one.program), []
     for now_s, fraction, cpu, size in one.reports:
         history.report(now_s, fraction, cpu, size)
-        if history.now is None or history.at_s != now_s or mean_s is None:
+        if history.now is None or mean_s is None:
             continue
         so_far_s = now_s - one.started_s
-        fuzzy_s = float(bank.left_s([one.program], [history.now])[0])
+        fuzzy_s = max(0.0, float(bank.left_s([one.program], [history.now])[0]) - (now_s - history.at_s))
         linear_s = (1.0 - fraction) * so_far_s / fraction
         found.append(_Row(fraction, one.ended_s - now_s, fuzzy_s, linear_s, max(0.0, mean_s - so_far_s)))
     return found

@@ -36,6 +36,11 @@ def test_the_phase_began_where_the_pace_before_says():
     assert linear_s(found.now) == pytest.approx(0.6 / ((0.4 - 1 / 3) / (40 - 100 / 3)))
 
 
+def test_the_first_moments_of_a_phase_say_nothing_of_its_pace():
+    found = told([(30, 0.3), (35, 0.34)])
+    assert (found.at_s, linear_s(found.now)) == (30, pytest.approx(70))
+
+
 def test_the_lag_before_is_remembered_with_its_cpu():
     found = History(0.0)
     found.report(10, 0.1, 1.0, GIB)
@@ -68,7 +73,7 @@ def test_a_long_reducer_keeps_few_samples_spread_over_its_life():
     assert MOST_SAMPLES / 2 <= len(found.samples) <= MOST_SAMPLES
     gaps = np.diff(found.times_s)
     assert gaps.min() > 25
-    assert gaps.max() <= 2 * gaps.min()
+    assert gaps.max() <= 4 * gaps.min()
 
 
 # The bank
