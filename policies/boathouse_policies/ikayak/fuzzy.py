@@ -15,8 +15,9 @@ Deviations:
 * How the rules see a lag y is as a part of the task's whole length at its present pace, which is 1 - progress: so the
   three rules are shuffle, sort and reduce whatever the job's size. u and d are "don't care" in all three.
 * λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
-  for each sample only the last two or three reducers would count, and the error was up to twice that of the mean of the
-  class (`boathouse_sim.reproduce.ikayak.predicting`: NRMSE 0.55 against 0.34, the mean's 0.38).
+  for each sample only the last two or three reducers would count, and the model was worse than the mean of the class:
+  NRMSE 0.55 to 1.07 instead of 0.27 to 0.41, the mean's 0.43 to 0.48 (four runs of
+  `boathouse_sim.reproduce.ikayak.predicting`).
 * What P allows for a direction that is never excited would grow without end (windup): u and d hardly vary within a
   class. Once its trace is over a bound, P's eigenvalues are cut to a hundred times what they were at first.
 """
