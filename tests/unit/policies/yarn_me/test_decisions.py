@@ -5,21 +5,25 @@ import dataclasses
 import pytest
 
 from boathouse_policies import model, yarn_me
+from boathouse_policies.framework import neutral
 from boathouse_sim.instant import Instant
 from boathouse_sim.workload import Workload
+from tests.unit.policies import builders
+from tests.unit.policies.yarn_me.test_timeline import estimates
 from tests.unit.sim import make
 
 
-def drive(workload: Workload, **config) -> Instant:
-    """A simulation by YARN-ME, run to its end."""
-    driver = Instant(workload, yarn_me.build(config=yarn_me.Config(**config)))
+def drive(workload: Workload, *, quick: bool = True, **config) -> Instant:
+    """A simulation by YARN-ME, run to its end; its cycles go the general way where they must not be quick."""
+    profile = yarn_me.build(config=yarn_me.Config(**config))
+    driver = Instant(workload, profile if quick else dataclasses.replace(profile, express=None))
     while driver.advance():
         pass
     return driver
 
 
-def job_times_s(workload, **config):
-    return drive(workload, **config).world.finished().job_times_s
+def job_times_s(workload, **options):
+    return drive(workload, **options).world.finished().job_times_s
 
 
 def spilling(tasks=1, seconds=100.0, mb=4000, factor=1.5):
@@ -93,6 +97,17 @@ def test_a_reserved_node_is_passed_only_without_harm(seconds, passing, ends_s):
     assert times_s == (50.0, 99.0, ends_s)
 
 
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_who_ends_when_the_reserved_task_could_start_may_pass(nodes, quick):
+    jobs = (
+        make.job("0", make.phase(nodes, 50, 6000)),
+        make.job("1", make.phase(nodes, 50, 9000, factor=3.0), at_s=1),
+        make.job("2", make.phase(nodes, 48, 3500, factor=3.0), at_s=2),
+    )
+    assert job_times_s(make.workload(*jobs, nodes=nodes), quick=quick) == (50.0, 99.0, 48.0)
+
+
 def most_elastic_at_once(workload, **config):
     """Elastic tasks that ran together at the most."""
     driver = Instant(workload, yarn_me.build(config=yarn_me.Config(**config)))
@@ -110,6 +125,106 @@ def test_the_disk_budget_bounds_the_elastic_tasks_of_a_node(budget_in_tasks, at_
     one = 2 * 8000 * (1 << 20) / 110
     rate = None if budget_in_tasks is None else 2 * budget_in_tasks * one
     assert most_elastic_at_once(workload, disk_bytes_per_s=rate, disk_share=0.5) == at_once
+
+
+def test_a_regular_task_needs_nothing_of_a_disk_that_is_busy_beyond_its_budget():
+    world = builders.World(builders.nodes(1), profile=yarn_me.build(config=yarn_me.Config(disk_bytes_per_s=1.0)))
+    known = estimates(4, 10.0, output_gib=1)
+    spills = world.submit("spills", 1, size=builders.amount(1000, 4), estimates=known)
+    world.room.withdraw(spills.job)
+    told(world, builders.job("spills"), spills, builders.amount(1000, 1))
+    regular = world.submit("regular", 1, size=builders.amount(1000, 4), estimates=known)
+    assert [one.resources for one in builders.placements(world.plan())] == [regular.resources]
+
+
+def told(world, job, one, size):
+    """The profile's observers hear of a task that got so much."""
+    submitted = model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: 1})
+    for event in (submitted, was_placed(one, size)):
+        for observer in world.profile.observers:
+            observer.observe(event)
+
+
+def was_placed(one, size, index=0, now_s=0.0):
+    return model.Placed(
+        now_s=now_s,
+        task=builders.task(one, index).id,
+        task_class=one.id,
+        job=one.job,
+        node=model.NodeName("n0"),
+        resources=size,
+        distance=model.Distance.ANYWHERE,
+    )
+
+
+class Ahead:
+    """A look-ahead that answers what it is told to, and remembers when it was made."""
+
+    def __init__(self):
+        self.made_s, self.answer = [], True
+
+    def __call__(self, _book, view, _kept):
+        self.made_s.append(view.now_s)
+        return self
+
+    def reaches(self, *_):
+        return self.answer
+
+
+class Looking:
+    """A policy with one job, asked cycle by cycle."""
+
+    def __init__(self):
+        self.ahead, self.world = Ahead(), builders.World(builders.nodes(1))
+        self.policy = yarn_me.Elasticity(yarn_me.Config(refresh_s=10.0), neutral.NO_PREFERENCE, self.ahead)
+        self.one = builders.task_class(builders.job("a"), estimates=estimates(1, 10.0))
+        self.comes("a", self.one)
+
+    def comes(self, name, *classes):
+        tasks = {one.id: 3 for one in classes}
+        self.policy.observe(
+            model.Submitted(now_s=self.world.now_s, job=builders.job(name), classes=classes, tasks=tasks)
+        )
+
+    def cycle(self, now_s):
+        self.world.now_s = now_s
+        self.policy.advise(self.world.room, self.world.view())
+
+    def starts(self, index):
+        self.policy.observe(was_placed(self.one, self.one.resources, index, now_s=self.world.now_s))
+
+
+def test_the_future_is_looked_at_anew_when_it_is_old_and_something_changed():
+    looking = Looking()
+    for now_s in (0.0, 5.0, 15.0):
+        looking.cycle(now_s)
+    looking.starts(0)
+    for now_s in (16.0, 17.0):
+        looking.cycle(now_s)
+    assert looking.ahead.made_s == [0.0, 16.0]
+
+
+def test_the_future_is_looked_at_anew_when_a_job_comes_or_ends():
+    looking = Looking()
+    looking.cycle(0.0)
+    looking.comes("b")
+    looking.cycle(1.0)
+    looking.policy.observe(model.Ended(now_s=1.0, job=model.JobId("b"), succeeded=True))
+    looking.cycle(2.0)
+    looking.cycle(3.0)
+    assert looking.ahead.made_s == [0.0, 1.0, 2.0]
+
+
+def test_answers_are_kept_as_long_as_the_future_that_gave_them():
+    looking = Looking()
+    looking.cycle(0.0)
+    answers = [looking.policy.ends_in_time(looking.one.id, 50.0)]
+    looking.ahead.answer = False
+    answers.append(looking.policy.ends_in_time(looking.one.id, 50.0))
+    looking.comes("b")
+    looking.cycle(1.0)
+    answers.append(looking.policy.ends_in_time(looking.one.id, 50.0))
+    assert answers == [True, True, False]
 
 
 def test_tasks_of_which_nothing_is_known_are_never_elastic():

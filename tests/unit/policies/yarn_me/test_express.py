@@ -54,6 +54,12 @@ def test_a_plain_cycle_is_planned_and_says_why_the_rest_waits():
     assert {one.count for one in plan.left.values()} == {16}
 
 
+def test_cpu_bounds_what_the_only_node_takes_as_memory_does():
+    one = make.World(make.nodes(1, make.amount(2000, 8)), profile=yarn_me.build())
+    one.submit(count=5, size=make.amount(1000, 1))
+    assert (planned_quickly(one), len(make.placements(one.plan()))) == (True, 2)
+
+
 def limited(one):
     one.room.set_queues([model.Queue.of(model.QueueName("default"), limits={"cpu": 1000})])
 

@@ -16,8 +16,10 @@ NODE = make.amount(8000, 10)
 NODES = [one.name for one in make.nodes(1)]
 
 
-def estimates(gib, seconds):
-    run_time = penalty.Mapper(ideal_s=seconds, ideal_bytes=gib * GIB, undersized_s=2 * seconds)
+def estimates(gib, seconds, output_gib=0):
+    run_time = penalty.Mapper(
+        ideal_s=seconds, ideal_bytes=gib * GIB, undersized_s=2 * seconds, output_bytes=output_gib * GIB
+    )
     return penalty.Elastic(run_time, ideal_bytes=gib * GIB, step_bytes=GIB)
 
 
@@ -60,6 +62,23 @@ class Future:
                 node=where,
                 resources=one.resources,
                 distance=model.Distance.ANYWHERE,
+            )
+        )
+
+    def ends(self, name, node, index, now_s):
+        """A task of the job's first class finished."""
+        one = self.classes[name][0]
+        task = make.task(one, index)
+        self.ledger.gone(task.id)
+        self.book.observe(
+            model.Finished(
+                now_s=now_s,
+                task=task.id,
+                task_class=one.id,
+                job=one.job,
+                node=self.nodes[node].name,
+                duration_s=now_s,
+                counters={},
             )
         )
 
@@ -137,6 +156,45 @@ def test_a_kept_node_delays_the_others():
     assert not future.timeline().reaches(model.JobId("small"), 10.1)
     future.keep(0, "large")
     assert future.timeline().reaches(model.JobId("small"), 30.0)
+
+
+def test_a_job_holds_nothing_of_what_has_ended():
+    future = Future()
+    future.job("ended", (2, 8, 10.0))
+    future.job("holds", (1, 1, 100.0), (1, 8, 10.0), submitted_s=1.0)
+    future.runs("ended", 0)
+    future.ends("ended", 0, 0, now_s=10.0)
+    future.runs("holds", 0)
+    timeline = future.timeline(10.0)
+    assert timeline.reaches(model.JobId("ended"), 20.0)
+    assert not timeline.reaches(model.JobId("ended"), 20.1)
+
+
+def test_what_will_have_ended_is_not_held_in_the_future_either():
+    future = Future(2)
+    future.job("a", (3, 8, 10.0))
+    future.job("b", (1, 1, 100.0), (2, 8, 10.0), submitted_s=1.0)
+    future.job("c", (1, 8, 12.0), submitted_s=2.0)
+    for name in ("d", "e"):
+        future.job(name, (1, 8, 10.0), submitted_s=3.0)
+    future.runs("a", 0, now_s=-5.0)  # until 5
+    future.runs("b", 1)
+    future.runs("c", 1, now_s=-5.0)  # until 7
+    future.keep(0, "d")
+    future.keep(1, "e")
+    timeline = future.timeline()  # d until 15 and e until 17, then a on both, for it holds nothing any more
+    assert timeline.reaches(model.JobId("a"), 27.0)
+    assert not timeline.reaches(model.JobId("a"), 27.1)
+
+
+def test_the_last_end_of_a_job_is_that_of_what_still_runs():
+    future = Future()
+    future.job("job", (3, 3, 10.0))
+    for now_s in (0.0, 2.0, 5.0):
+        future.runs("job", 0, now_s=now_s)
+    assert future.book.jobs[model.JobId("job")].last_end_s == 15.0
+    future.ends("job", 0, 2, now_s=6.0)
+    assert future.book.jobs[model.JobId("job")].last_end_s == 12.0
 
 
 def test_nothing_is_known_of_a_job_that_was_never_submitted():

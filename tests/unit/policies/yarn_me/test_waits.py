@@ -42,3 +42,13 @@ def test_what_was_found_is_good_until_something_changes_on_the_node():
     assert waits.until_s(node, owner, [CPU_FREE, 9 * GIB], changed=True) == -math.inf
     future.runs("running", 0, now_s=5.0)
     assert waits.until_s(node, owner, [CPU_FREE, 4 * GIB], changed=False) == 15.0
+
+
+def test_a_second_task_of_the_same_cycle_is_seen_too():
+    future = Future()
+    future.job("running", (2, 3, 10.0))
+    future.runs("running", 0)
+    future.job("owner", (1, 9, 10.0))
+    node, owner, waits = future.nodes[0].name, future.classes["owner"][0].id, Waits(future.book)
+    found = [waits.until_s(node, owner, [CPU_FREE, gib * GIB], changed=True) for gib in (9, 7, 5)]
+    assert found == [-math.inf, 10.0, -math.inf]
