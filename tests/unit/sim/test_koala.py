@@ -184,13 +184,27 @@ def test_ggp_shrinks_to_its_core_nodes_when_its_workload_is_over_and_ggdp_does_n
     assert sizes(ggdp)[-1][1:] == (4, 0)
 
 
-def test_a_node_that_leaves_first_ends_its_tasks_and_keeps_map_output_while_it_is_needed():
-    scripted = only_scripted(at_s=5.0, workers=1)
-    assert times(scripted) == {"j": pytest.approx(times(only_scripted(at_s=900.0, workers=1))["j"], abs=0.01)}
-    assert sizes(scripted)[-1][1:] == (1, 0)
+def test_a_node_that_leaves_ends_its_tasks_and_takes_no_more():
+    course = only_scripted(job(maps=8), at_s=5.0)
+    assert times(course) == {"j": pytest.approx(30.0, abs=0.5)}  # two nodes until 10 s, then one
+    assert sizes(course)[-1] == (pytest.approx(10.0, abs=0.5), 1, 0)
 
 
-def only_scripted(*, at_s: float, workers: int):
+def test_a_node_that_leaves_stays_until_jobs_with_map_output_on_it_end():
+    course = only_scripted(job(maps=4, program=dataclasses.replace(COPY, map_s_per_mb=0.1)), at_s=5.0)
+    (record,) = course.records
+    assert sizes(course)[-1] == (record.ended_ms / 1000, 1, 0)
+    assert record.mapped_ms < record.ended_ms - 10_000
+
+
+def test_nodes_take_tasks_once_they_have_booted():
+    course = only(hadoop(boot_ms=7000))
+    assert (course.ready_ms, course.records[0].submitted_ms) == (7000, 7000)
+
+
+def only_scripted(one: HadoopJob, *, at_s: float):
+    """A job on a core and a transient node, of which the latter is given back at a time."""
+
     class Script:
         def __init__(self):
             self.told = False
@@ -199,10 +213,10 @@ def only_scripted(*, at_s: float, workers: int):
             if view.now_s < at_s or self.told:
                 return []
             self.told = True
-            return [model.Scale(job=model.JobId("c"), workers=workers, reason="test")]
+            return [model.Scale(job=model.JobId("c"), workers=1, reason="test")]
 
     machines = topology.machines(2, cores=4, mem_mb=1000, disk_mb_per_s=100.0)
-    cluster = hadoop(job(maps=4), core=1, transient=1, linger_ms=60_000)
+    cluster = hadoop(one, core=1, transient=1, linger_ms=60_000)
     workload = Workload(
         name="koala", cluster=Cluster.of(machines), apps=(cluster,), conditions=Conditions(contention=EVEN)
     )
