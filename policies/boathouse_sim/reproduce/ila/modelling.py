@@ -104,6 +104,11 @@ def samples(case: Case, part: int) -> fitting.Samples:
         case: The setting.
         part: Runs of different parts have nothing in common.
     """
+    return watched(case, part)[0]
+
+
+def watched(case: Case, part: int) -> tuple[fitting.Samples, ila.Interference]:
+    """The same, and the profiler, which knows what the programs' tasks use."""
     random = np.random.default_rng([case.seed, part, 0x3A])
     watching = _Watching(random)
     profile = framework.Profile(
@@ -115,7 +120,7 @@ def samples(case: Case, part: int) -> fitting.Samples:
     driver = Live(_workload(case, random), profile, seed=case.seed * 2 + part)
     while driver.advance():
         pass
-    return watching.learner.samples()
+    return watching.learner.samples(), watching.interference
 
 
 class _Recording(ila.Learner):

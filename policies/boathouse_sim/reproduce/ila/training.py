@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import ila
 from boathouse_sim.reproduce.ila import modelling
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from boathouse_policies.framework import Profile
     from boathouse_policies.ila import fitting
     from boathouse_sim.reproduce.ila.programs import Assumed
@@ -21,13 +23,16 @@ JOBS = 120
 
 
 @functools.cache
-def samples(assumed: Assumed) -> fitting.Samples:
-    """What was seen, of the truth that is assumed; a memo, for many simulations of a process begin with it."""
-    return modelling.samples(modelling.Case(seed=SEED, jobs=JOBS, assumed=assumed), 0)
+def _seen(assumed: Assumed) -> tuple[fitting.Samples, Mapping[str, Any]]:
+    """Samples and programs, of the truth that is assumed; a memo, for many simulations of a process begin with it."""
+    samples, watching = modelling.watched(modelling.Case(seed=SEED, jobs=JOBS, assumed=assumed), 0)
+    return samples, watching.demands.dump()
 
 
 def train(profile: Profile, assumed: Assumed) -> None:
-    """Train whatever predicts interference in a profile."""
+    """Train whatever predicts interference in a profile: the model, and what the applications' tasks use."""
+    samples, programs = _seen(assumed)
     for observer in profile.observers:
         if isinstance(observer, ila.Interference):
-            observer.learner.train(samples(assumed))
+            observer.demands.load(programs)
+            observer.learner.train(samples)
