@@ -294,7 +294,7 @@ class _Joint:
 
 
 _TERMS = (metrics.CPU_ROWS, metrics.IO_ROWS)
-_STEPS, _STEPS_ON = 25, 12  # of Gauss-Newton, from afar and from the last fit
+_STEPS, _STEPS_ON = 10, 10  # of Gauss-Newton, from afar and from the last fit
 _FAINT = 1e-3  # a term that is 0 could not grow
 
 BEYOND = 0.7
