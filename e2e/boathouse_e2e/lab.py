@@ -159,11 +159,18 @@ def _install(lab: Lab) -> None:
     manifests = [each for each in yaml.safe_load_all(rendered) if each]
     first = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
     cluster.apply(*first)
-    cluster.run("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    _wait_for(lambda: _established(cluster), "the API server serves the chart's resources")
     cluster.apply(*(each for each in manifests if each["kind"] not in ("CustomResourceDefinition", "Deployment")))
     cluster.apply(*map(_replica, IDENTITIES), _secret())
     _write_kubeconfig(lab)
     _wait_for(lambda: cluster.get("serviceaccounts", "-n", NAMESPACE)["items"], "the namespace has its account")
+
+
+def _established(cluster: Cluster) -> bool:
+    """Asked by hand: `kubectl wait` fails where there are no conditions yet."""
+    kinds = cluster.get("crd")["items"]
+    conditions = [one for each in kinds for one in each.get("status", {}).get("conditions") or ()]
+    return sum((one["type"], one["status"]) == ("Established", "True") for one in conditions) == len(kinds)
 
 
 def _replica(name: str) -> dict[str, Any]:

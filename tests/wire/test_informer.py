@@ -183,6 +183,13 @@ async def test_a_list_that_fails_is_tried_again(api, client, status):
         assert followed.stats.failures == 3
 
 
+async def test_a_list_that_fails_is_tried_again_in_shorter_pages(api, client):
+    api.add(fake_api.pod("a"))
+    api.fail_next("list pods", times=2, status=503)
+    async with following(api, client):
+        assert [call.query["limit"] for call in api.called("list pods")] == ["500", "250", "125"]
+
+
 async def test_retry_after_is_honoured(api, client):
     waited_s = []
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import msgspec
 
 from boathouse.cluster import envelope, errors, lines, retries, store
+from boathouse.cluster.client import PAGE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -23,6 +24,7 @@ V = TypeVar("V")
 
 log = logging.getLogger(__name__)
 
+_LEAST_PAGE = 25
 _SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this without a word is a failure (client-go's "very short watch")."""
 
@@ -157,9 +159,15 @@ class Reflector(Generic[T]):
         self.synced.set()
 
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
+        """Read a page: after each failure one half as long, because a server under load may never answer a long one."""
         chosen = self._selection
         return await self._client.list_page(
-            resource, chosen.namespace, labels=chosen.labels, fields=chosen.fields, continue_token=token
+            resource,
+            chosen.namespace,
+            labels=chosen.labels,
+            fields=chosen.fields,
+            limit=max(_LEAST_PAGE, PAGE_LIMIT >> min(self._failures_in_a_row, 16)),
+            continue_token=token,
         )
 
     # WATCH

@@ -71,6 +71,7 @@ class Jobs:
         self._entries: dict[model.JobId, Entry] = {}
         self._job_of: dict[model.TaskId, model.JobId] = {}
         self._dirty: set[model.JobId] = set()
+        self._touched: dict[model.JobId, set[model.TaskId]] = {}
 
     # Jobs of ours
 
@@ -92,6 +93,7 @@ class Jobs:
         if entry is None:
             return
         self._dirty.discard(job)
+        self._touched.pop(job, None)
         for task in entry.tasks:
             self._job_of.pop(task, None)
         self._room.withdraw(job)
@@ -157,13 +159,18 @@ class Jobs:
             self._dirty.add(entry.job.id)
 
     def touch(self, task: model.TaskId) -> None:
-        """Something about a task's pod changed: say its job anew before the next cycle."""
+        """Something about a task's pod changed: say it anew before the next cycle."""
         job = self._job_of.get(task)
         if job is not None:
-            self._dirty.add(job)
+            self._touched.setdefault(job, set()).add(task)
 
     def flush(self) -> None:
-        """Tell the waiting room what changed."""
+        """Tell the waiting room what changed: single tasks where that will do, for a job may have thousands."""
+        for job_id in self._touched.keys() - self._dirty:
+            job = self._entries[job_id]
+            if not all(self._update(job, task) for task in sorted(self._touched[job_id])):
+                self._dirty.add(job_id)
+        self._touched.clear()
         for job_id in sorted(self._dirty):
             entry = self._entries.get(job_id)
             if entry is None:
@@ -178,7 +185,13 @@ class Jobs:
     @property
     def is_dirty(self) -> bool:
         """Whether `flush` has something to do."""
-        return bool(self._dirty)
+        return bool(self._dirty or self._touched)
+
+    def _update(self, entry: Entry, task_id: model.TaskId) -> bool:
+        task = entry.tasks.get(task_id)
+        if task is None or not self._may_be_placed(task):
+            return False
+        return self._room.update(self._as_it_is(task), placed=task_id in self._placed)
 
     def _may_be_placed(self, task: model.Task) -> bool:
         pod = self._pods.get(task.id)

@@ -32,7 +32,7 @@ class TaskPool:
     """
 
     def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
-        self.order: Sequence[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
+        self.order: list[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
         self._position = {task.id: i for i, task in enumerate(self.order)}
         self._waiting = bytearray(task.id not in out for task in self.order)
         self.count = sum(self._waiting)
@@ -79,6 +79,18 @@ class TaskPool:
         self._head = min(self._head, position)
         self._heads.clear()
         return True
+
+    def replace(self, task: model.Task, *, waits: bool) -> bool | None:
+        """Take in what is known of a task now; whether that changed anything, None if it cannot keep its position."""
+        position = self._position.get(task.id)
+        if position is None:
+            return None
+        known = self.order[position]
+        if (known.expected, known.index, known.locations) != (task.expected, task.index, task.locations):
+            return None
+        self.order[position] = task
+        moved = self.put_back(task.id) if waits else self.remove(task.id)
+        return moved or known != task
 
     def first(self, start: int, taken: set[int]) -> int:
         """Position of the first waiting task from `start` that is not taken; len(order) if there is none."""

@@ -95,6 +95,23 @@ class WaitingRoom:
             if waiting is not known[class_id]:
                 self._activate(waiting)
 
+    def update(self, task: model.Task, *, placed: bool) -> bool:
+        """Say one task anew, as `submit` would with all others unchanged; False where that takes `submit` itself.
+
+        Args:
+            task: A task that was submitted.
+            placed: Whether it runs or is assumed.
+        """
+        waiting = self._classes.get(task.task_class)
+        changed = waiting.pool.replace(task, waits=not placed and task.id not in self._backoffs) if waiting else None
+        if waiting is None or changed is None:
+            return False
+        if changed:
+            self._in_line = None
+            self._parking.look(waiting.row, standing=False)
+            self._activate(waiting)
+        return True
+
     def withdraw(self, job: model.JobId) -> None:
         """Nothing of the job waits any more. What it held back may go."""
         for class_id in self._jobs.pop(job, {}):

@@ -1,5 +1,6 @@
 """Who waits where, and what wakes whom."""
 
+import dataclasses
 import math
 
 import pytest
@@ -95,6 +96,18 @@ def test_the_same_submission_again_leaves_the_parked_parked(full):
 def test_a_new_task_of_a_parked_class_wakes_it(full):
     full.submit(count=7)
     assert active(full) == ["job/map"]
+
+
+def test_news_of_one_task_wake_its_class_only_if_they_are_news(full):
+    task = full.room.classes_of(model.JobId("job"))[0].pool.order[4]
+    assert full.room.update(task, placed=False)
+    assert active(full) == []
+    assert full.room.update(dataclasses.replace(task, pod_uid=model.PodUid("u")), placed=False)
+    assert active(full) == ["job/map"]
+
+
+def test_a_task_that_is_not_known_takes_a_submission(full):
+    assert not full.room.update(model.Task(id=model.TaskId("ns/x"), task_class=CLASS), placed=False)
 
 
 def test_a_submission_replaces_the_one_before():

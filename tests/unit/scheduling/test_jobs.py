@@ -70,6 +70,27 @@ def test_a_task_with_a_pod_that_was_made_ahead_is_to_be_bound():
     assert [task.pod_uid for task in book.waiting()] == ["uid-t0"]
 
 
+def test_news_of_one_task_do_not_say_its_job_anew():
+    book = Book()
+    book.submit(3)
+    known = book.room.classes_of(model.JobId("j"))
+    book.pods[model.TaskId("demo/t1")] = pod("t1")
+    book.jobs.touch(model.TaskId("demo/t1"))
+    assert [task.pod_uid for task in book.waiting()] == [None, "uid-t1", None]
+    assert book.room.classes_of(model.JobId("j"))[0] is known[0]
+
+
+def test_news_of_a_task_take_it_out_when_it_is_placed_and_back_when_it_is_not():
+    book, task = Book(), model.TaskId("demo/t1")
+    book.submit(3)
+    book.placed.add(task)
+    book.jobs.touch(task)
+    assert names(book.waiting()) == ["demo/t0", "demo/t2"]
+    book.placed.clear()
+    book.jobs.touch(task)
+    assert names(book.waiting()) == ["demo/t0", "demo/t1", "demo/t2"]
+
+
 def test_pods_of_one_owner_with_equal_demands_are_one_class_of_one_job():
     book, owner = (
         Book(),

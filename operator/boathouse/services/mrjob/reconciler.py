@@ -24,7 +24,7 @@ from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.record import Record
 from boathouse.services.mrjob.surroundings import Surroundings
-from boathouse.services.mrjob.taskpods import PodState
+from boathouse.services.mrjob.taskpods import PodState, TaskPod
 from boathouse.services.mrjob.writes import Writes
 from boathouse.services.progress.hub import Hub
 from boathouse.telemetry import logs
@@ -95,7 +95,32 @@ class _Memory:
     record: Record
     written: Mapping[str, Any]
     written_s: float = float("-inf")
-    waiting: tuple[Any, ...] | None = None
+    told: "_Told | None" = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What the scheduler was told of a job.
+
+    Attributes:
+        unplaced: UIDs of its pods without a node.
+    """
+
+    job: Job
+    classes: tuple[policy.TaskClass, ...]
+    waiting: frozenset[attempts.Attempt]
+    unplaced: frozenset[str]
+    at_s: float
+
+    def covers(self, now: "_Told", placed: Sequence[TaskPod]) -> bool:
+        """Whether there is no news: what waits no more is what was placed since, and that the scheduler knows."""
+        if (self.job, self.classes, self.unplaced) != (now.job, now.classes, now.unplaced):
+            return False
+        if now.waiting - self.waiting or (now.unplaced and now.at_s >= self.at_s + RUNNING_LOOK_S):
+            return False
+        known = {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in placed if pod.node is not None}
+        gone = self.waiting - now.waiting
+        return all((each.step, each.task_type, each.index, each.number) in known for each in gone)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,10 +288,18 @@ class Reconciler:
         seen: Observation,
         classes: Sequence[policy.TaskClass],
     ) -> None:
-        waiting = tuple(desired.waiting)
+        waiting = desired.waiting
         if waiting or any(pod.state.live for pod in seen.pods):  # tasks that run must trust a new leader too
             await self._parts.bundle.ensure(job.namespace)
-        if waiting == memory.waiting and not _unplaced(seen):
+        told = _Told(
+            job=job,
+            classes=tuple(classes),
+            waiting=frozenset(waiting),
+            unplaced=frozenset(pod.uid for pod in seen.pods if pod.state.live and pod.node is None),
+            at_s=self._parts.monotonic(),
+        )
+        if memory.told is not None and memory.told.covers(told, seen.pods):
+            memory.told = dataclasses.replace(told, at_s=memory.told.at_s)
             return
         kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
@@ -281,7 +314,7 @@ class Reconciler:
             tasks.Factory(builder),
         )
         failpoints.hit("after-mrjob.submit")
-        memory.waiting = waiting
+        memory.told = told
 
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
@@ -345,11 +378,6 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
         wire.get("plan"),
         [(each["type"], each["status"], each["reason"]) for each in conditions],
     )
-
-
-def _unplaced(seen: Observation) -> bool:
-    """Whether pods wait for the scheduler; it may have to be told their UIDs again."""
-    return any(pod.state.live and pod.node is None for pod in seen.pods)
 
 
 def _without_plan(known: Record, now_s: float) -> Record:
