@@ -53,9 +53,10 @@ _SETTING = Setting()
 
 TAKEN: Final = {
     "mean gap between arrivals of a MapReduce job and a Spark application": f"{_SETTING.gap_s:.0f} s",
-    "sizes of MapReduce jobs": "4 to 240 blocks, most small, times 1.5",
+    "sizes of MapReduce jobs": "4 to 240 blocks, most small",
     "executors of a Spark application": f"4 to 8, {_SETTING.executors} on average",
     "number of reducers (the same work)": "one for each 1 to 3 blocks",
+    "computing of reducers": "100 to 180 s each",
     "reading a remote block": f"{_SETTING.rack:g} times as long",
     "tasks on a machine slow each other down": "saturating CPU, disk and network",
     "order of jobs": "by dominant share",
@@ -72,9 +73,10 @@ VARIED: Final = (
         value="70 s",
         change=(("gap_s", 70.0),),
     ),
-    Varied(name="sizes of MapReduce jobs", value="times 1", change=(("size", 1.0),)),
+    Varied(name="sizes of MapReduce jobs", value="a quarter", change=(("size", 0.25), ("gap_s", 12.0))),
     Varied(name="executors of a Spark application", value="12 on average", change=(("executors", 12),)),
     Varied(name="number of reducers (the same work)", value="a third", change=(("reducing", 1 / 3),)),
+    Varied(name="computing of reducers", value="a quarter", change=(("reduce_work", 0.25),)),
     Varied(name="reading a remote block", value="1.2 times as long", change=(("rack", 1.2),)),
     Varied(name="tasks on a machine slow each other down", value="not at all", change=(("calm", True),)),
     Varied(name="order of jobs", value="first in, first out", fifo=True),

@@ -52,9 +52,9 @@ KMEANS, PAGERANK, INDEX = "k-means", "pagerank", "index"
 
 PROGRAMS: Mapping[str, Program] = MappingProxyType(
     {
-        WORDCOUNT: Program(mem_mb=1024, map_cpu_s=40.0, output=0.2, reduce_cpu_s=400.0, maps_per_reduce=2),
-        GREP: Program(mem_mb=2048, map_cpu_s=15.0, output=0.05, reduce_cpu_s=1200.0, maps_per_reduce=3),
-        TERASORT: Program(mem_mb=2048, map_cpu_s=10.0, output=1.0, reduce_cpu_s=100.0, maps_per_reduce=1),
+        WORDCOUNT: Program(mem_mb=1024, map_cpu_s=40.0, output=0.2, reduce_cpu_s=1600.0, maps_per_reduce=2),
+        GREP: Program(mem_mb=2048, map_cpu_s=15.0, output=0.05, reduce_cpu_s=4800.0, maps_per_reduce=3),
+        TERASORT: Program(mem_mb=2048, map_cpu_s=10.0, output=1.0, reduce_cpu_s=400.0, maps_per_reduce=1),
     }
 )
 
@@ -119,8 +119,8 @@ class Setting:
     """
 
     pairs: int = 24
-    gap_s: float = 43.0
-    size: float = 1.5
+    gap_s: float = 41.0
+    size: float = 1.0
     program: str = ""
     executors: int = 6
     slow_start: float = 0.05
@@ -169,6 +169,7 @@ class Setting:
 
 
 _SALT = 0x1CAFE
+_FIRST = 2  # executors that dynamic allocation asks for before it knows of tasks
 
 
 def mapreduce(name: str, program: str, maps: int, reduces: int, *, submit_ms: int, setting: Setting) -> MapReduce:
@@ -215,7 +216,7 @@ def spark(name: str, program: str, executors: int, *, submit_ms: int, setting: S
     )
     return Spark(
         id=name,
-        executors=executors,
+        executors=min(executors, _FIRST) if setting.dynamic else executors,
         executor=work.Container(mem_mb=one.mem_mb, cores=one.cores),
         driver=work.Container(mem_mb=1024, cores=1),
         stages=(read, *rounds),
