@@ -31,8 +31,8 @@ def _seen(assumed: Assumed) -> tuple[fitting.Samples, Mapping[str, Any]]:
 
 def train(profile: Profile, assumed: Assumed) -> None:
     """Train whatever predicts interference in a profile: the model, and what the applications' tasks use."""
-    samples, programs = _seen(assumed)
     for observer in profile.observers:
         if isinstance(observer, ila.Interference):
+            samples, programs = _seen(assumed)
             observer.demands.load(programs)
             observer.learner.train(samples)
