@@ -125,9 +125,13 @@ def settle(
     settler = _Settler(task_type, outcome, limits, now_s, stop)
     for index, attempts in sorted(by_index.items()):
         settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
-    for index in range(stage.total):
-        if not outcome.stage.winner[index] and index not in by_index:
+    for index, (winner, last) in enumerate(zip(outcome.stage.winner, outcome.stage.last, strict=True)):
+        if winner or index in by_index:
+            continue
+        if last or not stop.restart:
             settler.task(index, ())
+        else:  # it never ran: most tasks of a large job that has just begun
+            outcome.waiting.append(Attempt(task_type=task_type, index=index, number=1))
     outcome.waiting.sort(key=lambda attempt: attempt.index)
     return outcome
 
