@@ -26,6 +26,7 @@ from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import PREDICATES, Distances, Profile, neutral
+from boathouse_policies.ila.book import Running
 from boathouse_policies.ila.config import Config, Family, static
 from boathouse_policies.ila.delay import AdaptiveDelay
 from boathouse_policies.ila.interference import Interference
@@ -44,6 +45,7 @@ __all__ = [
     "Learner",
     "LookAgain",
     "Nearest",
+    "Running",
     "build",
     "build_iao",
     "build_lao",

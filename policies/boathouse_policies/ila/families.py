@@ -106,8 +106,8 @@ class Term:
         """The inverse of `dump`."""
         return cls(
             scale=float(state["scale"]),
-            gamma=_vector(state["gamma"]),
-            mean=_vector(state["mean"]),
+            gamma=vector(state["gamma"]),
+            mean=vector(state["mean"]),
             most=float(state["most"]),
         )
 
@@ -255,17 +255,18 @@ def load(state: Mapping[str, Any]) -> Model:
             cpu, io = Term.load(state["cpu"]), Term.load(state["io"])
             return Exponential(cpu=cpu, io=io, constant=float(state["constant"]))
         case "linear":
-            return Linear(constant=float(state["constant"]), of=_vector(state["of"]))
+            return Linear(constant=float(state["constant"]), of=vector(state["of"]))
         case "quadratic":
             pairs = np.zeros((metrics.ALL, metrics.ALL))
             for i, j, one in state["pairs"]:
                 pairs[i, j] = one
-            return Quadratic(constant=float(state["constant"]), of=_vector(state["of"]), pairs=pairs)
+            return Quadratic(constant=float(state["constant"]), of=vector(state["of"]), pairs=pairs)
         case other:
             raise KeyError(f"there is no family {other!r} of interference models")
 
 
-def _vector(listed: list[float]) -> FloatVector:
+def vector(listed: list[float]) -> FloatVector:
+    """Coefficients of all metrics, from JSON, shape [11]."""
     return np.array(listed, np.float64)
 
 

@@ -35,6 +35,7 @@ class Interference:
     Attributes:
         demands: What tasks use.
         learner: The model.
+        book: What runs.
         report_every_s: Reports of running tasks are not used.
         measure_every_s: Instruments of nodes are.
     """
@@ -46,7 +47,7 @@ class Interference:
         self.demands = Demands(config)
         self.learner = Learner(config)
         self._config = config
-        self._book = Book(config)
+        self.book = Book(config)
         self._thresholds = Thresholds(config)
         self._alone = Alone()
         self._classes: dict[model.ClassId, model.TaskClass] = {}
@@ -59,9 +60,9 @@ class Interference:
     def moment(self, scratch: Scratch) -> Moment:
         """The state of the cycle that a scratch copy belongs to."""
         if self._moment is None or self._moment.scratch is not scratch:
-            self._book.adopt(scratch.view.layout)
+            self.book.adopt(scratch.view.layout)
             self._accepted.clear()
-            self._moment = Moment(scratch, self._book, self._thresholds, self.learner.model, self._config)
+            self._moment = Moment(scratch, self.book, self._thresholds, self.learner.model, self._config)
         return self._moment
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
@@ -85,7 +86,7 @@ class Interference:
         """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""
         one, moment = want.task_class, self.moment(scratch)
         moment.place(node, self.demands.of(one), want.least, ours=one.stage in STAGES)
-        host = int(self._book.hosts.of[node])
+        host = int(self.book.hosts.of[node])
         name = scratch.view.layout.names[node]
         self._accepted.setdefault((one.id, name), []).append(float(moment.thresholds.reached[host]))
 
@@ -111,13 +112,13 @@ class Interference:
             case model.Placed():
                 self._placed(event)
             case model.Started():
-                self._book.started(event.task, event.now_s)
+                self.book.started(event.task, event.now_s)
             case model.Finished():
                 self._finished(event)
             case model.Failed():
-                self._book.gone(event.task, event.now_s)
+                self.book.gone(event.task, event.now_s)
             case model.Measured():
-                self._book.measured(event.name, event.usage, event.now_s)
+                self.book.measured(event.name, event.usage, event.now_s)
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():
@@ -135,7 +136,7 @@ class Interference:
             del self._classes[one]
             self.demands.forget(one)
             self._alone.forget(one)
-            self._book.forget(one)
+            self.book.forget(one)
 
     def _placed(self, event: model.Placed) -> None:
         one = self._classes.get(event.task_class)
@@ -153,15 +154,15 @@ class Interference:
             one is None or one.stage is not model.Stage.MAP,
             event.now_s,
         )
-        self._book.placed(event.task, running)
+        self.book.placed(event.task, running)
         reached = self._accepted.get((event.task_class, event.node))
         if reached:
-            host = self._book.host_of(event.node)
+            host = self.book.host_of(event.node)
             if host is not None:
                 self._thresholds.placed(host, reached.pop(0))
 
     def _finished(self, event: model.Finished) -> None:
-        around = self._book.gone(event.task, event.now_s)
+        around = self.book.gone(event.task, event.now_s)
         one = self._classes.get(event.task_class)
         if one is None or one.stage not in STAGES or event.duration_s <= 0:
             return
@@ -171,7 +172,7 @@ class Interference:
         alone_s = (is_map and (told or self._alone.seconds(one.id))) or event.duration_s
         now = measured(event.counters, alone_s, self._config.disk_mb_per_s)
         demand = self.demands.ended(one.id, now)
-        self._book.rate(one.id, demand, event.now_s)
+        self.book.rate(one.id, demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
             self.demands.ended_far(
                 one.id, measured(event.counters, event.duration_s, self._config.disk_mb_per_s, far=True)
@@ -179,7 +180,7 @@ class Interference:
             return
         if not is_map or around is None:
             return  # a reducer waits for maps, and a remote map for the network: neither tells of neighbours
-        system = self._book.around(around, now, event.node)
+        system = self.book.around(around, now, event.node)
         if system is None:
             return
         if told is None:

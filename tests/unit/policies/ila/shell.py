@@ -1,0 +1,86 @@
+"""A shell in miniature on virtual machines: it carries cycles out and tells the policy what happens."""
+
+from __future__ import annotations
+
+from boathouse_policies import framework, ila, model
+from boathouse_policies.ila import families, metrics
+from tests.unit.policies import builders as make
+
+SIZE = make.amount(1000, 0.5)
+CALM = metrics.Demand(1.0, 0.0, 0.0)
+
+
+def hosts(count: int, each: int = 2, cpus: int = 2) -> list[model.Node]:
+    """Virtual machines `h0v0`, `h0v1`, ... of so many CPUs; two hosts to a rack."""
+    return [
+        make.node(f"h{h}v{v}", make.amount(1000 * cpus, 4), server=f"h{h}", rack=f"r{h // 2}")
+        for h in range(count)
+        for v in range(each)
+    ]
+
+
+def always(slowdown: float) -> families.Linear:
+    """A model that predicts the same everywhere."""
+    return linear(slowdown)
+
+
+def linear(constant: float, **of: float) -> families.Linear:
+    """A linear model: `linear(1, c_a=2)`."""
+    weights = [of.get(name, 0.0) for name in metrics.NAMES]
+    return families.Linear(constant=constant, of=families.vector(weights))
+
+
+class Shell(make.World):
+    """A world whose cycles are told to the policy."""
+
+    def __init__(self, nodes: list[model.Node], config: ila.Config | None = None, model_: families.Model | None = None):
+        super().__init__(nodes, profile=ila.build(config=config or ila.Config(idle_s=20.0)))
+        found = [one for one in self.profile.observers if isinstance(one, ila.Interference)]
+        self.interference = found[0] if found else None
+        if model_ is not None and self.interference is not None:
+            self.interference.learner.model = model_
+
+    def tell(self, event: model.Event) -> None:
+        for one in self.profile.observers:
+            one.observe(event)
+
+    def maps(self, name: str, count: int, locations=(), *, stage=model.Stage.MAP, seconds=10.0, read=None, **fields):
+        """A job of one class, told to the policy."""
+        estimates = model.Fixed(seconds=seconds, read_bytes=read)
+        fields = {"size": SIZE, "stage": stage, "estimates": estimates} | fields
+        one = self.submit(name, count, locations=locations, **fields)
+        job = make.job(name)
+        self.tell(model.Submitted(now_s=self.now_s, job=job, classes=(one,), tasks={one.id: count}))
+        return one
+
+    def go(self, now_s: float | None = None, **options) -> framework.Plan:
+        """A cycle, at some time, carried out and told."""
+        if now_s is not None:
+            self.now_s = now_s
+        self.room.tick(self.now_s)
+        plan = self.cycle(**options)
+        for one in make.placements(plan):
+            ids = {"task": one.task.id, "task_class": one.task_class.id, "job": one.job.id, "node": one.node}
+            self.tell(model.Placed(now_s=self.now_s, resources=one.resources, distance=one.distance, **ids))
+            self.tell(model.Started(now_s=self.now_s, **ids))
+        return plan
+
+    def finish(self, one: model.Placement, seconds: float = 10.0, **counters: float) -> None:
+        """A task ends, and the policy hears of it."""
+        self.tell(
+            model.Finished(
+                now_s=self.now_s,
+                task=one.task.id,
+                task_class=one.task_class.id,
+                job=one.job.id,
+                node=one.node,
+                duration_s=seconds,
+                counters=counters or {"cpu_s": 10.0},
+            )
+        )
+        self.end(one.task.id)
+
+
+def placed_on(plan: framework.Plan) -> list[str]:
+    """The nodes of a plan's placements, in order."""
+    return [one.node for one in make.placements(plan)]

@@ -1,0 +1,96 @@
+"""Online adaptation of ILA's model: when it is fitted, and how good it says it is."""
+
+import numpy as np
+import pytest
+
+from boathouse_policies import ila
+from boathouse_policies.ila import fitting, metrics, offline
+from boathouse_policies.ila.alone import Alone
+from boathouse_policies.model import ClassId
+from tests.unit.policies.ila.shell import always, linear
+from tests.unit.policies.ila.test_models import missed, rows, samples
+
+
+def taught(learner, some, times=1):
+    """The learner after these samples; how often its model changed."""
+    table = np.concatenate([some.rows, some.slowdown[None]]).T.tolist()
+    return sum(
+        learner.observe(row[: metrics.SYSTEM], metrics.Demand(*row[metrics.SYSTEM : metrics.ALL]), row[-1])
+        for row in table * times
+    )
+
+
+def test_a_fit_comes_with_every_hundred_observations():
+    learner = ila.Learner(ila.Config())
+    assert taught(learner, samples("exponential", count=99)) == 0
+    assert taught(learner, samples("exponential", count=101)) == 2
+    assert learner.fits == 2
+
+
+def test_what_is_observed_replaces_what_stood_for_the_offline_training():
+    learner, some = ila.Learner(ila.Config()), samples("exponential", count=600)
+    before = missed(learner.model, some)
+    taught(learner, some)
+    assert missed(learner.model, samples("exponential", seed=9)) < before / 3
+
+
+def test_situations_that_were_never_observed_stay_as_they_were_thought_to_be():
+    learner, some = ila.Learner(ila.Config()), samples("exponential", count=400)
+    taught(learner, some.of(~some.io_bound))
+    reads, crowded = metrics.Demand(0.15, 0.25, 0.0), np.zeros((3, 1))
+    host = np.array([[0.1], [1.5], [0.0]])
+    model = learner.model
+    predicted = model.weights(reads).predict(model.parts(metrics.system(crowded, host, np.zeros(1))))
+    assert 1.5 < float(predicted[0]) < 8.0
+
+
+def test_the_error_is_that_of_observations_not_seen_before():
+    learner = ila.Learner(ila.Config(first_error=0.12, family=ila.Family.LINEAR))
+    learner.model = always(2.0)
+    made = rows(100)
+    taught(learner, fitting.Samples(made, np.full(100, 4.0)))
+    assert learner.error == pytest.approx(0.12 + 0.3 * (0.5 - 0.12))
+
+
+@pytest.mark.parametrize("family", list(ila.Family))
+def test_each_family_is_learnt_where_it_is_configured(family):
+    learner = ila.Learner(ila.Config(family=family))
+    taught(learner, samples("exponential", count=300))
+    assert learner.model.dump()["family"] == family
+
+
+def test_only_the_newest_of_each_kind_count():
+    learner = ila.Learner(ila.Config(window=50, family=ila.Family.LINEAR))
+    old, new = rows(400), rows(400, seed=1)
+    taught(learner, fitting.Samples(old, linear(3.0, c_a=1.0).predict(old)))
+    newer = fitting.Samples(new, linear(1.0, c_a=1.0).predict(new))
+    taught(learner, newer)
+    assert missed(learner.model, newer) < 0.2
+
+
+def test_offline_training_takes_the_place_of_what_stood_for_it():
+    learner, some = ila.Learner(ila.Config()), samples("exponential", count=500)
+    learner.train(some)
+    assert missed(learner.model, samples("exponential", seed=3)) < 0.02
+    taught(learner, samples("exponential", count=100, seed=4))
+    assert missed(learner.model, samples("exponential", seed=5)) < 0.03
+    learner.train(some.of(np.arange(3)))  # too few
+    assert missed(learner.model, samples("exponential", seed=5)) < 0.03
+
+
+def test_what_stands_for_the_offline_training_is_the_same_at_every_start():
+    assert offline.samples() is offline.samples()
+    assert len(offline.samples()) == 256
+    assert offline.samples().io_bound.any()
+    assert not offline.samples().io_bound.all()
+
+
+def test_the_run_time_alone_is_what_neighbours_do_not_explain():
+    alone, one = Alone(), ClassId("c")
+    for took_s in (20.0, 22.0, 18.0, 20.0):
+        alone.ended(one, took_s, always(2.0), [0.0] * 8, metrics.IDLE)
+        assert alone.seconds(one) is None
+    alone.ended(one, 20.0, always(2.0), [0.0] * 8, metrics.IDLE)
+    assert alone.seconds(one) == pytest.approx(10.0)
+    alone.forget(one)
+    assert alone.seconds(one) is None

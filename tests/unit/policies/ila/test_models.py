@@ -1,0 +1,188 @@
+"""Interference models of ILA: what they predict, and that fits find what made the samples."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies.ila import families, fitting, gauss_newton, metrics, offline, stepwise
+from boathouse_policies.ila.config import Family
+from tests.unit.policies.ila.shell import linear
+
+TRUTHS = ("exponential", "linear", "quadratic")
+
+
+def rows(count=300, seed=0):
+    """Random loads of hosts, and tasks of both kinds."""
+    random = np.random.default_rng(seed)
+    computing = np.where(random.random(count) < 0.5, random.uniform(0.9, 1.0, count), random.uniform(0.1, 0.3, count))
+    disk = 1.0 - computing
+    task = np.array([computing, disk * 0.7, disk * 0.3])
+    node, others = (random.uniform(0, top, (3, count)) for top in (0.2, 0.8))
+    return np.concatenate([metrics.system(node, node + others, np.zeros(count)), task])
+
+
+def term(scale, **gamma):
+    vector = families.vector([gamma.get(name, 0.0) for name in metrics.NAMES])
+    return families.Term(scale=scale, gamma=vector, mean=np.zeros(metrics.ALL), most=30.0)
+
+
+def truth(family):
+    """A model of a form, to make samples by."""
+    if family == "exponential":
+        cpu, io = term(0.05, t_c=1.5, c_u=3.0, c_a=3.0), term(0.05, t_r=4.0, t_w=4.0, r_a=1.5, w_a=1.5)
+        return families.Exponential(cpu=cpu, io=io, constant=1.0)
+    if family == "linear":
+        return linear(1.0, c_a=1.0, w_a=2.0, t_c=0.5)
+    pairs = np.zeros((metrics.ALL, metrics.ALL))
+    pairs[metrics.C_A, metrics.T_C], pairs[metrics.W_A, metrics.W_A] = 2.0, 1.0
+    return families.Quadratic(constant=1.0, of=families.vector([0.0] * metrics.ALL), pairs=pairs)
+
+
+def samples(family, **fields):
+    made = rows(**fields)
+    return fitting.Samples(made, truth(family).predict(made))
+
+
+def missed(model, some):
+    return float((np.abs(model.predict(some.rows) - some.slowdown) / some.slowdown).mean())
+
+
+@pytest.mark.parametrize("family", TRUTHS)
+def test_each_form_finds_what_made_the_samples(family):
+    fitted = fitting.fit(Family(family), samples(family))
+    assert missed(fitted, samples(family, seed=1)) < 0.01
+
+
+@pytest.mark.parametrize("family", ["linear", "quadratic"])
+def test_the_plain_forms_miss_what_rises_exponentially_by_more(family):
+    some, others = samples("exponential"), samples("exponential", seed=1)
+    exponential, plain = fitting.fit(Family.EXPONENTIAL, some), fitting.fit(Family(family), some)
+    assert missed(exponential, others) < missed(plain, others) / 2
+
+
+def test_the_coefficients_of_the_exponential_model_are_found():
+    fitted = fitting.fit(Family.EXPONENTIAL, samples("exponential"))
+    assert fitted.cpu.gamma[metrics.C_A] == pytest.approx(3.0, rel=0.1)
+    assert fitted.io.gamma[metrics.W_A] == pytest.approx(1.5, rel=0.1)
+
+
+def test_a_refit_keeps_the_variables_and_follows_what_changed():
+    before = fitting.fit(Family.EXPONENTIAL, samples("exponential"))
+    changed = rows(seed=2)
+    slower = fitting.Samples(changed, 1.5 * truth("exponential").predict(changed))
+    after = fitting.fit(Family.EXPONENTIAL, slower, before=before)
+    assert missed(after, slower) < 0.02 < missed(before, slower)
+    assert [np.flatnonzero(one.gamma).tolist() for one in after.terms] == [
+        np.flatnonzero(one.gamma).tolist() for one in before.terms
+    ]
+
+
+def test_fitting_both_terms_together_tells_which_tasks_mind_what():
+    some = samples("exponential")
+    together, apart = (fitting.fit(Family.EXPONENTIAL, some, joint=joint) for joint in (True, False))
+    assert missed(together, some) < missed(apart, some) / 5
+
+
+def test_too_few_samples_or_samples_that_are_all_the_same_give_no_model():
+    some = samples("linear")
+    assert fitting.fit(Family.LINEAR, some.of(np.arange(10))) is None
+    assert fitting.fit(Family.LINEAR, fitting.Samples(some.rows, np.ones(len(some)))) is None
+
+
+def test_samples_that_count_for_little_move_a_fit_little():
+    some, other = samples("linear"), rows(seed=3)
+    wrong = fitting.Samples(other, np.full(300, 9.0), counted=np.full(300, 1e-6))
+    assert missed(fitting.fit(Family.LINEAR, some.beside(wrong)), some) < 0.01
+
+
+@pytest.mark.parametrize("family", TRUTHS)
+def test_a_dump_predicts_the_same_after_a_restart(family):
+    fitted = fitting.fit(Family(family), samples(family))
+    again = families.load(json.loads(json.dumps(fitted.dump())))
+    made = rows(seed=4)
+    assert again.predict(made) == pytest.approx(fitted.predict(made), rel=1e-3)
+
+
+demands = st.builds(metrics.Demand, *[st.floats(0, 1)] * 3)
+
+
+@given(st.sampled_from(TRUTHS), demands)
+@settings(max_examples=40, deadline=None)
+def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
+    model, made = truth(family), rows(40)
+    made[metrics.SYSTEM :] = np.array(demand)[:, None]
+    assert model.weights(demand).predict(model.parts(made[: metrics.SYSTEM])) == pytest.approx(model.predict(made))
+
+
+@given(demands)
+@settings(max_examples=40, deadline=None)
+def test_no_exponent_goes_beyond_its_clip(demand):
+    steep = dataclasses.replace(term(1.0, c_a=50.0, t_c=50.0), most=2.0)
+    clipped = families.Exponential(cpu=steep, io=term(0.0), constant=1.0)
+    predicted = clipped.weights(demand).predict(clipped.parts(rows(40)[: metrics.SYSTEM]))
+    assert predicted.max() <= 1.0 + np.exp(2.0) + 1e-9
+
+
+def test_nobody_is_predicted_to_be_faster_than_alone():
+    assert linear(0.2).predict(rows(3)).tolist() == [1.0, 1.0, 1.0]
+
+
+# Gauss-Newton and the stepwise choice
+
+
+def test_gauss_newton_never_ends_worse_than_it_began():
+    random = np.random.default_rng(5)
+    z, y = random.normal(size=(60, 2)), random.uniform(1, 9, 60)
+    curve = gauss_newton.exponentials([z], np.ones(60))
+    start = np.array([5.0, 3.0, -3.0, 0.0])
+    before = float(((y - curve(start)[0]) ** 2).sum())
+    assert gauss_newton.solve(curve, start, y)[1] <= before
+
+
+def test_the_slopes_of_the_curve_are_its_derivatives():
+    random = np.random.default_rng(6)
+    curve = gauss_newton.exponentials([random.normal(size=(9, 2)), random.normal(size=(9, 1))], random.uniform(1, 2, 9))
+    at = np.array([0.7, 0.2, -0.3, 1.1, 0.4, 0.9])
+    for i, slope in enumerate(curve(at)[1].T):
+        step = np.eye(len(at))[i] * 1e-6
+        assert slope == pytest.approx((curve(at + step)[0] - curve(at - step)[0]) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+def test_variables_that_do_not_pay_are_not_chosen():
+    def fit(chosen):
+        cost = 10.0 - 5.0 * (2 in chosen) - 3.0 * (0 in chosen) + 1.0 * len(chosen)
+        return stepwise.Choice(chosen, np.zeros(0), cost)
+
+    assert sorted(stepwise.choose(range(4), fit, 4).chosen) == [0, 2]
+
+
+def test_a_variable_that_came_to_be_superfluous_is_removed():
+    costs = {(): 9.0, (0,): 5.0, (1,): 6.0, (0, 1): 4.0, (2,): 8.0, (0, 1, 2): 2.0, (1, 2): 1.0, (0, 2): 3.5}
+
+    def fit(chosen):
+        return stepwise.Choice(chosen, np.zeros(0), costs[tuple(sorted(chosen))])
+
+    assert set(stepwise.choose(range(3), fit, 3).chosen) == {1, 2}
+
+
+# What stands for the offline training
+
+
+def test_before_anything_was_seen_neighbours_of_the_own_kind_slow_down():
+    model = offline.model()
+
+    def slowdown(demand, **use):
+        node = np.zeros((3, 1))
+        host = np.array([[use.get("cpu", 0.0)], [use.get("disk", 0.0)], [0.0]])
+        return float(model.weights(demand).predict(model.parts(metrics.system(node, host, np.zeros(1))))[0])
+
+    computes, reads = metrics.Demand(1.0, 0.0, 0.0), metrics.Demand(0.15, 0.25, 0.0)
+    assert slowdown(computes, cpu=0.4) < 1.15
+    assert slowdown(computes, cpu=1.0) > 1.5
+    assert slowdown(reads, disk=0.2) < 1.4
+    assert slowdown(reads, disk=1.5) > 2.0
+    assert slowdown(computes, disk=1.0) < 1.4
