@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boathouse_policies import ikayak, model, profiles
 from boathouse_sim import contention, invariants, topology, work
@@ -99,3 +101,17 @@ def test_the_names_of_the_profile():
     profile = profiles.build("ikayak")
     assert profile.name == "ikayak"
     assert profile.score_of(model.Stage.EXECUTOR) is profile.score_of(model.Stage.DRIVER)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.sampled_from([0.25, 0.5, 1.0]),
+    st.sampled_from(list(ikayak.Shrink)),
+    st.integers(0, 99),
+)
+def test_every_job_ends_whatever_is_kept_lent_and_shrunk(jobs, min_executors, kept_share, shrink, seed):
+    config = ikayak.Config(kept_share=kept_share, shrink=shrink, interval_s=60.0, overhead=0.0)
+    world = drive(mixed(jobs, min_executors), ikayak.build(config=config), seed)
+    assert len(world.finished().job_times_s) == 2 * jobs
