@@ -173,6 +173,7 @@ class WaitingRoom:
     @property
     def looks_at_freed(self) -> bool:
         """Whether the next cycle need only look at `freed`, with no node kept for anybody."""
+        self._stir()
         return not self._kept and bool(self._parking.freed) and self._parking.only_stirred()
 
     def lineup(self) -> Lineup:
