@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boathouse_policies import koala, model
-from boathouse_sim import contention
 from boathouse_sim.conditions import Conditions, Outage, Outages
 from boathouse_sim.koala import Hadoop
 from boathouse_sim.koala_course import HadoopCourse
@@ -17,10 +18,17 @@ from boathouse_sim.workload import Cluster, Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse_policies.model import FloatVector
     from boathouse_sim.koala import JobRecord, SizeRecord
 
-TRUTH = contention.Saturation(cpu_flat=1.0, cpu_power=1.0, seek=0.0, ceiling=1e9)
-"""Cores and disks are shared evenly and nothing is lost: the disks are flash."""
+
+class Even:
+    """Everything is shared evenly and nothing is lost: the disks are flash."""
+
+    def slowdown(self, load: FloatVector, capacity: FloatVector, streams: FloatVector) -> FloatVector:  # noqa: ARG002  the protocol's
+        """Load over capacity, once above 1."""
+        slow: FloatVector = np.maximum(load / capacity, 1.0)
+        return slow
 
 
 STATIC = koala.Config(policy=koala.Policy.STATIC)
@@ -153,7 +161,7 @@ def simulate(case: Case) -> Seen:
         name=setting.PAPER,
         cluster=Cluster.of(setting.machines(case.nodes), (setting.link(),)),
         apps=case.clusters,
-        conditions=Conditions(contention=TRUTH, outages=Outages(given=case.outages)),
+        conditions=Conditions(contention=Even(), outages=Outages(given=case.outages)),
     )
     driver = Live(workload, profile, seed=case.seed)
     while driver.advance():

@@ -63,11 +63,11 @@ class Runs:
     swept: Mapping[str, Mapping[str, Setting]] = dataclasses.field(default_factory=lambda: SWEPT)
 
     @staticmethod
-    def of(config: Config, seeds: int, setting: Setting = BASE, *, core: int = CORE, transient: int = 0) -> list[Case]:
+    def of(config: Config, seeds: int, setting: Setting = BASE, *, transient: int = 0) -> list[Case]:
         """A policy's, by seed."""
         return [
             Case(
-                clusters=(setting.cluster(setting.stream(seed), core=core, transient=transient),),
+                clusters=(setting.cluster(setting.stream(seed), transient=transient),),
                 nodes=CORE + POOL,
                 config=config,
                 seed=seed,
@@ -77,12 +77,11 @@ class Runs:
 
     def cases(self) -> Iterable[Case]:
         """All of them."""
-        for config in (STATIC, GSP_FREE, *GROWING.values()):
+        for config in (STATIC, *GROWING.values()):
             yield from self.of(config, self.seeds)
-        for config in (*FAST.values(), SLOW_GSP):
+        for config in (GSP_FREE, *FAST.values(), SLOW_GSP):
             yield from self.of(config, self.varied)
         yield from self.of(STATIC, self.varied, transient=POOL)
-        yield from self.of(STATIC, self.varied, core=CORE + POOL)
         for settings in self.swept.values():
             for setting in settings.values():
                 for config in (STATIC, *GROWING.values()):
@@ -93,7 +92,7 @@ class Runs:
         count = seeds or (self.seeds if setting == BASE else self.varied)
         return times_faster(seen, self.of(config, count, setting), self.of(STATIC, count, setting))
 
-    def grown(self, seen: Mapping[Case, Seen], *, core: int, transient: int) -> Estimate:
-        """The same of a static cluster of another size."""
-        ours = self.of(STATIC, self.varied, core=core, transient=transient)
+    def grown(self, seen: Mapping[Case, Seen]) -> Estimate:
+        """The same of a static cluster that has the pool as transient nodes."""
+        ours = self.of(STATIC, self.varied, transient=POOL)
         return times_faster(seen, ours, self.of(STATIC, self.varied))
