@@ -115,6 +115,11 @@ class Columns:
     held: model.IntMatrix
     left_s: model.FloatVector
 
+    def at(self, place: int) -> Columns:
+        """Those on one node, as if it were the only one."""
+        here = (self.node == place).nonzero()[0]
+        return Columns(np.zeros(len(here), np.intp), self.held[:, here], self.left_s[here])
+
 
 class Book:
     """Keeps account of jobs and of the tasks of MapReduce that run.
@@ -135,6 +140,8 @@ class Book:
         self._reduce_s = config.reduce_s
         self.jobs: dict[model.JobId, JobBook] = {}
         self.running: dict[model.TaskId, Running] = {}
+        self._changes = 0
+        self._memo: tuple[Layout, float, int, tuple[Columns, Columns]] | None = None
         self.report_every_s = config.sample_s
         self.measure_every_s = 0.0
 
@@ -142,6 +149,7 @@ class Book:
 
     def observe(self, event: model.Event) -> None:
         """Keep account of an event."""
+        self._changes += 1
         match event:
             case model.Progress():
                 self._progress(event)
@@ -245,10 +253,12 @@ class Book:
 
     def suspended(self, one: Running, now_s: float, until_s: float) -> None:
         """It was decided to suspend it."""
+        self._changes += 1
         one.suspended_s, one.until_s, one.last_s, one.stood_at = now_s, until_s, now_s, None
 
     def resumed(self, one: Running, now_s: float) -> None:
         """It runs again, since now or since its time was up."""
+        self._changes += 1
         if one.suspended_s is not None and one.history is not None:
             one.history.away(min(now_s, one.until_s) - one.suspended_s)
         one.suspended_s = None
@@ -257,14 +267,22 @@ class Book:
 
     def maps(self, layout: Layout, now_s: float) -> Columns:
         """The maps that run."""
-        tasks = [one for one in self.running.values() if one.is_map and one.node in layout.index]
-        ends = np.array([one.end_s for one in tasks])
-        return _columns(tasks, layout, np.maximum(ends - now_s, 0.0))
+        return self._columns(layout, now_s)[0]
 
     def reducers(self, layout: Layout, now_s: float) -> Columns:
         """The reducers that run, with their predicted remaining times (eq. 1)."""
-        tasks = [one for one in self.running.values() if not one.is_map and one.node in layout.index]
-        return _columns(tasks, layout, self.left_s(tasks, now_s))
+        return self._columns(layout, now_s)[1]
+
+    def _columns(self, layout: Layout, now_s: float) -> tuple[Columns, Columns]:
+        """Both: a memo, for each application that waits asks for them in a cycle."""
+        known = self._memo
+        if known is None or known[0] is not layout or known[1:3] != (now_s, self._changes):
+            here = [one for one in self.running.values() if one.node in layout.index]
+            maps, reducers = [one for one in here if one.is_map], [one for one in here if not one.is_map]
+            left_s = np.maximum(np.array([one.end_s for one in maps]) - now_s, 0.0)
+            both = _columns(maps, layout, left_s), _columns(reducers, layout, self.left_s(reducers, now_s))
+            known = self._memo = (layout, now_s, self._changes, both)
+        return known[3]
 
     def left_s(self, tasks: list[Running], now_s: float) -> model.FloatVector:
         """How long these reducers will still hold their room: the model's prediction, and the rest of a suspension."""

@@ -189,19 +189,14 @@ class Executors:
         return mask
 
     def _prospects(self, want: Want, scratch: Scratch, may: model.BoolVector) -> waits.Prospects:
-        view, nodes = scratch.view, scratch.free.shape[1]
-        layout, now_s = view.layout, view.now_s
+        layout, now_s = scratch.view.layout, scratch.view.now_s
         least = want.least[: len(layout.allocatable)]
         large = (layout.allocatable >= least[:, None]).all(axis=0) & bool((want.least[len(least) :] <= 0).all())
-        free = self._lending.free(scratch)
-        maps = self._book.maps(layout, now_s)
-        soon = free + waits.held(maps, len(free), nodes)
         return waits.Prospects(
-            free=free.copy(),
-            soon=soon,
-            maps_s=waits.last_ends_s(maps, nodes),
-            reducers=self._book.reducers(layout, now_s),
-            may=may & want.eligibility.mask & large & scratch.offered,
+            self._lending.free(scratch),
+            self._book.maps(layout, now_s),
+            self._book.reducers(layout, now_s),
+            may & want.eligibility.mask & large & scratch.offered,
         )
 
     # Patience

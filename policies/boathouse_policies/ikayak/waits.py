@@ -13,7 +13,6 @@ the last reducer of the shortest sorted prefix that fits, or the last map's end 
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,23 +73,28 @@ def waits_s(lacking: model.IntMatrix, reducers: Columns) -> model.FloatVector:
     return found
 
 
-@dataclasses.dataclass(slots=True, eq=False)
 class Prospects:
     """What the nodes offer to executors, for one choice after the other.
 
-    Attributes:
-        free: R_free, shape [R, N].
-        soon: R_free + R_map, shape [R, N].
-        maps_s: When the last map of each node ends, shape [N].
+    Args:
+        free: R_free, shape [R, N]; it is not changed.
+        maps: What runs and soon ends.
         reducers: What runs beyond.
         may: Nodes that may be chosen, shape [N].
+
+    Attributes:
+        free: What is left of R_free, shape [R, N].
+        soon: What is left of R_free + R_map, shape [R, N].
+        may: As given.
     """
 
-    free: model.IntMatrix
-    soon: model.IntMatrix
-    maps_s: model.FloatVector
-    reducers: Columns
-    may: model.BoolVector
+    def __init__(self, free: model.IntMatrix, maps: Columns, reducers: Columns, may: model.BoolVector) -> None:
+        self.free = free.copy()
+        self.soon = free + held(maps, *free.shape)
+        self.may = may
+        self._maps_s = last_ends_s(maps, free.shape[1])
+        self._reducers = reducers
+        self._waits: dict[bytes, model.FloatVector] = {}
 
     def best(self, need: model.IntVector, liked: model.FloatVector) -> int | None:
         """Algorithm 1 for one executor: the place of its node; None if no node will do.
@@ -110,14 +114,21 @@ class Prospects:
 
     def wait_s(self, need: model.IntVector) -> model.FloatVector:
         """Wait^n, shape [N]."""
-        waits = waits_s(need[:, None] - self.soon, self.reducers)
-        longest: model.FloatVector = np.maximum(waits, self.maps_s)
-        return longest
+        key = need.tobytes()
+        known = self._waits.get(key)
+        if known is None:
+            waits = waits_s(need[:, None] - self.soon, self._reducers)
+            known = self._waits[key] = np.maximum(waits, self._maps_s)
+        return known
 
     def take(self, node: int, need: model.IntVector) -> None:
         """An executor will go there."""
         self.free[:, node] -= need
         self.soon[:, node] -= need
+        here = self._reducers.at(node)
+        for key, known in self._waits.items():
+            lacking = np.frombuffer(key, np.int64)[:, None] - self.soon[:, node : node + 1]
+            known[node] = max(float(waits_s(lacking, here)[0]), float(self._maps_s[node]))
 
 
 _FIRST = 1e9  # above every count: a node that is kept already stays so within its tier

@@ -64,15 +64,10 @@ def test_fitting_is_by_the_scarcest_resource():
     assert waits.fitting(room((8, 2), (4, 8)), need(2, 2)).tolist() == [1.0, 2.0]
 
 
-def prospects(free, soon=None, maps_s=None, reducers=(), may=None) -> waits.Prospects:
+def prospects(free, maps=(), reducers=(), may=None) -> waits.Prospects:
     free = room(*free)
-    return waits.Prospects(
-        free=free,
-        soon=free.copy() if soon is None else room(*soon),
-        maps_s=np.array(maps_s or [0.0] * free.shape[1]),
-        reducers=columns(*reducers),
-        may=np.ones(free.shape[1], np.bool_) if may is None else np.array(may),
-    )
+    may = np.ones(free.shape[1], np.bool_) if may is None else np.array(may)
+    return waits.Prospects(free, columns(*maps), columns(*reducers), may)
 
 
 def best(found, cpu=4, memory=4, kept=()):
@@ -82,11 +77,12 @@ def best(found, cpu=4, memory=4, kept=()):
 
 
 def test_first_the_node_with_most_free():
-    assert best(prospects([(4, 4), (8, 8), (6, 6)], soon=[(99, 99), (8, 8), (6, 6)])) == 1
+    assert best(prospects([(4, 4), (8, 8), (6, 6)], maps=[(0, 1, 95, 95)])) == 1
 
 
 def test_then_the_node_with_most_free_and_maps():
-    assert best(prospects([(3, 3), (2, 2), (0, 0)], soon=[(4, 4), (8, 8), (3, 3)], maps_s=[1, 99, 0])) == 1
+    maps = [(0, 1, 1, 1), (1, 99, 6, 6), (2, 0, 3, 3)]
+    assert best(prospects([(3, 3), (2, 2), (0, 0)], maps=maps)) == 1
 
 
 def test_then_the_node_with_the_shortest_wait():
@@ -96,7 +92,7 @@ def test_then_the_node_with_the_shortest_wait():
 
 def test_a_wait_is_at_least_that_of_the_last_map():
     reducers = [(0, 50, 4, 4), (1, 20, 4, 4)]
-    assert best(prospects([(0, 0)] * 2, maps_s=[0, 60], reducers=reducers)) == 0
+    assert best(prospects([(0, 0)] * 2, maps=[(1, 60, 1, 1)], reducers=reducers)) == 0
 
 
 def test_a_node_that_never_has_room_is_not_chosen():
@@ -111,8 +107,8 @@ def test_only_nodes_that_may_be_chosen_are():
 
 
 def test_a_kept_node_stays_kept_within_its_tier():
-    assert best(prospects([(0, 0)] * 2, soon=[(4, 4), (8, 8)]), kept=[0]) == 0
-    assert best(prospects([(0, 0), (4, 4)], soon=[(8, 8), (4, 4)]), kept=[0]) == 1
+    assert best(prospects([(0, 0)] * 2, maps=[(0, 9, 4, 4), (1, 9, 8, 8)]), kept=[0]) == 0
+    assert best(prospects([(0, 0), (4, 4)], maps=[(0, 9, 8, 8)]), kept=[0]) == 1
 
 
 @pytest.mark.parametrize(("other_s", "node"), [(90, 0), (79, 1)])
@@ -127,3 +123,14 @@ def test_what_is_promised_to_one_executor_is_not_promised_to_the_next():
     assert best(found) == 1
     found.take(1, need(4, 4))
     assert best(found) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TASK, max_size=15), st.lists(TASK, max_size=8), st.lists(st.integers(0, 3), max_size=4))
+def test_waits_are_right_after_promises(tasks, maps, promised):
+    found, fresh = prospects([(1, 1)] * 4, maps, tasks), prospects([(1, 1)] * 4, maps, tasks)
+    found.wait_s(need(6, 5))
+    for node in promised:
+        found.take(node, need(3, 2))
+        fresh.take(node, need(3, 2))
+    assert found.wait_s(need(6, 5)).tolist() == fresh.wait_s(need(6, 5)).tolist()
