@@ -55,16 +55,12 @@ class Freed:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Entry:
-    """A pod in the ledger.
+    """A pod in the ledger: what was assumed of it, until it is seen.
 
     Attributes:
         node: Where it is.
         vector: What is charged for it.
         state: How certain that is.
-        job: Who is charged.
-        queue: Who is charged.
-        task_class: What it counts for.
-        host_ports: What it takes of the node.
         placement: What was assumed, as long as no pod was seen.
         pod: What was seen of it.
         resizing: A size that was asked for.
@@ -73,13 +69,26 @@ class Entry:
     node: model.NodeName
     vector: model.IntVector
     state: State
-    job: model.JobId | None
-    queue: model.QueueName | None
-    task_class: model.ClassId | None
-    host_ports: tuple[model.HostPort, ...]
     placement: model.Placement | None
     pod: Account | None = None
     resizing: model.Resources | None = None
+
+    @property
+    def charged(self) -> tuple[model.JobId | None, model.QueueName | None, model.ClassId | None]:
+        """The job and the queue that it is charged to, and the class that it counts for."""
+        if self.pod is not None:
+            return self.pod.job, self.pod.queue, self.pod.task_class
+        assert self.placement is not None
+        job = self.placement.job
+        return job.id, job.queue, self.placement.task_class.id
+
+    @property
+    def host_ports(self) -> tuple[model.HostPort, ...]:
+        """What it takes of the node."""
+        if self.pod is not None:
+            return self.pod.host_ports
+        assert self.placement is not None
+        return self.placement.task_class.constraints.host_ports
 
     @property
     def account(self) -> Account:
@@ -92,15 +101,12 @@ class Entry:
 
 def assumed(placement: model.Placement, vector: model.IntVector) -> Entry:
     """The entry of what a cycle decided."""
-    job, one = placement.job, placement.task_class
-    return Entry(
-        placement.node, vector, State.ASSUMED, job.id, job.queue, one.id, one.constraints.host_ports, placement
-    )
+    return Entry(placement.node, vector, State.ASSUMED, placement)
 
 
 def seen(pod: Account, node: model.NodeName, vector: model.IntVector) -> Entry:
     """The entry of a pod that the watch shows."""
-    return Entry(node, vector, State.CONFIRMED, pod.job, pod.queue, pod.task_class, pod.host_ports, None, pod)
+    return Entry(node, vector, State.CONFIRMED, None, pod)
 
 
 def _account(placement: model.Placement) -> Account:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.framework.extension import Sized
+from boathouse_policies.framework.pool import Picker
 
 if TYPE_CHECKING:
     from boathouse_policies.framework.extension import Sizer
-    from boathouse_policies.framework.layout import Eligibility
+    from boathouse_policies.framework.layout import Eligibility, Layout
+    from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.pool import Pick, TaskPool
     from boathouse_policies.framework.view import ClusterView
 
@@ -60,6 +62,10 @@ class Waiting:
         if known is None or known.layout is not view.layout:
             known = self._eligibility = view.eligibilities.of(self.task_class.constraints, view.layout)
         return known
+
+    def picker(self, profile: Profile, layout: Layout) -> Picker:
+        """Takes its tasks, for one cycle."""
+        return Picker(self.pool, layout.topology if profile.sees_hosts else layout.hostless)
 
     def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
         """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""

@@ -269,7 +269,7 @@ class Ledger:
             del self._on_node[entry.node]
         self._charge(entry, -entry.vector)
         self._count(entry, -1)
-        return accounts.Freed(node=entry.node, queue=entry.queue)
+        return accounts.Freed(node=entry.node, queue=entry.charged[1])
 
     def _replace(self, entry: accounts.Entry, pod: accounts.Account, node: model.NodeName) -> accounts.Freed | None:
         if entry.account.uid is None or entry.account.uid == pod.uid:
@@ -295,7 +295,7 @@ class Ledger:
         if not difference.any():
             return None
         self._charge(entry, difference)
-        return accounts.Freed(node=entry.node, queue=entry.queue) if (difference < 0).any() else None
+        return accounts.Freed(node=entry.node, queue=entry.charged[1]) if (difference < 0).any() else None
 
     def _charge(self, entry: accounts.Entry, vector: model.IntVector) -> None:
         if not self._layout_stale:
@@ -305,20 +305,22 @@ class Ledger:
                     self._own_columns()
                 column = self._requested[: len(vector), i]
                 column += vector
-        if entry.job is not None:
-            self._touched.add(entry.job)
-            self._by_job.add(entry.job, vector)
-        if entry.queue is not None:
-            self._by_queue.add(entry.queue, vector)
+        job, queue, _ = entry.charged
+        if job is not None:
+            self._touched.add(job)
+            self._by_job.add(job, vector)
+        if queue is not None:
+            self._by_queue.add(queue, vector)
 
     def _count(self, entry: accounts.Entry, step: int) -> None:
-        if entry.task_class is not None:
+        task_class = entry.charged[2]
+        if task_class is not None:
             counts = self._by_class.write()
-            left = counts.get(entry.task_class, 0) + step
+            left = counts.get(task_class, 0) + step
             if left:
-                counts[entry.task_class] = left
+                counts[task_class] = left
             else:
-                del counts[entry.task_class]
+                del counts[task_class]
         if entry.host_ports:
             here = self._on_node.get(entry.node, {})
             taken = sorted(port for one in here.values() for port in one.host_ports)

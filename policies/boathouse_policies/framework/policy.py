@@ -49,6 +49,7 @@ class Profile:
             what failed on the others fails there still. A shell may offer all nodes all the same.
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
             schedulers that were not made for virtual machines do not know of hosts.
+        refills: Whether the usual cycle of a full cluster may go the short way (`refill`): worked out from the others.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Profile:
     express: Express | None = None
     node_driven: bool = False
     sees_hosts: bool = True
+    refills: bool = dataclasses.field(init=False, repr=False, compare=False)
 
     def score_of(self, stage: model.Stage) -> extension.Score:
         """The score for a kind of stage."""
@@ -84,17 +86,17 @@ class Profile:
         """Whether a class that fits nowhere implies that larger ones with the same constraints do not either."""
         return self.filters == PREDICATES and self.reserve is neutral.NO_RESERVE
 
-    @property
-    def refills(self) -> bool:
-        """Whether the usual cycle of a full cluster may go the short way (`refill`)."""
-        return (
+    def __post_init__(self) -> None:
+        """Work out once what every cycle asks."""
+        refills = (
             self.is_plain
             and self.monotone
             and not self.controllers
             and not self.scores
-            and hasattr(self.order, "key")  # Lasting, Local: isinstance of a protocol costs as much as a small cycle
-            and hasattr(self.score, "of_room")
+            and hasattr(self.order, "key")  # Lasting
+            and hasattr(self.score, "of_room")  # Local
         )
+        object.__setattr__(self, "refills", refills)
 
     def monotone_in(self, scratch: Scratch) -> bool:
         """The same for one cycle, in which a reserve may be idle: one that has `idle(scratch)` knows."""

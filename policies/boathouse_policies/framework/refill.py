@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 from boathouse_policies import model
 from boathouse_policies.framework.attempt import UNSCHEDULABLE
 from boathouse_policies.framework.plan import Left, Plan
-from boathouse_policies.framework.pool import Picker
 from boathouse_policies.framework.scratch import Scratch
 from boathouse_policies.framework.want import Spot, Want
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.extension import Lasting, Local
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.pool import Pick
+    from boathouse_policies.framework.pool import Pick, Picker
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.waiting import WaitingRoom
 
@@ -50,12 +49,12 @@ class _Turns:
 
     __slots__ = (
         "_heap",
-        "_keys",
         "_least",
         "_lineup",
         "_looked_at",
         "_most",
         "_needs",
+        "_newer",
         "_order",
         "_pickers",
         "_profile",
@@ -79,7 +78,7 @@ class _Turns:
         looked_at = lineup.narrow.nonzero()[0]
         keys = lineup.keys(self._order, view)[looked_at].tolist()
         self._looked_at: list[int] = looked_at.tolist()
-        self._keys = dict(zip(self._looked_at, keys, strict=True))  # of who may still have a turn
+        self._newer: dict[int, float] = {}  # keys of whose job got a task in this cycle
         self._heap = list(zip(keys, self._looked_at, strict=True))
         heapq.heapify(self._heap)
         self._pickers: dict[int, Picker] = {}
@@ -89,27 +88,28 @@ class _Turns:
 
     def run(self) -> bool:
         """Turn by turn until nothing more fits; False if a turn is not for here."""
-        heap, keys, rooms, needs, nodes = self._heap, self._keys, self._rooms, self._needs, self._view.layout.nodes
+        heap, newer, rooms, needs, nodes = self._heap, self._newer, self._rooms, self._needs, self._view.layout.nodes
         while heap and rooms:
             key, place = heapq.heappop(heap)
             need = needs[place]
-            if need[_MEMORY] > self._most or keys.get(place) != key:  # too large, or its job got a task meanwhile
+            if need[_MEMORY] > self._most or newer.get(place, key) != key:  # too large, or its job got a task meanwhile
                 continue
             found = [node for node, room in rooms.items() if all(map(operator.le, need, room))]
             node = self._best(place, found) if found else None
             if node is None:
                 continue
             pick = self._picker(place).closest(nodes[node])
-            if pick is None or pick.task.expected:
+            if pick is not None and pick.task.expected:
                 return False
-            self._take(place, node, pick)
+            if pick is not None:  # else its last task has just been taken
+                self._take(place, node, pick)
         return True
 
     def _picker(self, place: int) -> Picker:
         picker = self._pickers.get(place)
         if picker is None:
-            topology = self._view.layout.topology
-            picker = self._pickers[place] = Picker(self._lineup.waiting[place].pool, topology)
+            picker = self._lineup.waiting[place].picker(self._profile, self._view.layout)
+            self._pickers[place] = picker
         return picker
 
     def _best(self, place: int, found: list[int]) -> int | None:
@@ -124,21 +124,19 @@ class _Turns:
         return found[scores.index(max(scores))]
 
     def _take(self, place: int, node: int, pick: Pick) -> None:
-        picker, room, rooms = self._pickers[place], self._rooms[node], self._rooms
-        picker.take(pick)
+        room, rooms = self._rooms[node], self._rooms
+        self._pickers[place].take(pick)
         self._spots.append((place, pick, node))
         room[:] = map(operator.sub, room, self._needs[place])
         if any(map(operator.lt, room, self._least)):
             del rooms[node]
-        if not picker.left:
-            del self._keys[place]
         if rooms:
             self._most = max([room[_MEMORY] for room in rooms.values()])
             self._mend(place)
 
     def _mend(self, place: int) -> None:
         """The class' job holds more: ask for its key again, and let its classes wait for their turn anew."""
-        lineup, keys, view = self._lineup, self._keys, self._view
+        lineup, newer, view = self._lineup, self._newer, self._view
         job = lineup.job_of[place]
         usage = self._usage.get(job)
         if usage is None:
@@ -146,8 +144,8 @@ class _Turns:
         self._usage[job] = usage = usage + lineup.waiting[place].sizing(self._profile.sizer, view.axis).least
         key = self._order.key(lineup.jobs[job], usage, view.layout)
         for one in range(*lineup.first[job : job + 2]):
-            if one in keys and (one == place or keys[one] != key):
-                keys[one] = key
+            if lineup.narrow[one]:
+                newer[one] = key
                 heapq.heappush(self._heap, (key, one))
 
     # What came of it

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boathouse_policies.framework.extension import ALL
-from boathouse_policies.framework.pool import Picker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.extension import Sized, Where
     from boathouse_policies.framework.layout import Eligibility
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.pool import Pick
+    from boathouse_policies.framework.pool import Pick, Picker
     from boathouse_policies.framework.scratch import Scratch
 
 
@@ -128,9 +127,7 @@ class Want:
     def picker(self) -> Picker:
         """Its tasks."""
         if self._picker is None:
-            layout = self.scratch.view.layout
-            topology = layout.topology if self._profile.sees_hosts else layout.hostless
-            self._picker = Picker(self.waiting.pool, topology)
+            self._picker = self.waiting.picker(self._profile, self.scratch.view.layout)
         return self._picker
 
     @property
