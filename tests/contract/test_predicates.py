@@ -7,6 +7,8 @@ import random
 import pytest
 
 from boathouse.cluster import catalogue, client, config
+from boathouse.scheduling import requests
+from boathouse_policies.framework.predicates import ports, static
 from tests.contract.predicates import comparison, generator
 
 pytestmark = pytest.mark.apiserver
@@ -61,3 +63,20 @@ async def test_both_schedulers_find_the_same_nodes_feasible_for_sixty_generated_
 async def test_both_schedulers_find_the_same_nodes_feasible_for_hundreds_more(bare_control_plane, seed):
     found = await compare(bare_control_plane, seed=seed, cases=120)
     assert not found, "\n".join(map(str, found))
+
+
+BROKEN = {
+    "taints": (static, "untolerated", lambda *_: None),
+    "labels": (static, "selected", lambda *_: True),
+    "host-ports": (ports, "_conflict", lambda *_: False),
+    "init-containers-and-sidecars": (requests, "_include_init_containers", lambda *_, **__: None),
+    "pod-level-requests": (requests, "_override_by_pod_level", lambda *_, **__: None),
+}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_a_predicate_that_is_left_out_is_found(bare_control_plane, monkeypatch, broken):
+    monkeypatch.setattr(*BROKEN[broken])
+    assert await compare(bare_control_plane, seed=1, cases=60)
