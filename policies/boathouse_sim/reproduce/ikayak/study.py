@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from boathouse_sim.reproduce.ikayak import case, rows
 from boathouse_sim.reproduce.ikayak.adjusting import Adjusting
@@ -20,6 +20,10 @@ from boathouse_sim.reproduce.study import Findings
 if TYPE_CHECKING:
     from boathouse_sim.reproduce.ikayak.runs import Experiment
     from boathouse_sim.reproduce.study import Runner, Scale
+
+
+SPARK_HEAVY: Final = 20
+"""Executors of an application where reducers are suspended: with few, λ seldom exceeds θ, and nothing happens."""
 
 
 class IKayak:
@@ -43,7 +47,7 @@ class IKayak:
     @staticmethod
     def remaining(scale: Scale) -> Remaining:
         """The model of remaining times."""
-        return Remaining(seeds=min(scale.seeds, scale.pick(quick=1, full=5)), jobs=scale.pick(quick=6, full=12))
+        return Remaining(seeds=min(scale.seeds, scale.pick(quick=1, full=5)), jobs=12)
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
@@ -52,6 +56,7 @@ class IKayak:
         small = dataclasses.replace(large, pairs=scale.pick(quick=12, full=24))
         seeds = min(scale.seeds, scale.pick(quick=2, full=scale.seeds))
         few = min(scale.seeds, scale.pick(quick=1, full=4))
+        heavy, light = (dataclasses.replace(one, executors=SPARK_HEAVY) for one in (large, small))
         sweep = rows.Sweep(varied=scale.pick(quick=(), full=rows.VARIED), base=small, seeds=min(scale.seeds, 3))
         return (
             Main(setting=large, seeds=seeds, sweep=sweep, reasons=REASONS),
@@ -64,10 +69,10 @@ class IKayak:
                 reasons=REASONS,
             ),
             Adjusting(
-                setting=large,
+                setting=heavy,
                 seeds=seeds,
-                sweep=sweep,
-                small=small,
+                sweep=dataclasses.replace(sweep, base=light),
+                small=light,
                 few=few,
                 weights=scale.pick(quick=(0.5, 1.0, 4.0), full=(0.25, 0.5, 1.0, 2.0, 4.0)),
                 overheads=scale.pick(quick=(0.0, 0.15, 0.5), full=(0.0, 0.15, 0.3, 0.5, 1.0)),
