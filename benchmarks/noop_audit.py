@@ -81,7 +81,7 @@ class Event(msgspec.Struct, rename="camel"):
         if self.user_agent.startswith("kwok"):
             return "KWOK"
         name = self.user.username.removeprefix("system:serviceaccount:kube-system:")
-        return "the benchmark, its kubelets too" if name == "kubernetes-admin" else name
+        return "benchmark, kubelets" if name == "kubernetes-admin" else name
 
 
 _decoder = msgspec.json.Decoder(Event)
