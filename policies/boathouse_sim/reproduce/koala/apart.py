@@ -10,6 +10,7 @@ from boathouse_sim.conditions import Outage
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
+from boathouse_sim.reproduce.koala.part import noted
 from boathouse_sim.reproduce.koala.setting import CORE, PAPER, POOL, Setting
 from boathouse_sim.reproduce.study import Findings
 
@@ -90,7 +91,7 @@ class Apart:
             "large ones "
             "lose: nodes that are idle beside them. Clusters that grow take those: see the assumption."
         )
-        return [
+        rows = [
             Claim(
                 paper=PAPER,
                 claim=f"Performance isolation, {name}: mean response time in one cluster of 40 nodes over that in "
@@ -114,6 +115,7 @@ class Apart:
             )
             for small, name in whose.items()
         ]
+        return [noted(one) for one in rows]
 
     # Failures, data, versions
 

@@ -143,7 +143,7 @@ PAPERS = one_faster({Policy.STATIC: 170.0, Policy.GGP: 155.0, Policy.GGDP: 90.0,
 
 def test_the_papers_own_picture_holds():
     part = Stream(RUNS)
-    assert rows(part, PAPERS)["GSP faster than static"].holds is True
+    assert row(part, PAPERS, "GSP faster than static: by a factor").holds is True
     assert row(part, PAPERS, "GGP: a small improvement").holds is True
     assert row(part, PAPERS, "GGDP is the best: ").holds is True
     assert row(part, PAPERS, "GSP over GGP").value == 1.55
@@ -162,10 +162,18 @@ def test_ggdp_is_compared_with_the_best_of_the_others():
 
 
 def test_a_mean_that_meets_a_claim_with_an_interval_that_does_not_says_so():
-    seen = Table(lambda case: (100.0, 300.0)[case.seed] if case.config == stream.STATIC else 100.0)
-    found = rows(Stream(RUNS), seen)["GSP faster than static"]
-    assert (found.value, found.holds) == (2.0, False)
+    seen = Table(lambda case: (90.0, 300.0)[case.seed] if case.config == stream.GGP else 100.0)
+    found = row(Stream(RUNS), seen, "GSP over GGP")
+    assert (found.value, found.holds) == (1.95, False)
     assert "streams differ" in found.reason
+
+
+def test_another_factor_than_the_papers_names_each_streams():
+    seen = Table(lambda case: (200.0, 400.0)[case.seed] if case.config == stream.STATIC else 100.0)
+    wide, narrow = (row(Stream(dataclasses.replace(RUNS, seeds=n)), seen, "GSP faster than static: by") for n in (2, 1))
+    assert (wide.value, wide.holds) == (3.0, True)  # two streams say little
+    assert (narrow.value, narrow.holds) == (2.0, False)
+    assert narrow.reason.endswith("stream by stream it is 2.00.")
 
 
 def test_sort_and_wordcount_are_judged_by_their_ratio_with_75_percent_transient_nodes():
