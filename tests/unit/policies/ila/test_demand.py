@@ -115,6 +115,7 @@ def test_neighbours_count_for_the_time_that_they_were_there():
     assert (node.cpu, host.cpu) == pytest.approx((1.0, 1.3))
     around = one.around((node, host), metrics.Demand(1.0, 0.0, 0.0), model.NodeName("h0v0"))
     assert around[metrics.C_A] == pytest.approx(0.3 / 4)  # of the host's four CPUs
+    assert around[metrics.C_U] == 0.0  # itself is no neighbour
 
 
 def test_a_task_beside_a_guessed_one_teaches_nothing():

@@ -39,7 +39,7 @@ def test_a_task_that_minds_nobody_goes_beside_others():
 
 
 def test_the_models_error_is_let_pass():
-    world = Shell(hosts(1), model_=always(1.1))
+    world = Shell(hosts(1), model_=always(1.12))
     known(world, count=2)
     assert len(placed_on(world.go())) == 2
     world = Shell(hosts(1), ila.Config(first_error=0.05), model_=always(1.1))
@@ -251,6 +251,15 @@ def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
     fresh = Moment(Scratch(world.view()), book, thresholds, world.interference.learner.model, ila.Config())
     judged = metrics.Demand(0.7, 0.1, 0.1)
     assert moment.slowdown(judged, slice(None)) == pytest.approx(fresh.slowdown(judged, slice(None)), rel=1e-9)
+
+
+def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
+    world = Shell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
+    one = world.maps("job", 0)
+    moment = world.interference.moment(Scratch(world.view()))
+    for _ in range(3):
+        moment.place(0, metrics.Demand(0.1, 0.4, 0.0), world.axis.vector(one.resources), ours=True)
+    assert moment.slowdown(metrics.IDLE, slice(None)).tolist() == [2.0, 2.0]
 
 
 def test_columns_of_nodes_without_a_host_are_their_own():

@@ -37,11 +37,8 @@ def test_what_is_observed_replaces_what_stood_for_the_offline_training():
 def test_situations_that_were_never_observed_stay_as_they_were_thought_to_be():
     learner, some = ila.Learner(ila.Config()), samples("exponential", count=400)
     taught(learner, some.of(~some.io_bound))
-    reads, crowded = metrics.Demand(0.15, 0.25, 0.0), np.zeros((3, 1))
-    host = np.array([[0.1], [1.5], [0.0]])
-    model = learner.model
-    predicted = model.weights(reads).predict(model.parts(metrics.system(crowded, host, np.zeros(1))))
-    assert 1.5 < float(predicted[0]) < 8.0
+    unseen = offline.samples().of(offline.samples().io_bound)
+    assert missed(learner.model, unseen) < 0.2
 
 
 def test_the_error_is_that_of_observations_not_seen_before():
