@@ -80,6 +80,12 @@ def test_with_one_idle_slot_left_the_static_threshold_counts():
     assert one.limit(0) == 1.0
 
 
+def test_who_comes_to_an_idle_host_leaves_its_threshold():
+    one = in_cycle(running=0, reached=1.0)
+    one.accept(0, 3.0, 1)
+    assert one.reached[0] == 1.0
+
+
 def test_a_task_that_was_not_judged_leaves_the_threshold():
     one = in_cycle(running=2, reached=2.0)
     one.accept(0, math.nan, 1)
