@@ -178,6 +178,7 @@ class Calm:
             (schedulers.DELAY, "MGrep", Relation.GE, 1.23, 0.0),
             (schedulers.DELAY, "MPiEst", Relation.EQ, 1.3, 0.1),
         ):
+            lao = self._runs.over(seen, one, schedulers.LAO, of(name))
             yield row(
                 f"Time of {name} jobs under {title(one)} over that under ILA [×]",
                 "Figure 10",
@@ -185,6 +186,9 @@ class Calm:
                 paper,
                 self._runs.over(seen, one, schedulers.ILA, of(name)),
                 tolerance=tolerance,
+                assumptions=(
+                    Assumption(name="module", value="ILA", effect=f"over LAO, which is LASM alone: {lao.value:.2f}"),
+                ),
                 reason=reasons.CALM_TIMES[one, name],
             )
 

@@ -145,7 +145,7 @@ def modified(
 ) -> MapReduce:
     """MGrep or MPiEst of Figure 10: with idle loops, until twelve of them on a host are not in each other's way."""
     one = (
-        work.Segment(name="map", cpu_ms=8_000, read_ms=32_000, read_mb=program.read_mb, cores=0.1)
+        work.Segment(name="map", cpu_ms=14_000, read_ms=53_000, read_mb=program.read_mb, cores=0.1)
         if program.io_bound
         else work.Segment(name="map", cpu_ms=30_000, read_ms=10, read_mb=program.read_mb, cores=0.5)
     )

@@ -67,7 +67,7 @@ def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queu
         load: Which.
         seed: Of arrivals and of their order.
         assumed: What the paper does not state.
-        part: Of the maps of jobs of more than 20, for a quick look.
+        part: Of the maps of jobs of more than 20, and of the gaps but in the stream, for a quick look.
         queues: Whether I/O- and CPU-bound jobs have a queue each, as for the capacity scheduler, rather than share one.
     """
     cluster = Cluster.of(*topology.ila_testbed())
@@ -89,7 +89,8 @@ def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queu
 
 
 def _apps(load: Load, seed: int, assumed: Assumed, part: float, *, queues: bool) -> Sequence[MapReduce]:
-    jobs = _stream(seed) if load is Load.STREAM else [(_GAP_MS * i, *one) for i, one in enumerate(_alternating(load))]
+    gap_ms = _GAP_MS * part  # so that a part of the jobs is as dense
+    jobs = _stream(seed) if load is Load.STREAM else [(round(gap_ms * i), *o) for i, o in enumerate(_alternating(load))]
     make = programs.modified if load is Load.CALM else programs.Program.job
     return [
         make(

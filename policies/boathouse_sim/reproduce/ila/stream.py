@@ -37,9 +37,11 @@ class Stream:
 
     def cases(self) -> Iterable[Case]:
         """All schedulers as assumed; PureFair, Delay and ILA where an assumption varies."""
-        for scheduler in (*schedulers.ALL, schedulers.SEEING, oracle.NAME):
+        for scheduler in (*schedulers.ALL, schedulers.SEEING):
             yield from self._runs.cases(scheduler)
-        yield from self._untrained()
+        if self._sweep.seeds:
+            yield from self._runs.cases(oracle.NAME)
+            yield from self._untrained()
         yield from self._sweep.cases()
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
@@ -52,6 +54,8 @@ class Stream:
 
     def _bounds(self, seen: Mapping[Case, Seen], measure: Callable[[Seen, Seen], float]) -> tuple[Assumption, ...]:
         """A measure of ILA against PureFair, ILA without offline training, and a scheduler that knows the truth."""
+        if not self._sweep.seeds:
+            return ()
         fair = [seen[case] for case in self._runs.cases(schedulers.PURE_FAIR)]
         by = {
             "ILA trained": self._runs.cases(schedulers.ILA),

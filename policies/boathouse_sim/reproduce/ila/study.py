@@ -46,25 +46,24 @@ class Ila:
     @staticmethod
     def models(scale: Scale) -> Models:
         """Table 5 and Figure 11."""
-        return scale.pick(quick=Models(seeds=min(scale.seeds, 2), jobs=60), full=Models(seeds=scale.seeds, jobs=200))
+        return scale.pick(quick=Models(seeds=1, jobs=120), full=Models(seeds=scale.seeds, jobs=200))
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
         """What belongs to the form: the paper's sizes, or what ends within a minute."""
         seeds = scale.seeds
-        few = min(seeds, 2)
         quick: tuple[Experiment, ...] = (
-            Stream(seeds=few),
-            Isolated(seeds=few, part=0.4),
-            Calm(seeds=few, part=0.5),
-            Thresholds(seeds=few, part=0.3),
+            Stream(seeds=seeds),
+            Isolated(seeds=seeds, part=0.6),
+            Calm(seeds=seeds, part=0.3),
+            Thresholds(seeds=seeds, part=0.2),
             Exact(seeds=seeds),
         )
         full: tuple[Experiment, ...] = (
             Stream(seeds=seeds, swept=min(seeds, 3)),
             Isolated(seeds=seeds, part=1.0),
             Calm(seeds=seeds, part=1.0, replicas=(1, 2)),
-            Thresholds(seeds=seeds, part=1.0),
+            Thresholds(seeds=min(seeds, 5), part=1.0),
             Exact(seeds=seeds),
         )
         return scale.pick(quick=quick, full=full)
