@@ -1,9 +1,9 @@
 """What ILA costs at the paper's scale (its 5.6): placements a second of scheduling CPU, and as a ratio to `fair`.
 
-2,400 virtual machines on 400 hosts, 100 jobs, 15,000 maps and 5,000 reducers of 10 s each where nothing is in their way.
-The paper's simulator scheduled 720 tasks a second on a 3 GHz Xeon. Counted is all CPU time of scheduling: the ledger, the
-waiting room, the cycles, and what the policy observes and learns (placements, ends, and instruments of all nodes every
-5 s). Not counted is the world that tells what happens, here a plain heap of ends.
+2,400 virtual machines on 400 hosts, 100 jobs, 15,000 maps and 5,000 reducers of 10 s each where nothing is in their
+way. The paper's simulator scheduled 720 tasks a second on a 3 GHz Xeon. Counted is all CPU time of scheduling: the
+ledger, the waiting room, the cycles, and what the policy observes and learns (placements, ends, and instruments of all
+nodes every 5 s). Not counted is the world that tells what happens, here a plain heap of ends.
 """
 
 from __future__ import annotations
@@ -209,7 +209,8 @@ def main() -> None:
     parser.add_argument("--profile-calls", action="store_true", help="show where the time goes")
     options = parser.parse_args()
     load = Load(hosts=options.hosts, jobs=100, maps=options.maps, reduces=options.maps // 3, every_s=0.25)
-    print(f"{'profile':>10} {'placements':>10} {'per CPU-s':>10} {'µs each':>8} {'cycles':>7} {'makespan':>9} {'of fair':>8}")
+    columns = (("profile", 10), ("placements", 10), ("per CPU-s", 10), ("µs each", 8), ("cycles", 7), ("makespan", 9))
+    print(*(f"{name:>{width}}" for name, width in (*columns, ("of fair", 8))))
     rates: dict[str, float] = {}
     for name in options.profiles:
         world = World(load, profiles.build(name))

@@ -81,7 +81,8 @@ class Closeness:
         for task in pool.waiting() if pool.located else ():
             self._count(task, +1)
         by = zip(self._nodes, self._server_of, self._rack_of, strict=True)
-        self.levels = np.array([self._level(node, server, rack) for node, server, rack in by], np.int64)
+        self._listed = [self._level(node, server, rack) for node, server, rack in by]
+        self.levels = np.array(self._listed, np.int64)
 
     def _places(self, task: model.Task) -> tuple[set[int], set[int], set[int]]:
         """The nodes, hosts and racks that hold a task's input."""
@@ -118,9 +119,11 @@ class Closeness:
         further = []
         for node in sorted(nodes):
             level = self._level(self._nodes[node], self._server_of[node], self._rack_of[node])
-            if level != self.levels[node]:
-                self.levels[node] = level
+            if level != self._listed[node]:
+                self._listed[node] = level
                 further.append(node)
+        if further:
+            self.levels[further] = [self._listed[node] for node in further]
         return further
 
 

@@ -45,6 +45,11 @@ class Weights(NamedTuple):
         slowdown: FloatVector = np.maximum(total, 1.0)
         return slowdown
 
+    def at(self, parts: list[float]) -> float:
+        """The slowdown on one node, from its parts, length K."""
+        terms = zip(parts, self.factors, self.caps, strict=True)
+        return max(1.0, self.constant + sum(min(part, cap) * factor for part, factor, cap in terms))
+
 
 class Model(Protocol):
     """A fitted model."""

@@ -2,7 +2,7 @@
 
 Until the first fit, and with little weight in all, stands what `offline` tells, where the paper trained first. A fit
 keeps the variables of the model before, which takes a few milliseconds; variables are selected anew only
-while the error is not acceptable, and then after twice as many fits each time.
+while the error is not acceptable, and then after four times as many fits each time.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Learner:
         if found is None:
             return False
         if not again:
-            self._patience, self._since_selection = self._patience * 2 if self._fitted else _FIRST_PATIENCE, 0
+            self._patience, self._since_selection = self._patience * _GROWTH if self._fitted else _FIRST_PATIENCE, 0
         self.model, self._fitted = found, True
         self.fits += 1
         return True
@@ -115,6 +115,6 @@ class Learner:
         self.error = float(state.get("error", self._config.first_error))
 
 
-_FIRST_PATIENCE = 1
+_FIRST_PATIENCE, _GROWTH = 1, 4  # fits between two selections
 _KEPT, _COUNTED = 400, 0.25  # arbitrary: of the offline samples; together as much as a hundred new ones
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error

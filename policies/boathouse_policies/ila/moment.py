@@ -124,7 +124,7 @@ class Moment:
             ours: Whether Algorithm 1 has accepted it: only then does H_d change.
         """
         host = int(self._hosts.of[node])
-        predicted = float(self.slowdown(demand, slice(node, node + 1))[0]) if ours else math.nan
+        predicted = self.weights(demand).at(self._parts[:, node].tolist()) if ours else math.nan
         members = self._hosts.members[host]
         self._add(node, members, demand)
         self.thresholds.accept(host, predicted, self._slots_lost(node, resources))

@@ -115,7 +115,9 @@ demands = st.builds(metrics.Demand, *[st.floats(0, 1)] * 3)
 def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
     model, made = truth(family), rows(40)
     made[metrics.SYSTEM :] = np.array(demand)[:, None]
-    assert model.weights(demand).predict(model.parts(made[: metrics.SYSTEM])) == pytest.approx(model.predict(made))
+    weights, parts = model.weights(demand), model.parts(made[: metrics.SYSTEM])
+    assert weights.predict(parts) == pytest.approx(model.predict(made))
+    assert [weights.at(column) for column in parts.T.tolist()] == pytest.approx(weights.predict(parts).tolist())
 
 
 @given(demands)

@@ -1,0 +1,29 @@
+"""The evaluation of ILA's three forms of model: on samples of the live engine that they were not fitted to."""
+
+import pytest
+
+from boathouse_sim.reproduce.ila import modelling
+
+EXPONENTIAL, LINEAR = "exponential", "linear"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return modelling.evaluate(modelling.Case(seed=3, jobs=40, hosts=6, relative=True))
+
+
+def test_each_form_is_judged_for_each_kind_of_task(found):
+    kinds = (modelling.IO_BOUND, modelling.CPU_BOUND, modelling.OVERALL)
+    assert set(found) == {(family, kind) for family in (EXPONENTIAL, LINEAR, "quadratic") for kind in kinds}
+    counts = [found[EXPONENTIAL, kind].samples for kind in kinds]
+    assert counts[0] + counts[1] == counts[2]
+
+
+def test_the_exponential_form_errs_less_than_the_linear_one(found):
+    assert found[EXPONENTIAL, modelling.OVERALL].error < found[LINEAR, modelling.OVERALL].error
+    assert found[EXPONENTIAL, modelling.OVERALL].r2 > found[LINEAR, modelling.OVERALL].r2
+
+
+def test_too_few_jobs_are_refused():
+    with pytest.raises(ValueError, match="too few"):
+        modelling.evaluate(modelling.Case(seed=0, jobs=1, hosts=1))
