@@ -96,6 +96,7 @@ class _Turns:
         self._wants: dict[int, Want] = {}
         self._room: list[int] | None = None  # of the only node on offer
         self._columns: tuple[model.IntVector, model.IntMatrix, model.IntVector, model.FloatVector] | None = None
+        self._most = (0, 0.0)  # bytes free on any of the nodes on offer, and the longest gap
         self._closed: set[int] = set()
         self._allowed: set[model.ClassId] | None = None
         nodes = len(scratch.offered)
@@ -176,7 +177,10 @@ class _Turns:
         if self._columns is None:
             places = np.array(self._open, np.intp)
             self._columns = places, self.scratch.free[:, places], self._owner[places], self._gap_s[places]
+            self._most = int(self._columns[1][model.MEMORY].max()), float(self._columns[3].max())
         places, free, owner, gap_s = self._columns
+        if not self._might_go(one, *self._most, owner):
+            return None
         enough = np.logical_and.reduce(free[one.rows] >= one.need)
         if not np.count_nonzero(enough):
             return None
@@ -204,6 +208,17 @@ class _Turns:
         if one.elastic is None or seconds <= one.regular_s:
             return True
         return seconds < math.inf and self._elasticity.ends_in_time(one.id, self._now_s + seconds)
+
+    def _might_go(self, one: One, most_bytes: int, longest_gap_s: float, owner: model.IntVector) -> bool:
+        """Whether it might go to one of several nodes, judged by the most memory and the longest gap of any of them."""
+        if one.elastic is None:
+            return True
+        seconds = one.elastic.fastest_s(most_bytes)
+        if seconds > longest_gap_s and one.code not in owner:
+            return False
+        return seconds <= one.regular_s or (
+            seconds < math.inf and self._elasticity.ends_in_time(one.id, self._now_s + seconds)
+        )
 
     @staticmethod
     def _seconds(one: One, memory: model.IntVector) -> model.FloatVector:
