@@ -53,7 +53,7 @@ class Runs:
     """Which simulations there are.
 
     Attributes:
-        seeds: Of the paper's four policies.
+        seeds: Of the paper's four policies, and of both readings of F.
         varied: Of each other one.
         swept: `SWEPT`, or less.
     """
@@ -77,9 +77,9 @@ class Runs:
 
     def cases(self) -> Iterable[Case]:
         """All of them."""
-        for config in (STATIC, *GROWING.values()):
+        for config in (STATIC, GSP_FREE, *GROWING.values()):
             yield from self.of(config, self.seeds)
-        for config in (GSP_FREE, *FAST.values(), SLOW_GSP):
+        for config in (*FAST.values(), SLOW_GSP):
             yield from self.of(config, self.varied)
         yield from self.of(STATIC, self.varied, transient=POOL)
         for settings in self.swept.values():
