@@ -101,7 +101,7 @@ def test_equal_seeds_give_equal_results_and_others_do_not():
 
 
 def test_an_unknown_profile_is_refused_with_the_choices():
-    with pytest.raises(ValueError, match="choose from: .*capacity, .*fair, fifo"):
+    with pytest.raises(ValueError, match=r"choose from: .*capacity, .*fair, fifo"):
         simulation.shell(make.workload(), "best")
 
 
