@@ -81,9 +81,9 @@ class JobBook:
                 return index
         if not self._maps:
             return None
-        index: int = next(iter(self._maps))
-        del self._maps[index]
-        return index
+        first: int = next(iter(self._maps))
+        del self._maps[first]
+        return first
 
     def take_reduce(self) -> int | None:
         """A waiting reducer, if it may start."""
