@@ -122,4 +122,5 @@ class Demands:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """The inverse of `dump`."""
-        self._programs = {str(name): metrics.Demand(*map(float, one)) for name, one in state.items()}
+        known = {str(name): one for name, one in state.items() if len(one) == len(metrics.IDLE)}
+        self._programs = {name: metrics.Demand(*map(float, one)) for name, one in known.items()}

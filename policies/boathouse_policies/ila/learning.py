@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies.ila import families, fitting, offline
+from boathouse_policies.ila.config import Family
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +110,9 @@ class Learner:
     def load(self, state: Mapping[str, Any]) -> None:
         """The inverse of `dump`; a model of another family than the configured one is not taken over."""
         model, fitted = state.get("model"), bool(state.get("fitted", False))
-        if model is None or (fitted and model.get("family") != self._config.family):
+        if model is None or model.get("family") not in tuple(Family):
+            return
+        if fitted and model["family"] != self._config.family:
             return
         self.model, self._fitted = families.load(model), fitted
         self.error = float(state.get("error", self._config.first_error))

@@ -207,7 +207,8 @@ def test_the_state_survives_a_restart():
     again.load(state)
     assert again.learner.error == 0.2
     assert again.learner.model.dump() == always(1.3).dump()
-    again.load({"later": 1})  # of another version
+    again.load({"later": 1, "learner": {"model": {"family": "cubic"}}, "programs": {"sort": [1.0]}})  # a later version
+    assert again.learner.model.dump() == always(1.3).dump()
 
 
 def test_a_model_of_another_form_than_configured_is_not_taken_over():
