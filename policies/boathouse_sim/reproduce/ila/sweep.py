@@ -27,9 +27,9 @@ VARIED: tuple[tuple[str, str, tuple[Assumed, ...]], ...] = (
     ),
     ("cpu_map_s", "CPU seconds of a CPU-bound map", (Assumed(cpu_map_s=10.0), Assumed(cpu_map_s=40.0))),
     ("replicas", "replicas of a block", (Assumed(replicas=1), Assumed(replicas=2))),
-    ("seek", "share of a disk that a further stream costs", (Assumed(seek=0.05), Assumed(seek=0.3))),
-    ("ceiling", "largest slowdown by neighbours", (Assumed(ceiling=4.0), Assumed(ceiling=20.0))),
-    ("cpu_power", "power of CPU slowdown beyond 80 %", (Assumed(cpu_power=1.0), Assumed(cpu_power=2.0))),
+    ("seek", "share of a disk that a further stream costs", (Assumed(seek=0.15), Assumed(seek=0.5))),
+    ("ceiling", "largest slowdown by neighbours", (Assumed(ceiling=7.0), Assumed(ceiling=40.0))),
+    ("cpu_power", "power of CPU slowdown beyond 80 %", (Assumed(cpu_power=1.0), Assumed(cpu_power=1.5))),
 )
 """A field of `Assumed`, its words, other values."""
 
