@@ -24,9 +24,9 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "than idle (experiment: with contention off YARN-cluster's own utilisation is 59 instead of 45 "
         "%; iKayak's 61 %).",
         "7c machines": "",
-        "8a": "Reservations are a third of Spark's time here. With contention off, placement alone is 12 % "
-        "below SpreadOut (14 pairs, 2 seeds); with it, executors that meet on the servers of 24 cores "
-        "and one disk lose that again.",
+        "8a": "Reservations are a third of Spark's time here. Placement alone is 12 % below SpreadOut with contention "
+        "off, 4 % with disks and networks in proportion to cores (14 pairs, 2 seeds); on the testbed as it is, "
+        "executors meet on the servers of 24 cores and one disk.",
         "8a packed": "The paper's reason, less traffic, is none here: fewer of Spark's reads are local when its "
         "executors share nodes (45 instead of 62 %).",
         "8b": "A blind reservation is not far from the best: 82 % of iKayak's choices (14 pairs) are of tier "
@@ -38,8 +38,8 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "9b": "Predictions decide only where maps hold too little for an executor: 18 % of the choices (14 "
         "pairs; 7 % with arrivals every 30 s, 25 % with 12 executors). Where TeraSort alone runs, an "
         "error of 100 % costs nothing either.",
-        "10": "Suspended reducers resume when no map of their job waits, after 16 to 18 s: two runs that "
-        "differ in such small things differ more by what is placed where afterwards.",
+        "10": "Suspensions last 16 to 18 s on average; what they bring differs in sign from seed to seed (the "
+        "interval).",
         "11a": "YARN's own share is above 90 % with three replicas on 15 nodes and jobs of many blocks, so at "
         "most 10 % could be won. With jobs of a quarter of the size YARN has 76 %, locality alone 7 % "
         "more, the whole of iKayak 15 % more.",
@@ -48,7 +48,7 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "number and mean length are those with v = 1 (10 pairs, 20 executors).",
         "13a": "As in Figure 7b.",
         "13a programs": "",
-        "13b": "YARN's own share is above 85 % already. Of the reads a fifth is Spark's, and where its few "
-        "executors hold no block, waiting finds none.",
+        "13b": "YARN's own share is above 80 % already, and of the reads only a fifth is Spark's: what its "
+        "applications alone may win is less than 4 % of all.",
     }
 )

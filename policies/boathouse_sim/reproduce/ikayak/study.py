@@ -52,9 +52,9 @@ class IKayak:
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
         """What belongs to the form."""
-        large = Setting(pairs=scale.pick(quick=12, full=44))
-        small = dataclasses.replace(large, pairs=scale.pick(quick=12, full=24))
-        seeds = min(scale.seeds, scale.pick(quick=2, full=scale.seeds))
+        large = Setting(pairs=scale.pick(quick=10, full=44))
+        small = dataclasses.replace(large, pairs=scale.pick(quick=10, full=24))
+        seeds = scale.seeds
         few = min(scale.seeds, scale.pick(quick=1, full=4))
         heavy, light = (dataclasses.replace(one, executors=SPARK_HEAVY) for one in (large, small))
         sweep = rows.Sweep(varied=scale.pick(quick=(), full=rows.VARIED), base=small, seeds=min(scale.seeds, 3))
