@@ -54,16 +54,16 @@ class Ila:
         seeds = scale.seeds
         quick: tuple[Experiment, ...] = (
             Stream(seeds=seeds),
-            Isolated(seeds=seeds, part=0.6),
+            Isolated(seeds=seeds, part=1.0),
             Calm(seeds=seeds, part=0.3),
-            Thresholds(seeds=seeds, part=0.2),
+            Thresholds(seeds=seeds, part=0.3),
             Exact(seeds=seeds),
         )
         full: tuple[Experiment, ...] = (
             Stream(seeds=seeds, swept=min(seeds, 3)),
             Isolated(seeds=seeds, part=1.0),
             Calm(seeds=seeds, part=1.0, replicas=(1, 2)),
-            Thresholds(seeds=min(seeds, 5), part=1.0),
+            Thresholds(seeds=seeds, part=1.0),
             Exact(seeds=seeds),
         )
         return scale.pick(quick=quick, full=full)
