@@ -271,3 +271,18 @@ def test_rows_can_be_written_as_json():
     assert [one["paper"] for one in json.loads(json.dumps([one.as_json() for one in claims]))] == ["ikayak"] * len(
         claims
     )
+
+
+def test_in_the_full_form_every_assumption_is_varied():
+    parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL, 1))
+    claims = [one for part in parts for one in findings(part, {}).claims]
+    effects = [told for one in claims for told in one.assumptions]
+    assert len(claims) > 40
+    assert effects
+    assert not [told for told in effects if "full form" in told.effect]
+
+
+def test_what_is_claimed_of_a_figure_has_its_picture():
+    parts = IKayak.experiments(frame.Scale.of(frame.Form.QUICK, 2))
+    names = {figure.name for part in parts for figure in findings(part, {}).figures}
+    assert names == {f"Figure {one}" for one in ("6", "7", "8", "9b", "10", "11", "12", "13a", "13b")}
