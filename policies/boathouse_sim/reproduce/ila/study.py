@@ -46,7 +46,7 @@ class Ila:
     @staticmethod
     def models(scale: Scale) -> Models:
         """Table 5 and Figure 11."""
-        return scale.pick(quick=Models(seeds=1, jobs=120), full=Models(seeds=scale.seeds, jobs=200))
+        return scale.pick(quick=Models(seeds=1, jobs=100), full=Models(seeds=scale.seeds, jobs=200))
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
@@ -56,7 +56,7 @@ class Ila:
             Stream(seeds=seeds),
             Isolated(seeds=seeds, part=1.0),
             Calm(seeds=seeds, part=0.3),
-            Thresholds(seeds=seeds, part=0.3),
+            Thresholds(seeds=seeds, part=0.25),
             Exact(seeds=seeds),
         )
         full: tuple[Experiment, ...] = (
