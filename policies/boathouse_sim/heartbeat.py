@@ -8,12 +8,13 @@
 
 A container that ended is free on its node at once, but only the node's own heartbeat can use it, and its job is charged
 until then. Heartbeats that could change nothing are left out: a node sleeps until a container ends there, a job comes,
-or a master comes up.
+a master comes up, or a policy said that it would look again.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
@@ -95,6 +96,7 @@ class Heartbeats:
         self._coming = 0  # masters that were placed and are not up: their tasks will wait soon
         self._masters: dict[model.JobId, _Master] = {}
         self._by_name: dict[model.NodeName, _Node] = {}
+        self._looks_ms: set[int] = set()
         nodes = self.world.nodes
         for i, node in enumerate(nodes):
             phase_ms = round(i * self._node_ms / len(nodes)) % self._node_ms
@@ -140,10 +142,26 @@ class Heartbeats:
         self.world.room.settle(plan, now_s, park=False)
         placed = False
         for decision in plan.decisions:
-            if isinstance(decision, model.Create | model.Bind):
-                self._allocated(decision, node)
-                placed = True
+            match decision:
+                case model.Create() | model.Bind():
+                    self._allocated(decision, node)
+                    placed = True
+                case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
+                    self._look_at(math.ceil(until_s * 1000))
+                case _:
+                    pass
         return placed or (node.launching > 0 and not was_kept)
+
+    def _look_at(self, at_ms: int) -> None:
+        """Somebody's patience ends then: time itself is the event."""
+        if at_ms not in self._looks_ms:
+            self._looks_ms.add(at_ms)
+            self.world.clock.at(at_ms, Priority.ARRIVAL, self._look_again)
+
+    def _look_again(self) -> None:
+        self._looks_ms.discard(self.world.clock.now_ms)
+        self.world.room.tick(self.world.clock.now_s)
+        self._wake_all()
 
     def _allocated(self, decision: model.Placement, node: _Node) -> None:
         task = self.world.place(decision)

@@ -43,6 +43,8 @@ class Config:
         least_input_share: Of a block; tasks with less never wait (eq. 4: 1 %).
         measure_every_s: How often the shell should tell what nodes use (ours).
         recheck_s: A class that interference keeps out everywhere looks again after so long, events aside (ours).
+        longest_wait_s: After so long it goes where it is slowed down least, so that nothing starves beside what never
+            ends or leaves no slot idle (ours).
         programs_kept: Programs whose demand is remembered; the one unused for longest is forgotten (ours).
     """
 
@@ -68,6 +70,7 @@ class Config:
     least_input_share: float = 0.01
     measure_every_s: float = 5.0
     recheck_s: float = 5.0
+    longest_wait_s: float = 300.0
     programs_kept: int = 256
 
     def __post_init__(self) -> None:
@@ -99,6 +102,7 @@ _POSITIVE = (
     "slot_memory_bytes",
     "block_bytes",
     "recheck_s",
+    "longest_wait_s",
     "programs_kept",
 )
 

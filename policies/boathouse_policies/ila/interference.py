@@ -54,6 +54,7 @@ class Interference:
         self._of_job: dict[model.JobId, tuple[model.ClassId, ...]] = {}
         self._moment: Moment | None = None
         self._accepted: dict[tuple[model.ClassId, model.NodeName], list[float]] = {}
+        self._refused_s: dict[model.ClassId, float] = {}  # since when it was kept out everywhere
 
     # In a cycle
 
@@ -68,9 +69,15 @@ class Interference:
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where Algorithm 1 accepts the class."""
         one = want.task_class
-        if self._config.threshold is None or one.stage not in STAGES:
+        if not self._judges(one, scratch.view.now_s):
             return None
         return self.moment(scratch).accepts(self.demands.of(one), where)
+
+    def _judges(self, one: model.TaskClass, now_s: float) -> bool:
+        """Whether a class may be kept out: maps and reducers that have not waited for too long."""
+        if self._config.threshold is None or one.stage not in STAGES:
+            return False
+        return now_s - self._refused_s.get(one.id, math.inf) < self._config.longest_wait_s
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """How many hosts' neighbours would slow it down, or it them."""
@@ -85,6 +92,7 @@ class Interference:
     def accept(self, want: Want, node: int, scratch: Scratch) -> None:
         """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""
         one, moment = want.task_class, self.moment(scratch)
+        self._refused_s.pop(one.id, None)
         moment.place(node, self.demands.of(one), want.least, ours=one.stage in STAGES)
         host = int(self.book.hosts.of[node])
         name = scratch.view.layout.names[node]
@@ -96,12 +104,13 @@ class Interference:
 
     def again_s(self, want: Want, scratch: Scratch) -> float | None:
         """When a class that was refused everywhere should look again; None where interference is not why."""
-        if self._config.threshold is None or want.task_class.stage not in STAGES:
+        one, now_s = want.task_class, scratch.view.now_s
+        if not self._judges(one, now_s):
             return None
-        room, accepted = self.moment(scratch).outcome(want, self.demands.of(want.task_class))
+        room, accepted = self.moment(scratch).outcome(want, self.demands.of(one))
         if accepted or not room:
             return None
-        now_s = scratch.view.now_s
+        self._refused_s.setdefault(one.id, now_s)
         return math.ceil(min(self._thresholds.ripe_s(now_s), now_s + self._config.recheck_s))
 
     # Learning
@@ -134,6 +143,7 @@ class Interference:
     def _ended(self, job: model.JobId) -> None:
         for one in self._of_job.pop(job, ()):
             del self._classes[one]
+            self._refused_s.pop(one, None)
             self.demands.forget(one)
             self._alone.forget(one)
             self.book.forget(one)

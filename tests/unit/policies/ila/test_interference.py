@@ -53,6 +53,14 @@ def test_the_error_widens_the_threshold_only_so_far():
     assert len(placed_on(world.go())) == 1
 
 
+def test_nobody_waits_for_ever_beside_what_never_ends():
+    world = Shell(hosts(1), ila.static(1), model_=always(3.0))
+    known(world, count=2)
+    assert len(placed_on(world.go(0.0))) == 1
+    assert placed_on(world.go(295.0)) == []
+    assert len(placed_on(world.go(300.0))) == 1
+
+
 @pytest.mark.parametrize(("threshold", "placed"), [(1.0, 1), (2.0, 3), (None, 4)])
 def test_a_higher_threshold_lets_more_in(threshold, placed):
     world = Shell(hosts(1), ila.static(threshold), model_=CROWDED)
