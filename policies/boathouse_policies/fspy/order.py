@@ -99,6 +99,13 @@ class SizeBased:
         """Changes when a sub-queue came to hold its share, or less than it: then all its jobs' keys have changed."""
         return self._turn_of(scratch).generation
 
+    def expected(self, job: model.JobId) -> float:
+        """A job's standing in a future that somebody plays: its virtual size as last known, infinite where unknown."""
+        virtual = self.world.job(job)
+        if virtual is None or not (virtual.sized or virtual.finished):
+            return math.inf
+        return self.world.size_left(virtual, self.world.now_s)
+
     def group(self, job: model.Job, scratch: Scratch) -> Group:
         """Where a job stands in this cycle."""
         return self._standing(job, self._turn_of(scratch))[0]

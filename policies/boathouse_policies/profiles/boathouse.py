@@ -5,7 +5,7 @@
 | whose turn | FSPY: least remaining virtual size first |
 | a driver's or executor's node | iKayak: most free; else nodes are kept for it |
 | a map's or reducer's node | ILA: not beside neighbours that harm; the closest; then the least slowed down |
-| its memory | YARN-ME: the ideal, or less where the job ends no later for it |
+| its memory | YARN-ME: the ideal, or less where the job ends no later for it, as FSPY's order would have it end |
 | its CPU | iKayak: less, for maps at their input, where memory is ideal |
 | reducers that lack map output | iKayak: suspended; their CPU goes to maps |
 | clusters of nodes | Koala: by the controller of its own clusters (`koala`) |
@@ -25,6 +25,7 @@ Where two would decide the same:
 from __future__ import annotations
 
 import dataclasses
+import functools
 from types import MappingProxyType
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
@@ -64,7 +65,8 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     order = fspy.SizeBased(config.fspy)
     spark = ikayak.parts(config.ikayak)
     interference, delay, distances = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila), Distances()
-    elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking))
+    ahead = functools.partial(yarn_me.Timeline, standing=order.expected)
+    elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(distances, None, elastic)
     passing = yarn_me.Passing(elastic)

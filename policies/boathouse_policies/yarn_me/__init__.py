@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Reserve
     from boathouse_policies.yarn_me.decide import LookingAhead
 
-__all__ = ["Config", "Elasticity", "Passing", "build"]
+__all__ = ["Config", "Elasticity", "Passing", "Timeline", "build"]
 
 _PAPER = Config()
 

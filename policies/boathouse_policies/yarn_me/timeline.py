@@ -17,7 +17,7 @@ from boathouse_policies import model
 from boathouse_policies.yarn_me.book import duration_s
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from boathouse_policies.framework import ClusterView
     from boathouse_policies.yarn_me.book import Book, End, JobBook
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 class _Ahead:
     """A job in the future that is played."""
 
-    __slots__ = ("held", "last_end_s", "longest_s", "rank", "wants")
+    __slots__ = ("held", "last_end_s", "longest_s", "rank", "standing", "wants")
 
-    def __init__(self, book: JobBook, now_s: float) -> None:
+    def __init__(self, book: JobBook, now_s: float, standing: float) -> None:
+        self.standing = standing
         self.rank = (book.job.submitted_s, book.job.id)
         self.held = book.held_bytes
         last_end_s = book.last_end_s
@@ -61,18 +62,25 @@ class Timeline:
         book: What is left and what runs.
         view: What is free, and the time.
         kept: Reservations.
+        standing: Of a job in the profile's order, the least first; jobs of equal standing by the memory that they hold.
     """
 
-    def __init__(self, book: Book, view: ClusterView, kept: Mapping[model.NodeName, model.ClassId]) -> None:
+    def __init__(
+        self,
+        book: Book,
+        view: ClusterView,
+        kept: Mapping[model.NodeName, model.ClassId],
+        standing: Callable[[model.JobId], float] = lambda _: 0.0,
+    ) -> None:
         self._now_s = self._time_s = view.now_s
         names, free = view.layout.names, view.layout.allocatable - view.requested
         self._memory: dict[model.NodeName, int] = dict(zip(names, free[model.MEMORY].tolist(), strict=True))
         self._cpu: dict[model.NodeName, int] = dict(zip(names, free[model.CPU].tolist(), strict=True))
-        self._jobs = {job: _Ahead(one, view.now_s) for job, one in book.jobs.items()}
+        self._jobs = {job: _Ahead(one, view.now_s, standing(job)) for job, one in book.jobs.items()}
         self._ends = book.ends()
         heapq.heapify(self._ends)
         self._made = _AFTER_ALL
-        self._order = [(one.held, one.rank, one) for one in self._jobs.values() if one.wants]
+        self._order = [(one.standing, one.held, one.rank, one) for one in self._jobs.values() if one.wants]
         heapq.heapify(self._order)
         owners = {want.class_id: one for one in self._jobs.values() for want in one.wants} if kept else {}
         self._kept = {name: owners[one] for name, one in kept.items() if one in owners and name in self._memory}
@@ -105,7 +113,7 @@ class Timeline:
         self._cpu[node] += cpu
         one.held -= memory
         if one.wants:
-            heapq.heappush(self._order, (one.held, one.rank, one))
+            heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
         owner = self._kept.get(node)
         if owner is None or not owner.wants or owner.wants[-1].memory <= free:
             self._fill(node)
@@ -141,12 +149,12 @@ class Timeline:
             one.wants.pop()
             one.longest_s = max((other.seconds for other in one.wants), default=0.0)
         if one.wants:
-            heapq.heappush(self._order, (one.held, one.rank, one))
+            heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
 
     def _head(self) -> _Ahead | None:
-        """The job that holds least; entries of the heap that are out of date are dropped."""
+        """The first job in the order; entries of the heap that are out of date are dropped."""
         while self._order:
-            held, _, one = self._order[0]
+            _, held, _, one = self._order[0]
             if one.wants and held == one.held:
                 return one
             heapq.heappop(self._order)

@@ -85,8 +85,8 @@ class Future:
     def keep(self, node, name):
         self.kept[self.nodes[node].name] = self.classes[name][0].id
 
-    def timeline(self, now_s=0.0):
-        return Timeline(self.book, self.ledger.snapshot(now_s), self.kept)
+    def timeline(self, now_s=0.0, **order):
+        return Timeline(self.book, self.ledger.snapshot(now_s), self.kept, **order)
 
     def exact(self, now_s=0.0):
         """The same moment for the reference."""
@@ -156,6 +156,16 @@ def test_a_kept_node_delays_the_others():
     assert not future.timeline().reaches(model.JobId("small"), 10.1)
     future.keep(0, "large")
     assert future.timeline().reaches(model.JobId("small"), 30.0)
+
+
+def test_the_future_is_played_in_the_profiles_order():
+    future = Future()
+    future.job("first", (2, 8, 10.0))
+    future.job("second", (1, 8, 10.0), submitted_s=1.0)
+    first, second = model.JobId("first"), model.JobId("second")
+    assert future.timeline().reaches(second, 20.0)  # it holds nothing, so it comes between the two
+    assert not future.timeline().reaches(second, 20.1)
+    assert future.timeline(standing={first: 1.0, second: 2.0}.__getitem__).reaches(second, 30.0)
 
 
 def test_a_job_holds_nothing_of_what_has_ended():
