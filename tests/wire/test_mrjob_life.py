@@ -54,7 +54,7 @@ async def test_a_suspended_jobs_pods_go_and_its_finished_maps_are_not_run_again(
         await eventually(lambda: cluster.status.get("maps", {}).get("succeeded") == 2)
         change(cluster, suspend=True)
         await eventually(lambda: phase(cluster, "Suspended")() and live(cluster) == [])
-        assert cluster.operator.scheduler.waiting[cluster.uid] == ()
+        await eventually(lambda: cluster.operator.scheduler.waiting[cluster.uid] == ())
         change(cluster, suspend=False)
         await eventually(ended(cluster))
     assert cluster.status["phase"] == "Succeeded"
