@@ -142,13 +142,10 @@ REASONS: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 def _means(found: Found, loads: Mapping[str, Setting]) -> figures.Figure:
-    bars = []
-    for profile in (PAPER, *ALONE):
-        each = [interval.mean(found.means_s(profile, setting)) for setting in loads.values()]
-        ends = [one.interval or (one.value, one.value) for one in each]
-        values = tuple(one.value for one in each)
-        low, high = tuple(end[0] for end in ends), tuple(end[1] for end in ends)
-        bars.append(figures.Bars(label=profile, values=values, low=low, high=high))
+    marks = tuple(
+        figures.bars(profile, [interval.mean(found.means_s(profile, setting)) for setting in loads.values()])
+        for profile in (PAPER, *ALONE)
+    )
     ratios = {load: found.worst(setting) for load, setting in loads.items()}
     return figures.Figure(
         name="Mean job times",
@@ -158,7 +155,7 @@ def _means(found: Found, loads: Mapping[str, Setting]) -> figures.Figure:
                 title="MapReduce and Spark together",
                 x=figures.Axis(label="Load"),
                 y=figures.Axis(label="Mean job time [s]", low=0),
-                marks=tuple(bars),
+                marks=marks,
                 categories=tuple(loads),
             ),
         ),

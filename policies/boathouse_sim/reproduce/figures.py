@@ -6,7 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_sim.reproduce.interval import Estimate
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,3 +145,22 @@ class Figure:
 def cdf(label: str, values: Sequence[float], *, paper: bool = False) -> Cdf:
     """A CDF of values in any order."""
     return Cdf(label=label, values=tuple(sorted(values)), paper=paper)
+
+
+def bars(label: str, found: Sequence[Estimate]) -> Bars:
+    """Means with their intervals, one for each category."""
+    low, high = _ends(found)
+    return Bars(label=label, values=tuple(one.value for one in found), low=low, high=high)
+
+
+def line(label: str, points: Mapping[float, Estimate]) -> Line:
+    """Means with their intervals over x, in the order of the points."""
+    found = tuple(points.values())
+    low, high = _ends(found)
+    y = tuple(one.value for one in found)
+    return Line(label=label, x=tuple(points), y=y, low=low, high=high, markers=True)
+
+
+def _ends(found: Sequence[Estimate]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    spans = [one.interval or (one.value, one.value) for one in found]
+    return tuple(low for low, _ in spans), tuple(high for _, high in spans)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_sim.reproduce import interval
+from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.figures import Axis, Bars, Figure, Level, Line, Panel, Points, cdf
 from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY
 
@@ -94,15 +94,7 @@ def means(found: Found) -> Figure:
             interval.mean([found.mean_s(policy, found.segments(one, one), seed) for seed in found.seeds])
             for one in groups
         ]
-        ends = [one.interval or (one.value, one.value) for one in each]
-        bars.append(
-            Bars(
-                label=_NAMES[policy],
-                values=tuple(one.value for one in each),
-                low=tuple(low for low, _ in ends),
-                high=tuple(high for _, high in ends),
-            )
-        )
+        bars.append(figures.bars(_NAMES[policy], each))
     gains = {one: np.mean([found.gain(found.segments(one, one), seed) for seed in found.seeds]) for one in groups}
     panel = Panel(
         title="Mean response time",

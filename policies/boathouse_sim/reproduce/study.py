@@ -11,7 +11,7 @@ import signal
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from boathouse_sim.reproduce.claim import Claim
@@ -71,6 +71,15 @@ class Findings:
     claims: tuple[Claim, ...]
     figures: tuple[Figure, ...]
 
+    @classmethod
+    def joined(cls, parts: Iterable[Findings]) -> Findings:
+        """Those of all parts, in order."""
+        found = tuple(parts)
+        return cls(
+            claims=tuple(claim for one in found for claim in one.claims),
+            figures=tuple(figure for one in found for figure in one.figures),
+        )
+
 
 class Progress(Protocol):
     """Is told how far a study is."""
@@ -92,6 +101,22 @@ class Silent:
 
     def advance(self) -> None:
         """Nothing."""
+
+
+Simulation = TypeVar("Simulation")
+Seen_contra = TypeVar("Seen_contra", contravariant=True)
+
+
+class Experiment(Protocol[Simulation, Seen_contra]):
+    """A part of a study."""
+
+    def cases(self) -> Iterable[Simulation]:
+        """Its simulations; those that experiments share are run once."""
+        ...
+
+    def findings(self, seen: Mapping[Simulation, Seen_contra]) -> Findings:
+        """Its rows and pictures, from all simulations."""
+        ...
 
 
 class Study(Protocol):
@@ -174,6 +199,19 @@ class Runner:
             results[futures[done]] = done.result()
             self._progress.advance()
         return [results[i] for i in range(len(cases))]
+
+    def carry_out(
+        self,
+        what: str,
+        experiments: Sequence[Experiment[Case, Result]],
+        simulate: Callable[[Case], Result],
+        *,
+        cost: Callable[[Case], float] | None = None,
+    ) -> Findings:
+        """Simulate what experiments need, each case once and all at once, and join what they find; as `map`."""
+        cases = list(dict.fromkeys(case for one in experiments for case in one.cases()))
+        seen = dict(zip(cases, self.map(what, simulate, cases, cost=cost), strict=True))
+        return Findings.joined(one.findings(seen) for one in experiments)
 
     def _here(self, simulate: Callable[[Case], Result], cases: Sequence[Case], order: Sequence[int]) -> list[Result]:
         results: dict[int, Result] = {}

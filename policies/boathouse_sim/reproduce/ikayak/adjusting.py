@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.ikayak import case, pictures, rows
-from boathouse_sim.reproduce.ikayak.runs import Run, signed
+from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.setting import TERASORT, WORDCOUNT
 from boathouse_sim.reproduce.ikayak.variants import ADJUSTING, IKAYAK, STOCK
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -174,7 +175,7 @@ class Adjusting:
                     title=f"Suspension's {name}",
                     x=figures.Axis(label=name, low=0),
                     y=figures.Axis(label="Mean MapReduce time [s]"),
-                    marks=(pictures.line("iKayak", points),),
+                    marks=(figures.line("iKayak", points),),
                 )
             )
         return figures.Figure(
@@ -187,7 +188,7 @@ class Adjusting:
 
     def _early(self, runs: Runs) -> figures.Figure:
         lines = [
-            pictures.line(name, {start: runs.mean(self._start(one, start), case.mapreduce_s) for start in self.starts})
+            figures.line(name, {start: runs.mean(self._start(one, start), case.mapreduce_s) for start in self.starts})
             for name, one in (("iKayak", IKAYAK), ("stock YARN", STOCK))
         ]
         return figures.Figure(

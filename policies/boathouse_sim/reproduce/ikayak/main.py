@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Relation
 from boathouse_sim.reproduce.ikayak import case, pictures, rows
-from boathouse_sim.reproduce.ikayak.runs import Run, per_cent, signed
+from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.setting import INDEX, KMEANS, PAGERANK
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, STOCK
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

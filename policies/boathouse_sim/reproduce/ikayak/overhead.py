@@ -10,9 +10,10 @@ from boathouse_sim.live import Live
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation
 from boathouse_sim.reproduce.ikayak import case, rows, variants
-from boathouse_sim.reproduce.ikayak.runs import Run, signed
+from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

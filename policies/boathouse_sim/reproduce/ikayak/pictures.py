@@ -22,15 +22,7 @@ def bars(runs: Runs, names: Mapping[str, Run], measure: ByName) -> tuple[tuple[s
     for label, run in names.items():
         groups = tuple(runs.mapped(run, measure)[0])
         estimates = [interval.mean([one[group] for one in runs.mapped(run, measure)]) for group in groups]
-        spans = [one.interval or (one.value, one.value) for one in estimates]
-        found.append(
-            figures.Bars(
-                label=label,
-                values=tuple(one.value for one in estimates),
-                low=tuple(low for low, _ in spans),
-                high=tuple(high for _, high in spans),
-            )
-        )
+        found.append(figures.bars(label, estimates))
     return groups, tuple(found)
 
 
@@ -39,17 +31,4 @@ def panel(title: str, label: str, found: tuple[tuple[str, ...], Sequence[figures
     groups, marks = found
     return figures.Panel(
         title=title, x=figures.Axis(label=""), y=figures.Axis(label=label), marks=tuple(marks), categories=groups
-    )
-
-
-def line(label: str, points: Mapping[float, interval.Estimate]) -> figures.Line:
-    """A line with its intervals."""
-    spans = [one.interval or (one.value, one.value) for one in points.values()]
-    return figures.Line(
-        label=label,
-        x=tuple(points),
-        y=tuple(one.value for one in points.values()),
-        low=tuple(low for low, _ in spans),
-        high=tuple(high for _, high in spans),
-        markers=True,
     )

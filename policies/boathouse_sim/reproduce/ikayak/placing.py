@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Relation
 from boathouse_sim.reproduce.ikayak import case, pictures, rows
-from boathouse_sim.reproduce.ikayak.runs import Run, per_cent, signed
+from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.setting import APPLICATIONS, INDEX, KMEANS, PAGERANK
 from boathouse_sim.reproduce.ikayak.variants import PACKED, PLACING, STOCK
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -223,7 +224,7 @@ class Placing:
                     x=figures.Axis(label="Error added to predictions [%]", low=0),
                     y=figures.Axis(label="Longer by [%]"),
                     marks=(
-                        pictures.line("iKayak's placement", points),
+                        figures.line("iKayak's placement", points),
                         figures.Line(
                             label="paper",
                             x=tuple(100 * error for error in PAPER_COST),

@@ -9,8 +9,8 @@ from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Relation
 from boathouse_sim.reproduce.ikayak import predicting, rows
 from boathouse_sim.reproduce.ikayak.reasons import REASONS
-from boathouse_sim.reproduce.ikayak.runs import per_cent
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

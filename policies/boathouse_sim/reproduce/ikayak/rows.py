@@ -6,9 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
-from boathouse_sim.reproduce.ikayak.runs import Run, signed
+from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.setting import Setting
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, STOCK
+from boathouse_sim.reproduce.words import signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

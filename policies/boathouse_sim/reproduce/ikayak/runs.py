@@ -71,13 +71,3 @@ class Experiment(Protocol):
     def findings(self, runs: Runs) -> Findings:
         """Its rows and pictures."""
         ...
-
-
-def per_cent(share: float) -> str:
-    """For sentences."""
-    return f"{100 * share:.0f} %"
-
-
-def signed(share: float) -> str:
-    """A change, for sentences."""
-    return f"{100 * share:+.0f} %"

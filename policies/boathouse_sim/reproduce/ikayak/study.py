@@ -39,10 +39,7 @@ class IKayak:
         seen = dict(zip(cases, runner.map(rows.PAPER, case.simulate, cases, cost=case.cost), strict=True))
         found = [part.findings(Runs(seen)) for part in parts]
         found.append(self.remaining(scale).findings(runner))
-        return Findings(
-            claims=tuple(claim for one in found for claim in one.claims),
-            figures=tuple(figure for one in found for figure in one.figures),
-        )
+        return Findings.joined(found)
 
     @staticmethod
     def remaining(scale: Scale) -> Remaining:

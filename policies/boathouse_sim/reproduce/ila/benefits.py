@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from boathouse_sim.reproduce import figures
 from boathouse_sim.reproduce.claim import Assumption, Relation
+from boathouse_sim.reproduce.figures import bars
 from boathouse_sim.reproduce.ila import reasons, schedulers, setting
-from boathouse_sim.reproduce.ila.experiment import Runs, bars, local, per_cent, row, slower, title
+from boathouse_sim.reproduce.ila.experiment import Runs, local, row, slower, title
 from boathouse_sim.reproduce.ila.programs import PAPER as ASSUMED
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

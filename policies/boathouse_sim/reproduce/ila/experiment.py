@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from boathouse_sim.reproduce import figures, interval
+from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Claim, Relation, measured
 from boathouse_sim.reproduce.ila import schedulers
 from boathouse_sim.reproduce.ila.case import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from boathouse_sim.reproduce import study
     from boathouse_sim.reproduce.claim import Assumption
     from boathouse_sim.reproduce.ila.case import Seen
     from boathouse_sim.reproduce.ila.programs import Assumed
     from boathouse_sim.reproduce.ila.setting import Load
     from boathouse_sim.reproduce.interval import Estimate
-    from boathouse_sim.reproduce.study import Findings
+
+Experiment: TypeAlias = "study.Experiment[Case, Seen]"
 
 PAPER: Final = "ila"
-
-
-class Experiment(Protocol):
-    """A part of the evaluation."""
-
-    def cases(self) -> Iterable[Case]:
-        """Its simulations; those that experiments share are run once."""
-        ...
-
-    def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Its claims and pictures, from all simulations."""
-        ...
 
 
 class Runs:
@@ -138,22 +128,6 @@ def row(
     return dataclasses.replace(made, reason="; ".join(said))
 
 
-def bars(label: str, estimates: Sequence[Estimate]) -> figures.Bars:
-    """Bars with their intervals."""
-    spans = [one.interval or (one.value, one.value) for one in estimates]
-    return figures.Bars(
-        label=label,
-        values=tuple(one.value for one in estimates),
-        low=tuple(low for low, _ in spans),
-        high=tuple(high for _, high in spans),
-    )
-
-
 def title(scheduler: str) -> str:
     """As the paper writes it."""
     return schedulers.TITLES.get(scheduler, scheduler)
-
-
-def per_cent(share: float) -> str:
-    """For sentences."""
-    return f"{100 * share:.0f} %"

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_sim.reproduce import figures
+from boathouse_sim.reproduce.figures import bars
 from boathouse_sim.reproduce.ila import schedulers, setting
-from boathouse_sim.reproduce.ila.experiment import bars, local, per_cent, slower, title
+from boathouse_sim.reproduce.ila.experiment import local, slower, title
+from boathouse_sim.reproduce.words import per_cent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

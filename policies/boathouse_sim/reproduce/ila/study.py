@@ -30,18 +30,13 @@ class Ila:
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate and judge."""
-        parts = self.experiments(scale)
-        cases = list(dict.fromkeys(case for part in parts for case in part.cases()))
-        seen = dict(zip(cases, runner.map(PAPER, simulate, cases, cost=dearest), strict=True))
+        found = runner.carry_out(PAPER, self.experiments(scale), simulate, cost=dearest)
         models = self.models(scale)
         evaluated = runner.map(PAPER, modelling.evaluate, models.cases)
         size = scale.pick(quick=placing.Size(hosts=40, jobs=10), full=placing.Size(hosts=400, jobs=100))
         (rate,) = runner.map(PAPER, placing.placed_a_second, [size])
-        found = [*(part.findings(seen) for part in parts), models.findings(evaluated)]
-        return Findings(
-            claims=(*(claim for one in found for claim in one.claims), placing.claim(size, rate)),
-            figures=tuple(figure for one in found for figure in one.figures),
-        )
+        cost = Findings(claims=(placing.claim(size, rate),), figures=())
+        return Findings.joined([found, models.findings(evaluated), cost])
 
     @staticmethod
     def models(scale: Scale) -> Models:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from boathouse_sim.reproduce import figures
 from boathouse_sim.reproduce.claim import Relation
+from boathouse_sim.reproduce.figures import bars
 from boathouse_sim.reproduce.ila import reasons, schedulers
-from boathouse_sim.reproduce.ila.experiment import Runs, bars, faster, row
+from boathouse_sim.reproduce.ila.experiment import Runs, faster, row
 from boathouse_sim.reproduce.ila.programs import PAPER as ASSUMED
 from boathouse_sim.reproduce.ila.setting import Load
 from boathouse_sim.reproduce.study import Findings

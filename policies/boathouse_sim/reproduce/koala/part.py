@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse_sim.reproduce import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_sim.reproduce.claim import Claim
     from boathouse_sim.reproduce.interval import Estimate
     from boathouse_sim.reproduce.koala.case import Case, Seen
-    from boathouse_sim.reproduce.study import Findings
+    from boathouse_sim.reproduce.study import Experiment
 
-
-class Part(Protocol):
-    """A part of the evaluation."""
-
-    def cases(self) -> Iterable[Case]:
-        """Its simulations; those that parts share are run once."""
-        ...
-
-    def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Its rows and pictures, from all simulations."""
-        ...
+Part: TypeAlias = "Experiment[Case, Seen]"
 
 
 def mean_s(seen: Mapping[Case, Seen], cases: Sequence[Case]) -> Estimate:
@@ -44,9 +34,3 @@ def noted(row: Claim) -> Claim:
         return row
     few = f"The mean meets it, the interval over {row.seeds} streams does not: streams differ much."
     return dataclasses.replace(row, reason=few)
-
-
-def ends(found: Sequence[Estimate]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Lower and upper ends of intervals, for pictures."""
-    spans = [one.interval or (one.value, one.value) for one in found]
-    return tuple(low for low, _ in spans), tuple(high for _, high in spans)

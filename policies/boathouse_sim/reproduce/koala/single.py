@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
-from boathouse_sim.reproduce.koala.part import ends, mean_s
+from boathouse_sim.reproduce.koala.part import mean_s
 from boathouse_sim.reproduce.koala.setting import PAPER, SORT, WORDCOUNT, Setting
 from boathouse_sim.reproduce.study import Findings
 
@@ -104,9 +104,7 @@ class Single:
         x = tuple(float(nodes) for nodes in SIZES)
         for program in KIND:
             found = [self._speed_up(seen, program, nodes) for nodes in SIZES]
-            low, high = ends(found)
-            y = tuple(one.value for one in found)
-            marks.append(figures.Line(label=program, x=x, y=y, low=low, high=high, markers=True))
+            marks.append(figures.line(program, dict(zip(x, found, strict=True))))
         marks.append(figures.Line(label="linear", x=x, y=tuple(nodes / SIZES[0] for nodes in x), paper=True))
         panel = figures.Panel(
             title="100 GB, core nodes only",
@@ -178,9 +176,7 @@ class Single:
         x = tuple(100 * one / ALL for one in TRANSIENT)
         for program in KIND:
             found = [mean_s(seen, self._of(program, one, BASE, self.seeds)) for one in TRANSIENT]
-            low, high = ends(found)
-            y = tuple(one.value for one in found)
-            marks.append(figures.Line(label=program, x=x, y=y, low=low, high=high, markers=True))
+            marks.append(figures.line(program, dict(zip(x, found, strict=True))))
         panel = figures.Panel(
             title="40 nodes, Wordcount 40 GB, Sort 50 GB",
             x=figures.Axis(label="Transient nodes [%]"),

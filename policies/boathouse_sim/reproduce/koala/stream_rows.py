@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala import stream
-from boathouse_sim.reproduce.koala.part import ends, mean_s, noted
+from boathouse_sim.reproduce.koala.part import mean_s, noted
 from boathouse_sim.reproduce.koala.setting import PAPER
 from boathouse_sim.reproduce.koala.stream import FAST, GROWING, GSP, GSP_FREE, SLOW_GSP, STATIC
 from boathouse_sim.reproduce.study import Findings
@@ -197,12 +197,11 @@ class _Found:
         """Figure 5b."""
         names = {"static": STATIC, **GROWING}
         found = [mean_s(self._seen, self._runs.of(one, self._runs.seeds)) for one in names.values()]
-        low, high = ends(found)
         panel = figures.Panel(
             title="50 jobs, 20 core nodes, 20 to grow by",
             x=figures.Axis(label="Policy"),
             y=figures.Axis(label="Mean response time [s]", low=0),
-            marks=(figures.Bars(label="ours", values=tuple(one.value for one in found), low=low, high=high),),
+            marks=(figures.bars("ours", found),),
             categories=tuple(names),
         )
         values = {name: self._faster(one).value for name, one in GROWING.items()}

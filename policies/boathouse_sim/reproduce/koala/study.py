@@ -13,11 +13,10 @@ from boathouse_sim.reproduce.koala.stream import FEW, SWEPT, Runs
 from boathouse_sim.reproduce.koala.stream_rows import Stream
 from boathouse_sim.reproduce.koala.usage import Usage
 from boathouse_sim.reproduce.koala.worked import Worked
-from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
     from boathouse_sim.reproduce.koala.part import Part
-    from boathouse_sim.reproduce.study import Runner, Scale
+    from boathouse_sim.reproduce.study import Findings, Runner, Scale
 
 
 class Koala:
@@ -31,14 +30,7 @@ class Koala:
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate and judge."""
-        parts = self.parts(scale)
-        cases = list(dict.fromkeys(case for part in parts for case in part.cases()))
-        seen = dict(zip(cases, runner.map(PAPER, simulate, cases, cost=cost), strict=True))
-        found = [part.findings(seen) for part in parts]
-        return Findings(
-            claims=tuple(claim for one in found for claim in one.claims),
-            figures=tuple(figure for one in found for figure in one.figures),
-        )
+        return runner.carry_out(PAPER, self.parts(scale), simulate, cost=cost)
 
     @staticmethod
     def parts(scale: Scale) -> tuple[Part, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import cluster_pictures
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, YARN
 from boathouse_sim.reproduce.yarn_me.cluster_cases import (
@@ -20,7 +21,7 @@ from boathouse_sim.reproduce.yarn_me.cluster_cases import (
     makespan_s,
     phase_s,
 )
-from boathouse_sim.reproduce.yarn_me.experiment import PAPER, gains, mean_of, per_cent
+from boathouse_sim.reproduce.yarn_me.experiment import PAPER, gains, mean_of
 from boathouse_sim.reproduce.yarn_me.table1 import PAGERANK, RECOMMENDER, TABLE1, WORDCOUNT, alike, mixed
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_sim.reproduce import figures, interval
+from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import cluster_cases as cluster
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, YARN
-from boathouse_sim.reproduce.yarn_me.experiment import gains, per_cent
+from boathouse_sim.reproduce.yarn_me.experiment import gains
 from boathouse_sim.reproduce.yarn_me.table1 import NODES, PAGERANK, RECOMMENDER, TABLE1, WORDCOUNT, alike, mixed
 
 if TYPE_CHECKING:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from boathouse_sim.reproduce import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from boathouse_sim.reproduce.study import Findings
+    from boathouse_sim.reproduce import study
     from boathouse_sim.reproduce.yarn_me.case import Case, Seen
 
+Experiment: TypeAlias = "study.Experiment[Case, Seen]"
+
 PAPER: Final = "yarn-me"
-
-
-class Experiment(Protocol):
-    """A part of the evaluation."""
-
-    def cases(self) -> Iterable[Case]:
-        """Its simulations; those that experiments share are run once."""
-        ...
-
-    def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Its claims and pictures, from all simulations."""
-        ...
 
 
 def job_time_s(seen: Seen) -> float:
@@ -45,8 +35,3 @@ def gains(
 def mean_of(seen: Mapping[Case, Seen], cases: Sequence[Case], measure: Callable[[Seen], float] = job_time_s) -> float:
     """The plain mean over cases."""
     return interval.mean([measure(seen[one]) for one in cases]).value
-
-
-def per_cent(share: float) -> str:
-    """For sentences."""
-    return f"{100 * share:.0f} %"

@@ -13,9 +13,10 @@ from boathouse_policies.yarn_me.penalty import BUFFER_SHARE
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import disk
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, YARN, Case
-from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s, per_cent
+from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s
 from boathouse_sim.reproduce.yarn_me.spilling import Framework, Reducer
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Workload
 

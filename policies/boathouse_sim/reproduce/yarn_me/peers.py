@@ -12,8 +12,9 @@ from boathouse_sim import neutral
 from boathouse_sim.reproduce import figures
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, MEGANODE, UNRESERVED, YARN, Case
-from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s, per_cent
+from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

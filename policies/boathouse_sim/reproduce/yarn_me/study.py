@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.yarn_me.case import dearest, simulate
 from boathouse_sim.reproduce.yarn_me.cluster import Cluster
 from boathouse_sim.reproduce.yarn_me.cluster_cases import VARIANTS
@@ -17,7 +16,7 @@ from boathouse_sim.reproduce.yarn_me.sweep import Sweep
 from boathouse_sim.reproduce.yarn_me.wrong import Wrong
 
 if TYPE_CHECKING:
-    from boathouse_sim.reproduce.study import Runner, Scale
+    from boathouse_sim.reproduce.study import Findings, Runner, Scale
     from boathouse_sim.reproduce.yarn_me.experiment import Experiment
 
 
@@ -32,14 +31,7 @@ class YarnMe:
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate and judge."""
-        parts = self.experiments(scale)
-        cases = list(dict.fromkeys(case for part in parts for case in part.cases()))
-        seen = dict(zip(cases, runner.map(PAPER, simulate, cases, cost=dearest), strict=True))
-        found = [part.findings(seen) for part in parts]
-        return Findings(
-            claims=tuple(claim for one in found for claim in one.claims),
-            figures=tuple(figure for one in found for figure in one.figures),
-        )
+        return runner.carry_out(PAPER, self.experiments(scale), simulate, cost=dearest)
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import table2_cases as table2
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, MEGANODE, UNRESERVED, YARN
-from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s, mean_of, per_cent
+from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s, mean_of
 from boathouse_sim.reproduce.yarn_me.table2_cases import PENALTIES
 from boathouse_sim.table2 import Law
 

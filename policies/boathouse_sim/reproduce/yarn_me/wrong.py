@@ -10,8 +10,9 @@ from boathouse_sim.errors import Errors, Span
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.study import Findings
+from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, YARN, Case
-from boathouse_sim.reproduce.yarn_me.experiment import PAPER, gains, mean_of, per_cent
+from boathouse_sim.reproduce.yarn_me.experiment import PAPER, gains, mean_of
 from boathouse_sim.reproduce.yarn_me.table2_cases import Drawn
 from boathouse_sim.table2 import Law, Table2
 
