@@ -132,5 +132,13 @@ def measured(found: Estimate) -> dict[str, Any]:
     return {"value": found.value, "interval": found.interval, "seeds": found.count}
 
 
+def noted(row: Claim) -> Claim:
+    """A row that its mean meets and its interval does not says so, where nothing else is known."""
+    if row.holds or row.reason or not dataclasses.replace(row, interval=None).holds:
+        return row
+    few = f"The mean meets it, the interval over {row.seeds} runs does not: what is drawn differs much."
+    return dataclasses.replace(row, reason=few)
+
+
 def _listed(value: float | Span | None) -> float | list[float] | None:
     return list(value) if isinstance(value, tuple) else value

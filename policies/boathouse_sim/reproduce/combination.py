@@ -92,14 +92,19 @@ class Found:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Combination:
-    """The study."""
+    """The study.
 
+    Attributes:
+        pairs: Jobs and applications of a load; as the form has it if None.
+    """
+
+    pairs: int | None = None
     paper: str = PAPER
     title: str = "The default profile: all five policies as one, against each alone"
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate, and judge."""
-        pairs = scale.pick(quick=8, full=24)
+        pairs = self.pairs or scale.pick(quick=8, full=24)
         loads = {name: Setting(pairs=pairs, gap_s=gap_s) for name, gap_s in LOADS.items()}
         medium = loads["medium"]
         sweeps = {_CALM: dataclasses.replace(medium, calm=True), _STEEP: dataclasses.replace(medium, penalty=1.5)}
@@ -123,7 +128,7 @@ class Combination:
 
 def _row(found: Found, load: str, setting: Setting, alone: str, assumptions: Sequence[Assumption]) -> Claim:
     theirs = interval.mean(found.means_s(alone, setting))
-    return Claim(
+    row = Claim(
         paper=PAPER,
         claim=f"{load} load (a pair of jobs each {setting.gap_s:g} s): mean job time over that of {alone}",
         figure="Mean job times",
@@ -133,12 +138,8 @@ def _row(found: Found, load: str, setting: Setting, alone: str, assumptions: Seq
         baseline=theirs.value,
         baseline_name=f"{alone}: mean job time [s]",
         assumptions=tuple(assumptions),
-        reason=REASONS.get((load, alone), ""),
     )
-
-
-REASONS: Mapping[tuple[str, str], str] = MappingProxyType({})
-"""Why the default profile loses, where it does, as experiments showed."""
+    return claim.noted(row)
 
 
 def _means(found: Found, loads: Mapping[str, Setting]) -> figures.Figure:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from boathouse_policies.koala import Config, Policy
 from boathouse_sim.conditions import Outage
 from boathouse_sim.reproduce import interval
-from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured, noted
 from boathouse_sim.reproduce.koala.case import Case
-from boathouse_sim.reproduce.koala.part import noted
 from boathouse_sim.reproduce.koala.setting import CORE, PAPER, POOL, Setting
 from boathouse_sim.reproduce.study import Findings
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse_sim.reproduce import interval
@@ -10,7 +9,6 @@ from boathouse_sim.reproduce import interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_sim.reproduce.claim import Claim
     from boathouse_sim.reproduce.interval import Estimate
     from boathouse_sim.reproduce.koala.case import Case, Seen
     from boathouse_sim.reproduce.study import Experiment
@@ -26,11 +24,3 @@ def mean_s(seen: Mapping[Case, Seen], cases: Sequence[Case]) -> Estimate:
 def times_faster(seen: Mapping[Case, Seen], ours: Sequence[Case], baseline: Sequence[Case]) -> Estimate:
     """The baseline's mean response time over ours, seed by seed."""
     return interval.ratio([seen[one].only.mean_s for one in baseline], [seen[one].only.mean_s for one in ours])
-
-
-def noted(row: Claim) -> Claim:
-    """A row that its mean meets and its interval does not says so, where nothing else is known."""
-    if row.holds or row.reason or not dataclasses.replace(row, interval=None).holds:
-        return row
-    few = f"The mean meets it, the interval over {row.seeds} streams does not: streams differ much."
-    return dataclasses.replace(row, reason=few)

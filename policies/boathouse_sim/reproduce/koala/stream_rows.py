@@ -6,9 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_sim.reproduce import figures, interval
-from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured, noted
 from boathouse_sim.reproduce.koala import stream
-from boathouse_sim.reproduce.koala.part import mean_s, noted
+from boathouse_sim.reproduce.koala.part import mean_s
 from boathouse_sim.reproduce.koala.setting import PAPER
 from boathouse_sim.reproduce.koala.stream import FAST, GROWING, GSP, GSP_FREE, SLOW_GSP, STATIC
 from boathouse_sim.reproduce.study import Findings
