@@ -60,7 +60,7 @@ def claims(found: Sequence[Claim]) -> table.Table:
     drawn.add_column("BASELINE", overflow="fold")
     drawn.add_column("HOLDS", no_wrap=True)
     for one in found:
-        why = f"\n[dim]{markup.escape(one.reason)}[/dim]" if one.reason and not one.holds else ""
+        why = f"\n[dim]{markup.escape(one.why)}[/dim]" if one.why and not one.holds else ""
         drawn.add_row(
             one.figure,
             markup.escape(one.claim) + why,

@@ -106,6 +106,13 @@ class Claim:
             case _:
                 return low - self.tolerance <= self.paper_value <= high + self.tolerance
 
+    @property
+    def why(self) -> str:
+        """The reason; where none is known and only the interval misses, that."""
+        if self.reason or self.holds or not dataclasses.replace(self, interval=None).holds:
+            return self.reason
+        return f"The mean meets it, the interval over {self.seeds} runs does not: what is drawn differs much."
+
     def as_json(self) -> dict[str, Any]:
         """The row for programs."""
         return {
@@ -120,7 +127,7 @@ class Claim:
             "baseline": self.baseline,
             "baseline_name": self.baseline_name,
             "holds": self.holds,
-            "reason": self.reason,
+            "reason": self.why,
             "seeds": self.seeds,
             "unit": self.unit,
             "assumptions": [dataclasses.asdict(one) for one in self.assumptions],
@@ -130,14 +137,6 @@ class Claim:
 def measured(found: Estimate) -> dict[str, Any]:
     """The fields of a claim that an estimate over seeds gives: `Claim(..., **measured(found))`."""
     return {"value": found.value, "interval": found.interval, "seeds": found.count}
-
-
-def noted(row: Claim) -> Claim:
-    """A row that its mean meets and its interval does not says so, where nothing else is known."""
-    if row.holds or row.reason or not dataclasses.replace(row, interval=None).holds:
-        return row
-    few = f"The mean meets it, the interval over {row.seeds} runs does not: what is drawn differs much."
-    return dataclasses.replace(row, reason=few)
 
 
 def _listed(value: float | Span | None) -> float | list[float] | None:

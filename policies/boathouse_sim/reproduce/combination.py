@@ -128,7 +128,7 @@ class Combination:
 
 def _row(found: Found, load: str, setting: Setting, alone: str, assumptions: Sequence[Assumption]) -> Claim:
     theirs = interval.mean(found.means_s(alone, setting))
-    row = Claim(
+    return Claim(
         paper=PAPER,
         claim=f"{load} load (a pair of jobs each {setting.gap_s:g} s): mean job time over that of {alone}",
         figure="Mean job times",
@@ -139,7 +139,6 @@ def _row(found: Found, load: str, setting: Setting, alone: str, assumptions: Seq
         baseline_name=f"{alone}: mean job time [s]",
         assumptions=tuple(assumptions),
     )
-    return claim.noted(row)
 
 
 def _means(found: Found, loads: Mapping[str, Setting]) -> figures.Figure:

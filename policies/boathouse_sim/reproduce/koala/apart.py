@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies.koala import Config, Policy
 from boathouse_sim.conditions import Outage
 from boathouse_sim.reproduce import interval
-from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured, noted
+from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
 from boathouse_sim.reproduce.koala.setting import CORE, PAPER, POOL, Setting
 from boathouse_sim.reproduce.study import Findings
@@ -90,7 +90,7 @@ class Apart:
             "large ones "
             "lose: nodes that are idle beside them. Clusters that grow take those: see the assumption."
         )
-        rows = [
+        return [
             Claim(
                 paper=PAPER,
                 claim=f"Performance isolation, {name}: mean response time in one cluster of 40 nodes over that in "
@@ -114,7 +114,6 @@ class Apart:
             )
             for small, name in whose.items()
         ]
-        return [noted(one) for one in rows]
 
     # Failures, data, versions
 

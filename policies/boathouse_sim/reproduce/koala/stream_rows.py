@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_sim.reproduce import figures, interval
-from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured, noted
+from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala import stream
 from boathouse_sim.reproduce.koala.part import mean_s
 from boathouse_sim.reproduce.koala.setting import PAPER
@@ -92,7 +92,7 @@ class _Found:
         found: Estimate,
         reason: str = "",
     ) -> Claim:
-        row = Claim(
+        return Claim(
             paper=PAPER,
             claim=claim,
             figure="Figure 5b",
@@ -104,7 +104,6 @@ class _Found:
             assumptions=self._assumptions(),
             reason=reason,
         )
-        return noted(row)
 
     def _assumptions(self) -> tuple[Assumption, ...]:
         base = {

@@ -165,7 +165,7 @@ def test_a_mean_that_meets_a_claim_with_an_interval_that_does_not_says_so():
     seen = Table(lambda case: (90.0, 300.0)[case.seed] if case.config == stream.GGP else 100.0)
     found = row(Stream(RUNS), seen, "GSP over GGP")
     assert (found.value, found.holds) == (1.95, False)
-    assert "differs much" in found.reason
+    assert "differs much" in found.why
 
 
 def test_another_factor_than_the_papers_names_each_streams():
