@@ -14,7 +14,7 @@ from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN
 from boathouse_sim.errors import Errors
 from boathouse_sim.ground import MB, Call, Ground
-from boathouse_sim.live import doing
+from boathouse_sim.live import doing, recording
 from boathouse_sim.live.phased import Phased
 from boathouse_sim.live.pod import LiveRun, Pod, TaskRecord
 from boathouse_sim.live.rates import Activity, Rates
@@ -380,50 +380,13 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         self.tally.mb_ms += pod.resources.memory_bytes // MB * ran_ms
         self.tally.core_ms += pod.asked.cpu_milli * (ran_ms - pod.suspended_ms) // 1000
         if self.conditions.records:
-            self.records.append(self._record(pod, lost=lost))
+            self.records.append(recording.of_pod(pod, self.conditions.reading, now_ms=now_ms, lost=lost))
         return ran_ms
-
-    def _record(self, pod: Pod, *, lost: bool) -> TaskRecord:
-        reading, segments = self.conditions.reading, pod.container.segments
-        calm = [doing.work_ms(s) * sum(doing.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
-        return TaskRecord(
-            job=pod.run.spec.id,
-            kind=pod.task_class.id.rsplit("/", 1)[1],
-            index=pod.task.index,
-            node=pod.node,
-            distance=None if pod.distance is None else int(pod.distance),
-            placed_ms=pod.placed_ms,
-            started_ms=pod.started_ms,
-            ended_ms=self.clock.now_ms,
-            alone_ms=float(pod.container.work_ms),
-            calm_ms=sum(calm),
-            suspended_ms=pod.suspended_ms,
-            memory_mb=pod.resources.memory_bytes // MB,
-            cpu_milli=pod.asked.cpu_milli,
-            lost=lost,
-        )
 
     def record_inner(self, pod: Pod, activity: Activity, index: int, began_ms: int) -> None:
         """Keep a record of a task inside an executor."""
         if self.conditions.records:
-            self.records.append(
-                TaskRecord(
-                    job=pod.run.spec.id,
-                    kind="task",
-                    index=index,
-                    node=pod.node,
-                    distance=None if activity.distance is None else int(activity.distance),
-                    placed_ms=began_ms,
-                    started_ms=began_ms,
-                    ended_ms=self.clock.now_ms,
-                    alone_ms=activity.work_ms,
-                    calm_ms=activity.work_ms * sum(activity.stretch),
-                    suspended_ms=0,
-                    memory_mb=pod.resources.memory_bytes // MB,
-                    cpu_milli=pod.asked.cpu_milli,
-                    lost=False,
-                )
-            )
+            self.records.append(recording.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
 
 
 def _distance(here: model.Node, there: model.Node) -> model.Distance:

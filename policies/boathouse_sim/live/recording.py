@@ -1,0 +1,55 @@
+"""What is written down of an attempt that is over: the truth, which no policy sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_sim.ground import MB
+from boathouse_sim.live import doing
+from boathouse_sim.live.pod import Pod, TaskRecord
+
+if TYPE_CHECKING:
+    from boathouse_sim.live.rates import Activity
+    from boathouse_sim.work import Reading
+
+
+def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord:
+    """Of a task that had a pod of its own."""
+    segments = pod.container.segments
+    calm = [doing.work_ms(s) * sum(doing.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
+    return TaskRecord(
+        job=pod.run.spec.id,
+        kind=pod.task_class.id.rsplit("/", 1)[1],
+        index=pod.task.index,
+        node=pod.node,
+        distance=None if pod.distance is None else int(pod.distance),
+        placed_ms=pod.placed_ms,
+        started_ms=pod.started_ms,
+        ended_ms=now_ms,
+        alone_ms=float(pod.container.work_ms),
+        calm_ms=sum(calm),
+        suspended_ms=pod.suspended_ms,
+        memory_mb=pod.resources.memory_bytes // MB,
+        cpu_milli=pod.asked.cpu_milli,
+        lost=lost,
+    )
+
+
+def of_inner(pod: Pod, activity: Activity, index: int, *, began_ms: int, now_ms: int) -> TaskRecord:
+    """Of a task inside an executor."""
+    return TaskRecord(
+        job=pod.run.spec.id,
+        kind="task",
+        index=index,
+        node=pod.node,
+        distance=None if activity.distance is None else int(activity.distance),
+        placed_ms=began_ms,
+        started_ms=began_ms,
+        ended_ms=now_ms,
+        alone_ms=activity.work_ms,
+        calm_ms=activity.work_ms * sum(activity.stretch),
+        suspended_ms=0,
+        memory_mb=pod.resources.memory_bytes // MB,
+        cpu_milli=pod.asked.cpu_milli,
+        lost=False,
+    )
