@@ -224,8 +224,9 @@ async def test_every_node_of_the_cluster_is_read(api):
 # Leaders and events
 
 
+@pytest.mark.timeout(60)
 async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, namespace):
-    quick = election.Timing(duration_s=1.0, renew_deadline_s=0.7, retry_s=0.1, settle_s=0.1)
+    quick = election.Timing(duration_s=3.0, renew_deadline_s=2.5, retry_s=0.1, settle_s=0.1)
     lost: list[str] = []
 
     def candidate(identity):
@@ -235,7 +236,7 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
     async with running(first.run()):
         assert await first.acquired() == 1
         async with running(second.run()):
-            await asyncio.sleep(1.5)
+            await asyncio.sleep(1.2 * quick.duration_s)
             assert first.valid()
             assert second.epoch is None
             await first.release()
