@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import catalogue
+from boathouse.cluster import catalogue, errors
 from boathouse.scheduling import scheduler
 from tests.contract.predicates import comparison
 
@@ -111,7 +111,16 @@ async def test_the_pod_of_the_highest_priority_gets_what_there_is(api, namespace
         gpu = {"requests": {"example.com/one": "1"}, "limits": {"example.com/one": "1"}}
         container = {"name": "c", "image": "none", "resources": gpu}
         more = {"containers": [container], "priorityClassName": f"{namespace}-{name}"}
-        await api.create(PODS, {"metadata": {"name": name}, "spec": spec(**more)}, namespace)
+        manifest = {"metadata": {"name": name}, "spec": spec(**more)}
+
+        async def taken(manifest=manifest) -> bool:
+            try:
+                await api.create(PODS, manifest, namespace)
+            except errors.Forbidden:
+                return False  # admission has not seen the new PriorityClass yet
+            return True
+
+        await eventually(taken)
     room = {"capacity": {"example.com/one": "1"}, "allocatable": {"example.com/one": "1"}}
     await api.patch_status(catalogue.NODES.untyped(), "kwok-0", room)
     options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
