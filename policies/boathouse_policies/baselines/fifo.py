@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class Fifo:
     """The job submitted first, with backfill: what does not fit lets others pass."""
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002 - the protocol's
         """The time of submission."""
         return [job.submitted_s for job in jobs]
 
-    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:  # noqa: ARG002
+    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """The time of submission."""
         return job.submitted_s
 

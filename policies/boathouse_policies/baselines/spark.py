@@ -19,7 +19,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from typing_extensions import override
 
 from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
@@ -73,7 +72,7 @@ class SpreadOut:
 class NonSpreadOut:
     """As many as fit on the first node, then the next."""
 
-    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:  # noqa: ARG002
+    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:  # noqa: ARG002 - the protocol's
         """Always the same."""
         return ranks
 
@@ -142,16 +141,18 @@ class InTurn:
         return -turns[where].astype(np.float64)
 
 
-class Reservations(LockedNodes):
+_LOCKED = LockedNodes()
+
+
+class Reservations:
     """Nodes reserved for executors that found no room, in the strategy's order."""
 
     def __init__(self, strategy: Strategy, executors: Executors, one: OneApplication | None = None) -> None:
         self._strategy, self._executors, self._one = strategy, executors, one
 
-    @override
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where nobody else reserved; for whom all are reserved, on those nodes alone."""
-        free = super().mask(want, scratch, where)
+        free = _LOCKED.mask(want, scratch, where)
         mine = [node for node, owner in scratch.kept.items() if owner == want.task_class.id]
         if free is None or not mine or self._takes(want, scratch)[mine].sum() < want.left:
             return free
@@ -159,7 +160,6 @@ class Reservations(LockedNodes):
         only[mine] = True
         return free & only[where]
 
-    @override
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """Reserve as many nodes as take all that wait.
 
@@ -212,7 +212,7 @@ class OneApplication:
             return None
         return np.zeros(scratch.free.shape[1], np.bool_)[where]
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """All of them."""
         return [model.Refusal(reason=f"Spark application {self._first(want)} runs", nodes=int(among.sum()))]
 

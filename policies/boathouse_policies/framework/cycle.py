@@ -35,7 +35,7 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
         return plan
     if (plan := refill.plan(queue, profile, view)) is not None:
         return plan
-    scratch = Scratch(view, queue.kept)
+    scratch = Scratch(view, queue.keeping)
     draft = Draft(profile, scratch)
     draft.advise(queue)
     # 1. Order jobs: queues by share, jobs by the profile's keys.

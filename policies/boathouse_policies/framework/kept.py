@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from typing_extensions import override
-
-from boathouse_policies import model
-
 if TYPE_CHECKING:
+    from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
 
 
-class Kept(dict[model.NodeName, model.ClassId]):
-    """Which class each node is kept for: a dictionary by name that knows the same by place, for cycles are many."""
+class Kept:
+    """Which class each node is kept for.
+
+    Attributes:
+        by_name: The class by the node's name; not to be changed but by the methods.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
+        self.by_name: dict[model.NodeName, model.ClassId] = {}
         self._layout: Layout | None = None
         self._places: dict[int, model.ClassId] = {}
 
-    @override
-    def __setitem__(self, node: model.NodeName, task_class: model.ClassId) -> None:
-        """Keep a node."""
-        super().__setitem__(node, task_class)
+    def keep(self, node: model.NodeName, task_class: model.ClassId) -> None:
+        """Keep a node for a class."""
+        self.by_name[node] = task_class
         if self._layout is not None and node in self._layout.index:
             self._places[self._layout.index[node]] = task_class
 
-    @override
-    def __delitem__(self, node: model.NodeName) -> None:
-        """Keep it for nobody any more."""
-        super().__delitem__(node)
+    def let_go(self, node: model.NodeName) -> None:
+        """Keep a node that was kept for nobody any more."""
+        del self.by_name[node]
         if self._layout is not None and node in self._layout.index:
             del self._places[self._layout.index[node]]
 
     def places(self, layout: Layout) -> dict[int, model.ClassId]:
-        """The same by place, without nodes that are gone: a new dictionary."""
+        """The same by place, without nodes that are gone: a new dictionary, but cheap, for cycles are many."""
         if self._layout is not layout:
             index = layout.index
-            self._layout, self._places = layout, {index[name]: one for name, one in self.items() if name in index}
+            self._layout, self._places = (
+                layout,
+                {index[name]: one for name, one in self.by_name.items() if name in index},
+            )
         return self._places.copy()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Submission:
     """Jobs in the order of submission."""
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002 - the protocol's
         """All equal: ties are broken by submission."""
         return [0.0] * len(jobs)
 
@@ -27,7 +27,7 @@ class Submission:
 class NoPreference:
     """All nodes are equal, so the first by name wins."""
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:  # noqa: ARG002
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """Zeros."""
         return np.zeros(scratch.free.shape[1])[where]
 
@@ -35,7 +35,7 @@ class NoPreference:
 class NoPatience:
     """Takes the best node there is."""
 
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:  # noqa: ARG002
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:  # noqa: ARG002 - the protocol's
         """Never waits."""
         return None
 
@@ -47,7 +47,7 @@ class IdealSize:
         """The ideal."""
         return task_class.resources
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:  # noqa: ARG002
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:  # noqa: ARG002 - the protocol's
         """The ideal."""
         return want.ideal
 
@@ -55,11 +55,11 @@ class IdealSize:
 class NoReserve:
     """No node is kept for anybody: work-conserving backfill."""
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """Everywhere."""
         return None
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:  # noqa: ARG002
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:  # noqa: ARG002 - the protocol's
         """Nothing."""
         return ()
 

@@ -44,7 +44,7 @@ class Scratch:
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: npt.NDArray[np.intp] = np.empty(256, np.intp)
-        self.kept = kept.places(layout) if kept else {}
+        self.kept = kept.places(layout) if kept.by_name else {}
         self.let_go: set[int] = set()
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))

@@ -161,8 +161,13 @@ class WaitingRoom:
         return self._queues
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> Mapping[model.NodeName, model.ClassId]:
         """Which class a node is kept for: the profile's reservations, over cycles."""
+        return self._kept.by_name
+
+    @property
+    def keeping(self) -> Kept:
+        """The same for cycles, which ask by place."""
         return self._kept
 
     @property
@@ -174,7 +179,7 @@ class WaitingRoom:
     def looks_at_freed(self) -> bool:
         """Whether the next cycle need only look at `freed`, with no node kept for anybody."""
         self._stir()
-        return not self._kept and bool(self._parking.freed) and self._parking.only_stirred()
+        return not self.kept and bool(self._parking.freed) and self._parking.only_stirred()
 
     def lineup(self) -> Lineup:
         """All classes of which something waits, in order, and which of them the next cycle looks at."""
@@ -250,14 +255,14 @@ class WaitingRoom:
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
-                if self._kept and self._kept.get(decision.node) == decision.task_class.id:
-                    del self._kept[decision.node]
+                if self.kept.get(decision.node) == decision.task_class.id:
+                    self._kept.let_go(decision.node)
                     released = True
             elif isinstance(decision, model.Hold) and decision.node is not None and decision.task is None:
                 self._keep(decision.node, decision.task_class.id)
         for node in plan.released:
-            if node in self._kept:
-                del self._kept[node]
+            if node in self.kept:
+                self._kept.let_go(node)
                 released = True
         return released
 
@@ -275,13 +280,13 @@ class WaitingRoom:
     def _keep(self, node: model.NodeName, class_id: model.ClassId) -> None:
         waiting = self._classes.get(class_id)
         if waiting is not None and len(waiting.pool):
-            self._kept[node] = class_id
+            self._kept.keep(node, class_id)
 
     def _let_go(self, class_id: model.ClassId) -> None:
         """Nothing of the class waits: what was kept for it is free for all."""
-        kept = [node for node, one in self._kept.items() if one == class_id] if self._kept else ()
+        kept = [node for node, one in self.kept.items() if one == class_id]
         for node in kept:
-            del self._kept[node]
+            self._kept.let_go(node)
         if kept:
             self._wake(Wake.NODES)
 
@@ -330,11 +335,11 @@ class WaitingRoom:
             return
         for waiting in self._parking.held_by_limit(freed.queue):
             self._activate(waiting)
-        owner = self._classes.get(self._kept[freed.node]) if freed.node in self._kept else None
+        owner = self._classes.get(self.kept[freed.node]) if freed.node in self.kept else None
         looked = owner is not None and self._parking.looks(owner.row)
         if free is not None:
             self._parking.room_on(freed.node, free)
-        if self._kept:
+        if self.kept:
             self._stir()
             if owner is None or (self._parking.looks(owner.row) and not looked):
                 # The node will be kept for nobody: whoever is ahead may want it, fitting or not.

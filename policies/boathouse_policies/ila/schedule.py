@@ -96,7 +96,7 @@ class LookAgain:
     def __init__(self, interference: Interference) -> None:
         self._interference = interference
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """Everywhere."""
         return None
 

@@ -52,7 +52,7 @@ class Express:
         if cast is None:
             return None
         self._elasticity.advise(queue, view)
-        turns = _Turns(self._elasticity, self._waits, cast, profile, Scratch(view, queue.kept))
+        turns = _Turns(self._elasticity, self._waits, cast, profile, Scratch(view, queue.keeping))
         turns.run()
         return Plan(tuple(turns.decisions), turns.left, profile, lambda: turns.scratch)
 

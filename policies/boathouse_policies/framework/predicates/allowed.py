@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class Allowed:
     """What depends on the node and the constraints alone."""
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """The kept mask."""
         eligibility = want.eligibility
         return None if eligibility.everywhere else eligibility.mask[where]
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """The first reason of each node."""
         counts = collections.Counter(
             reason for reason, asked in zip(want.eligibility.refusals, among.tolist(), strict=True) if reason and asked

@@ -37,7 +37,7 @@ class _Part:
             cpu_milli=round(self._share * asked.cpu_milli), memory_bytes=round(self._share * asked.memory_bytes)
         )
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> framework.Sized | model.Verdict:  # noqa: ARG002
+    def size(self, want: Want, node: int, scratch: Scratch) -> framework.Sized | model.Verdict:  # noqa: ARG002 - the protocol's
         """The same."""
         return framework.Sized(self.least(want.task_class))
 

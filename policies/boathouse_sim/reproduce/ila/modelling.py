@@ -154,7 +154,7 @@ class _Watching:
         self,
         want: framework.Want,  # noqa: ARG002  the protocol's arguments
         scratch: framework.Scratch,
-        where: framework.Where,  # noqa: ARG002
+        where: framework.Where,  # noqa: ARG002 - the protocol's
     ) -> model.BoolVector | None:
         """Everywhere; the profiler hears of the nodes."""
         self.interference.moment(scratch)
@@ -163,8 +163,8 @@ class _Watching:
     def refusals(
         self,
         want: framework.Want,  # noqa: ARG002  the protocol's arguments
-        scratch: framework.Scratch,  # noqa: ARG002
-        among: model.BoolVector,  # noqa: ARG002
+        scratch: framework.Scratch,  # noqa: ARG002 - the protocol's
+        among: model.BoolVector,  # noqa: ARG002 - the protocol's
     ) -> tuple[model.Refusal, ...]:
         """None."""
         return ()

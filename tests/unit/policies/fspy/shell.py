@@ -21,13 +21,13 @@ class Stated:
     def __init__(self, task_s: float) -> None:
         self._task_s = task_s
 
-    def duration_s(self, resources: model.Resources) -> float:  # noqa: ARG002
+    def duration_s(self, resources: model.Resources) -> float:  # noqa: ARG002 - the protocol's
         return self._task_s
 
     def input_bytes(self) -> int:
         return 64 << 20
 
-    def spilled_bytes(self, resources: model.Resources) -> None:  # noqa: ARG002
+    def spilled_bytes(self, resources: model.Resources) -> None:  # noqa: ARG002 - the protocol's
         return None
 
 
