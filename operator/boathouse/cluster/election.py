@@ -124,6 +124,7 @@ class LeaderElection:
         self._renewed_at = -math.inf
         self._leading = asyncio.Event()
         self._lost = False
+        self._writing = asyncio.Lock()  # a renewal and the release would meet each other's versions of the lease
 
     def valid(self) -> bool:
         """Say whether we lead at this very moment; ask before every write."""
@@ -140,7 +141,7 @@ class LeaderElection:
         return self.epoch
 
     async def run(self) -> None:
-        """Wait for the lease, hold it, and return when it is lost (after ``on_lost``)."""
+        """Wait for the lease, hold it, and return when it is lost (after ``on_lost``); once released, it only waits."""
         while not await self._tried_to_acquire():
             await self._sleep(self._timing.retry_s * self._jitter.uniform(1.0, 1.2))
         log.info("leads with epoch %s, as %s", self.epoch, self._identity)
@@ -162,6 +163,7 @@ class LeaderElection:
             return
         try:
             async with asyncio.timeout(self._timing.retry_s):
+                await self._writing.acquire()  # and kept: nothing is renewed after this
                 lease = await self._read()
                 if lease is not None and self._is_ours(lease):
                     renewed = records.micro_time(self._now())
@@ -222,15 +224,16 @@ class LeaderElection:
     async def _renew_until_lost(self) -> str:
         while True:
             await self._sleep(self._timing.retry_s)
-            left_s = self._renewed_at + self._timing.renew_deadline_s - self._monotonic()
-            if left_s <= 0:
-                return f"the lease could not be renewed for {self._timing.renew_deadline_s} s"
-            try:
-                async with asyncio.timeout(left_s):
-                    if taken := await self._renew():
-                        return taken
-            except (errors.ClusterError, TimeoutError) as error:
-                log.warning("the lease was not renewed: %s", error or "no answer in time")
+            async with self._writing:
+                left_s = self._renewed_at + self._timing.renew_deadline_s - self._monotonic()
+                if left_s <= 0:
+                    return f"the lease could not be renewed for {self._timing.renew_deadline_s} s"
+                try:
+                    async with asyncio.timeout(left_s):
+                        if taken := await self._renew():
+                            return taken
+                except (errors.ClusterError, TimeoutError) as error:
+                    log.warning("the lease was not renewed: %s", error or "no answer in time")
 
     async def _renew(self) -> str | None:
         """Renew once; return who took the lease when it is not ours any more."""

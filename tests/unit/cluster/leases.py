@@ -20,6 +20,7 @@ class LeaseServer:
         self.hangs = False
         self.latency_s = 0.01
         self.writes = 0
+        self.renewing = asyncio.Event()
 
     async def get(self, _resource, name, _namespace):
         await self._meet_failure()
@@ -34,6 +35,7 @@ class LeaseServer:
         return self._store(lease)
 
     async def replace(self, _resource, _name, lease, _namespace):
+        self.renewing.set()
         await self._meet_failure()
         if self.lease is None:
             raise errors.NotFound(404, "NotFound", "")

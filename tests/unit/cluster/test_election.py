@@ -64,6 +64,21 @@ async def test_a_released_lease_is_taken_at_the_next_try(looptime):
         assert looptime < 4
 
 
+@pytest.mark.parametrize("into_a_renewal_s", [0.0, 0.1, 0.3, 0.5])
+async def test_a_lease_released_amid_its_renewal_is_free(into_a_renewal_s):
+    server = LeaseServer()
+    server.latency_s = 0.2
+    async with candidates(server, "a") as a:
+        await a.election.acquired()
+        server.renewing.clear()
+        await server.renewing.wait()
+        await asyncio.sleep(into_a_renewal_s)
+        await a.election.release()
+        assert server.lease.spec.holder_identity == ""
+        await asyncio.sleep(60)
+        assert (server.lease.spec.holder_identity, a.lost) == ("", [])
+
+
 async def test_a_paused_leader_may_not_write_when_it_wakes():
     async with candidates(LeaseServer(), "a") as one:
         await one.election.acquired()
