@@ -99,7 +99,7 @@ class Attempt:
         vector = scratch.view.axis.vector(sized.resources)
         most = min(sized.count, member.left) if not self.gang else 1
         for already in range(most):
-            if already and not self._still_fits(member, node, vector):
+            if already and not self._one_more(member, node, vector):
                 return
             pick = member.picker.closest(scratch.view.nodes[node])
             if pick is None:
@@ -110,10 +110,12 @@ class Attempt:
             self.spots.append(spot)
             self._line.placed(member)
 
-    def _still_fits(self, member: Want, node: int, vector: model.IntVector) -> bool:
+    def _one_more(self, member: Want, node: int, vector: model.IntVector) -> bool:
         here = slice(node, node + 1)
         allowed = bool(member.feasible(here)[0]) and self._has_room(vector, node)
-        return allowed and self._line.over_limit(member, vector) is None
+        if not allowed or self._line.over_limit(member, vector) is not None:
+            return False
+        return self._profile.patience.wait(member, node, self._scratch) is None
 
     def succeeded(self) -> bool:
         """Whether the turn placed all that it had to; otherwise what it placed is taken back."""

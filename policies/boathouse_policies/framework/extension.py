@@ -151,7 +151,7 @@ class Refusing(Reserve, Protocol):
 
 
 class Patience(Protocol):
-    """Whether to wait for a better node than the best there is."""
+    """Whether to wait for a better node than the best there is. Asked once for each task, with the last word."""
 
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """Until when the class waits rather than take this node; None takes it."""

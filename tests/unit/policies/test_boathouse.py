@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from boathouse_policies import framework, ila, model, profiles
+from boathouse_policies.ila import metrics
 from boathouse_policies.profiles.sharing import BOTH
 from boathouse_policies.yarn_me.penalty import Elastic, Mapper
 from tests.unit.policies import builders as make
+from tests.unit.policies.ila.shell import linear
 
 SIZE = make.amount(1000, 2)
 
@@ -128,3 +130,15 @@ def test_an_executor_goes_where_most_is_free():
     shell.leave("n0", cpu=2000, gib=4)
     shell.job("spark", size=SIZE, stage=model.Stage.EXECUTOR, seconds=None)
     assert make.where(shell.cycle()) == [("spark/executor-0", "n1")]
+
+
+def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
+    monkeypatch.undo()  # ILA judges as it does
+    shell = Shell(make.node(server="host"))
+    interference = next(one for one in shell.profile.observers if isinstance(one, ila.Interference))
+    interference.learner.model = linear(1.0, c_u=2.0)  # 1, 1.75, 2.5: the third is refused
+    for one in shell.profile.observers:
+        one.load({"local": 1, "remote": 1})  # μ is a half: five come in one turn, of 800m each
+    one = shell.job(count=5, size=make.amount(1500, 1), near=["n0"] * 5)
+    interference.demands.ended(one.id, metrics.Demand(1.5, 0.0, 0.0))
+    assert len(sizes(shell.cycle())) == 2
