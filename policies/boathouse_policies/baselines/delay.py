@@ -17,8 +17,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
@@ -54,19 +52,10 @@ class Closest:
         scores = self._base.score(want, scratch, where)
         if not want.waiting.pool.located:
             return scores
-        has_room = (scratch.free[want.rows][:, where] >= want.need).all(axis=0)
-        nodes = np.arange(scratch.free.shape[1])[where]
-        far = np.zeros(len(scores))
-        far[has_room] = [_distance(want, scratch, node) for node in nodes[has_room].tolist()]
-        return scores - _LEVEL * far
+        return scores - _LEVEL * want.levels[where]
 
 
 _LEVEL = 4.0
-
-
-def _distance(want: Want, scratch: Scratch, node: int) -> model.Distance:
-    pick = want.picker.closest(scratch.view.nodes[node])
-    return model.Distance.ANYWHERE if pick is None else pick.distance
 
 
 @dataclasses.dataclass(slots=True)
@@ -86,24 +75,18 @@ class Delay:
 
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """Until when the class waits for a closer node."""
-        pick = want.picker.closest(scratch.view.nodes[node]) if want.waiting.pool.located else None
-        if pick is None:
+        if not want.waiting.pool.located:
             return None
+        found = model.Distance(want.levels[node])
         level = self._levels.setdefault(want.job.id, {}).setdefault(want.task_class.id, _Level())
-        if pick.distance > level.allowed:
-            until_s = self._until_s(level, pick.distance, want, scratch)
+        if found > level.allowed:
+            until_s = self._until_s(level, found, scratch.view.now_s)
             if until_s is not None:
-                return _hold(want, pick.distance, until_s)
-        level.allowed, level.since_s = pick.distance, None
-        for name in pick.task.locations:  # they are farther from what is left
-            if name in scratch.view.layout.index:
-                scratch.touch(scratch.view.layout.index[name])
+                return _hold(want, found, until_s)
+        level.allowed, level.since_s = found, None
         return None
 
-    def _until_s(self, level: _Level, found: model.Distance, want: Want, scratch: Scratch) -> float | None:
-        now_s, one = scratch.view.now_s, want.task_class.id
-        if scratch.placed(one) > scratch.view.by_class.get(one, 0):
-            return now_s  # its ranking is from before it placed tasks: look again, with a fresh one
+    def _until_s(self, level: _Level, found: model.Distance, now_s: float) -> float | None:
         if level.since_s is None:
             level.since_s = now_s
         until_s = level.since_s + self._wait_s(level.allowed, found)

@@ -2,7 +2,7 @@
 
 from boathouse_policies.framework.accounts import Account, Freed, State
 from boathouse_policies.framework.classes import Waiting
-from boathouse_policies.framework.closeness import Closeness, Distances, Groups
+from boathouse_policies.framework.closeness import Closeness, Groups
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.extension import (
@@ -36,7 +36,6 @@ __all__ = [
     "ClusterView",
     "Controller",
     "Curious",
-    "Distances",
     "Drift",
     "Filter",
     "Freed",

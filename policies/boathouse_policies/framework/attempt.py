@@ -105,7 +105,7 @@ class Attempt:
             if pick is None:
                 return
             spot = Spot(member, pick, node, sized.resources, vector)
-            member.picker.take(pick)
+            member.take(pick)
             scratch.place(spot)
             self.spots.append(spot)
             self._line.placed(member)
@@ -123,7 +123,7 @@ class Attempt:
             return True
         for spot in reversed(self.spots):
             self._scratch.undo(spot)
-            spot.want.picker.give_back(spot.pick)
+            spot.want.give_back(spot.pick)
             self._line.taken_back(spot.want)
         self.spots.clear()
         return False
@@ -152,7 +152,7 @@ def at_once(want: Want, line: Line, scratch: Scratch) -> Spot | None:
     if node is None or pick is None:
         return None
     spot = Spot(want, pick, node, want.task_class.resources, want.least)
-    want.picker.take(pick)
+    want.take(pick)
     scratch.place(spot)
     line.placed(want)
     return spot

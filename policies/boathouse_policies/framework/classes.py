@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework.closeness import Closeness
 from boathouse_policies.framework.extension import Sized
 from boathouse_policies.framework.pool import Picker
 
@@ -38,6 +39,7 @@ class Waiting:
     row: int = -1
     _sizing: Sizing | None = None
     _eligibility: Eligibility | None = None
+    _closeness: Closeness | None = None
 
     def placement(self, pick: Pick, node: model.NodeName, resources: model.Resources) -> model.Placement:
         """The decision to start a task of it."""
@@ -66,6 +68,13 @@ class Waiting:
     def picker(self, profile: Profile, layout: Layout) -> Picker:
         """Takes its tasks, for one cycle."""
         return Picker(self.pool, layout.topology if profile.sees_hosts else layout.hostless)
+
+    def closeness(self, profile: Profile, layout: Layout) -> Closeness:
+        """How close the nodes are to what waits, kept from one cycle to the next as long as it is right."""
+        known = self._closeness
+        if known is None or not known.is_of(self.pool, layout):
+            known = self._closeness = Closeness(self.pool, layout, by_host=profile.sees_hosts)
+        return known
 
     def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
         """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""

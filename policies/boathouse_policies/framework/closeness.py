@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.pool import TaskPool
-    from boathouse_policies.framework.want import Want
 
 
 class Groups:
@@ -46,16 +45,6 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    @classmethod
-    def servers(cls, layout: Layout) -> Groups:
-        """Nodes on one physical host."""
-        return cls((node.server for node in layout.nodes), layout.names)
-
-    @classmethod
-    def racks(cls, layout: Layout) -> Groups:
-        """Nodes in one rack."""
-        return cls((node.rack for node in layout.nodes), layout.names)
-
 
 class Closeness:
     """The nearest waiting input of one class, for each node of a layout.
@@ -63,18 +52,15 @@ class Closeness:
     Args:
         pool: The class' tasks: those that wait when it is made count.
         layout: The nodes.
-        servers: Those on one host.
-        racks: Those in one rack.
+        by_host: Whether virtual machines on the host of the input are closer than others of its rack.
 
     Attributes:
-        pool: As given.
-        left: Tasks that wait and were not taken.
         levels: A `model.Distance` for each node, shape [N].
     """
 
-    def __init__(self, pool: TaskPool, layout: Layout, servers: Groups, racks: Groups) -> None:
-        self.pool = pool
-        self.left = pool.count
+    def __init__(self, pool: TaskPool, layout: Layout, *, by_host: bool = True) -> None:
+        self._pool, self._layout, self._left, self._changes = pool, layout, pool.count, pool.changes
+        servers, racks = layout.servers if by_host else layout.apart, layout.racks
         self._index, self._servers, self._racks = layout.index, servers, racks
         self._server_of, self._rack_of = servers.places, racks.places
         self._nodes, self._by_server, self._by_rack = [0] * len(layout), [0] * len(servers), [0] * len(racks)
@@ -108,9 +94,15 @@ class Closeness:
             return _SERVER
         return _RACK if self._by_rack[rack] else _ANYWHERE
 
+    def is_of(self, pool: TaskPool, layout: Layout) -> bool:
+        """Whether it is right for what waits now: what was taken was placed, and nothing else has changed."""
+        as_it_was = self._changes == pool.changes and self._left == pool.count
+        return as_it_was and self._pool is pool and self._layout is layout
+
     def take(self, task: model.Task) -> list[int]:
         """A task is placed; the nodes for which the nearest input is further away now, ascending."""
-        self.left -= 1
+        self._left -= 1
+        self._changes += 1
         nodes, servers, racks = self._count(task, -1)
         for server in servers:
             nodes.update(self._servers.members[server].tolist())
@@ -128,40 +120,3 @@ class Closeness:
 
 
 _NODE, _SERVER, _RACK, _ANYWHERE = map(int, Distance)  # plain numbers: an enum's are slow to get at
-
-
-class Distances:
-    """The closeness of classes that cycles ask for, kept from one to the next as long as it is right.
-
-    It must be told of each task that is placed, or it starts anew with what waits.
-    """
-
-    def __init__(self) -> None:
-        self._layout: Layout | None = None
-        self._groups: tuple[Groups, Groups] | None = None
-        self._known: dict[model.ClassId, Closeness] = {}
-
-    def of(self, want: Want) -> Closeness:
-        """The closeness of a class, right for what its cycle has taken so far."""
-        layout, pool, class_id = want.scratch.view.layout, want.waiting.pool, want.task_class.id
-        if layout is not self._layout or self._groups is None:
-            self._layout, self._known = layout, {}
-            self._groups = Groups.servers(layout), Groups.racks(layout)
-        known = self._known.get(class_id)
-        left = want.left
-        if known is None or known.pool is not pool or (known.left != left and left == pool.count):
-            known = self._known[class_id] = Closeness(pool, layout, *self._groups)
-        return known
-
-    def take(self, want: Want, task: model.Task) -> None:
-        """A task is about to be placed: nodes that are further away for it are marked as changed in the cycle."""
-        further, scratch = self.of(want).take(task), want.scratch
-        if further:
-            places = np.array(further, np.intp)
-            has_room = np.logical_and.reduce(scratch.free[want.rows][:, places] >= want.need)
-            for node in places[has_room].tolist():  # who has no room does not come to have any in this cycle
-                scratch.touch(node)
-
-    def forget(self, class_id: model.ClassId) -> None:
-        """The class is over."""
-        self._known.pop(class_id, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boathouse_policies.framework.closeness import Groups
 from boathouse_policies.framework.predicates import static
 
 if TYPE_CHECKING:
@@ -85,6 +86,21 @@ class Layout:
         everywhere = np.ones(len(self), np.bool_)
         everywhere.flags.writeable = False
         return everywhere
+
+    @functools.cached_property
+    def servers(self) -> Groups:
+        """The nodes on each physical host."""
+        return Groups((node.server for node in self.nodes), self.names)
+
+    @functools.cached_property
+    def racks(self) -> Groups:
+        """The nodes in each rack."""
+        return Groups((node.rack for node in self.nodes), self.names)
+
+    @functools.cached_property
+    def apart(self) -> Groups:
+        """Each node for itself: hosts for who does not know of them."""
+        return Groups((None for _ in self.nodes), self.names)
 
     @functools.cached_property
     def topology(self) -> Topology:

@@ -28,6 +28,7 @@ class TaskPool:
     Attributes:
         order: All tasks, in order.
         count: How many of them wait.
+        changes: How often one came to wait, or ceased to.
         located: Whether any has input somewhere.
     """
 
@@ -36,6 +37,7 @@ class TaskPool:
         self._position = {task.id: i for i, task in enumerate(self.order)}
         self._waiting = bytearray(task.id not in out for task in self.order)
         self.count = sum(self._waiting)
+        self.changes = 0
         self._head = 0
         self._index: tuple[Topology, dict[_Place, list[int]]] | None = None
         self._heads: dict[_Place, int] = {}
@@ -67,6 +69,7 @@ class TaskPool:
             return False
         self._waiting[position] = 0
         self.count -= 1
+        self.changes += 1
         return True
 
     def put_back(self, task: model.TaskId) -> bool:
@@ -76,6 +79,7 @@ class TaskPool:
             return False
         self._waiting[position] = 1
         self.count += 1
+        self.changes += 1
         self._head = min(self._head, position)
         self._heads.clear()
         return True
@@ -189,6 +193,10 @@ class Picker:
         if not self._pool.located:
             return ()
         return self._pool.tasks_at((Distance.NODE, node), self._topology, self._taken, most)
+
+    def taken(self) -> Sequence[model.Task]:
+        """What was placed."""
+        return [self._pool.order[position] for position in self._taken]
 
     def take(self, pick: Pick) -> None:
         """The task is placed."""

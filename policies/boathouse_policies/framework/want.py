@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.classes import Sizing, Waiting
+    from boathouse_policies.framework.closeness import Closeness
     from boathouse_policies.framework.extension import Sized, Where
     from boathouse_policies.framework.layout import Eligibility
     from boathouse_policies.framework.policy import Profile
@@ -45,6 +46,7 @@ class Want:
     """
 
     __slots__ = (
+        "_closeness",
         "_eligibility",
         "_need",
         "_nowhere",
@@ -73,6 +75,7 @@ class Want:
         self.among: npt.NDArray[np.intp] | None = None
         self._profile = profile
         self._picker: Picker | None = None
+        self._closeness: Closeness | None = None
         self._eligibility: Eligibility | None = None
         self._sizing: Sizing | None = None
         self._rows: npt.NDArray[np.intp] | None = None
@@ -129,6 +132,30 @@ class Want:
         if self._picker is None:
             self._picker = self.waiting.picker(self._profile, self.scratch.view.layout)
         return self._picker
+
+    @property
+    def levels(self) -> model.IntVector:
+        """How far the nearest input of what is left is from each node, a `model.Distance`, shape [N]."""
+        if self._closeness is None:
+            self._closeness = self.waiting.closeness(self._profile, self.scratch.view.layout)
+            for task in self.picker.taken():
+                self._closeness.take(task)
+        return self._closeness.levels
+
+    def take(self, pick: Pick) -> None:
+        """A task of it is placed: nodes that are further away from what is left count as changed."""
+        self.picker.take(pick)
+        further = self._closeness.take(pick.task) if self._closeness is not None else ()
+        if further:
+            places = np.array(further, np.intp)
+            has_room = np.logical_and.reduce(self.scratch.free[self.rows][:, places] >= self.need)
+            for node in places[has_room].tolist():  # who has no room does not come to have any in this cycle
+                self.scratch.touch(node)
+
+    def give_back(self, pick: Pick) -> None:
+        """The task is not placed after all."""
+        self.picker.give_back(pick)
+        self._closeness = None  # what it was told of is not so
 
     @property
     def left(self) -> int:

@@ -116,23 +116,14 @@ class Shrinking:
         demand = want.task_class.resources
         if want.task_class.stage is not model.Stage.MAP:
             return want.ideal
-        free, tasks = scratch.free[:, node], self._accepted(want, node, scratch)
-        accepted = len(tasks)
+        free, accepted = scratch.free[:, node], self._accepted(want, node, scratch)
         if accepted > 1 and not self._fits(free, demand, accepted):
-            return self._taking(tasks, Sized(self._share(demand, free, accepted), accepted), scratch)
+            return Sized(self._share(demand, free, accepted), accepted)
         if self._fits(free, demand, 1):
-            return self._taking(tasks[:1], want.ideal, scratch)
+            return want.ideal
         if accepted == 1 or self._fits(free, self._whole(demand), 1):
-            return self._taking(tasks[:1], Sized(self._share(demand, free, 1)), scratch)
+            return Sized(self._share(demand, free, 1))
         return _TOO_SMALL
-
-    @staticmethod
-    def _taking(tasks: Sequence[model.Task], sized: Sized, scratch: Scratch) -> Sized:
-        """These will not wait any more: other nodes with their blocks may have none to offer then."""
-        index = scratch.view.layout.index
-        for place in {index[name] for task in tasks for name in task.locations if name in index}:
-            scratch.touch(place)
-        return sized
 
     def _whole(self, demand: model.Resources) -> model.Resources:
         """A map without its crumbs."""
@@ -140,15 +131,15 @@ class Shrinking:
             cpu_milli=math.ceil(demand.cpu_milli * (1.0 - self._crumbs)), memory_bytes=demand.memory_bytes
         )
 
-    def _accepted(self, want: Want, node: int, scratch: Scratch) -> Sequence[model.Task]:
-        """P: the local maps that are accepted together; none where nothing may be shrunk and none fits."""
+    def _accepted(self, want: Want, node: int, scratch: Scratch) -> int:
+        """P: how many local maps are accepted together; none where nothing may be shrunk and none fits."""
         if not want.waiting.pool.located:
-            return ()
+            return 0
         self._locality.located(want.task_class)
         most = 1
         if self._shrink is not Shrink.OFF:
             most = self._most(want.task_class.resources, scratch.free[:, node], self._locality.share())
-        return want.picker.local(scratch.view.layout.names[node], most)
+        return len(want.picker.local(scratch.view.layout.names[node], most))
 
     def _most(self, demand: model.Resources, free: model.IntVector, share: float) -> int:
         """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full."""
@@ -189,7 +180,7 @@ class Shrinking:
         whole = self.whole(want, scratch, where)
         if not want.waiting.pool.located or whole.all():
             return whole
-        return whole | local(want, scratch, where, among=~whole & self._room(want, scratch, where))
+        return whole | (local(want, where) & self._room(want, scratch, where))
 
     def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where a map fits that is not shrunk by more than crumbs."""
@@ -227,20 +218,15 @@ class LocalFirst:
         base = self._base.score(want, scratch, where)
         if not want.waiting.pool.located:
             return base
-        here = local(want, scratch, where)
+        here = local(want, where)
         whole = self._shrinking.whole(want, scratch, where)
         return base + _SPAN * (here.astype(np.float64) + (here & whole))
 
 
-def local(want: Want, scratch: Scratch, where: Where, among: model.BoolVector | None = None) -> model.BoolVector:
+def local(want: Want, where: Where) -> model.BoolVector:
     """Where a waiting map of the class has its input, of some nodes: shape as `where`."""
-    names = scratch.view.layout.names
-    places = np.arange(len(names))[where]
-    looked = np.ones(len(places), np.bool_) if among is None else among
-    picker = want.picker
-    found = np.zeros(len(places), np.bool_)
-    found[looked] = [bool(picker.local(names[place])) for place in places[looked].tolist()]
-    return found
+    here: model.BoolVector = want.levels[where] == int(model.Distance.NODE)
+    return here
 
 
 _SPAN = 4.0

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Distances, Profile, neutral
+from boathouse_policies.framework import PREDICATES, Profile, neutral
 from boathouse_policies.ila.book import Running
 from boathouse_policies.ila.config import Config, Family, static
 from boathouse_policies.ila.delay import AdaptiveDelay
@@ -73,15 +73,14 @@ def build(
     base = scorer(placement)
     interference = Interference(config) if config.threshold is not None else None
     delay = AdaptiveDelay(config) if config.locality else None
-    distances = Distances() if config.locality else None
-    nearest = Nearest(distances, interference, base)
+    nearest = Nearest(interference, base, by_distance=config.locality)
     return Profile(
         name=name,
         order=order or FairShare(),
         filters=PREDICATES if interference is None else (*PREDICATES, interference),
         score=base,
         scores=MappingProxyType({model.Stage.MAP: nearest, model.Stage.REDUCE: nearest}),
-        patience=Acceptance(delay, distances, interference),
+        patience=Acceptance(delay, interference),
         reserve=neutral.NO_RESERVE if interference is None else LookAgain(interference),
         observers=tuple(one for one in (interference, delay) if one is not None),
     )

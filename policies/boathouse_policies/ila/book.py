@@ -109,7 +109,7 @@ class Book:
         before, excess, beyond, known = self._index, self._excess, self.beyond, self.instrumented
         hosts_before = dict(zip(self.hosts.names, self.ended_s.tolist(), strict=True))
         self.layout, self._index = layout, layout.index
-        self._resize(len(layout), Groups.servers(layout))
+        self._resize(len(layout), layout.servers)
         for i, name in enumerate(layout.names):
             was = before.get(name)
             if was is not None:

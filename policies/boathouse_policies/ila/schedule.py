@@ -15,7 +15,7 @@ from boathouse_policies.ila.demand import STAGES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boathouse_policies.framework import Distances, Score, Scratch, Want, Where
+    from boathouse_policies.framework import Score, Scratch, Want, Where
     from boathouse_policies.ila.delay import AdaptiveDelay
     from boathouse_policies.ila.interference import Interference
     from boathouse_policies.model import FloatVector
@@ -25,15 +25,15 @@ class Nearest:
     """A score: the closest node first; of equals the one with the least predicted slowdown, or the one a base prefers.
 
     Args:
-        distances: How close each node is; None to leave that to whichever task is closest once a node is chosen.
         interference: Predicts slowdowns; None to rank by the base.
         base: Ranks where nothing else does.
+        by_distance: Whether closeness matters; if not, that is left to whichever task is closest to the chosen node.
     """
 
-    def __init__(self, distances: Distances | None, interference: Interference | None, base: Score) -> None:
-        self._distances = distances
+    def __init__(self, interference: Interference | None, base: Score, *, by_distance: bool = True) -> None:
         self._interference = interference
         self._base = base
+        self._by_distance = by_distance
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
         """Higher is better."""
@@ -41,9 +41,9 @@ class Nearest:
             score = -self._interference.slowdown(want, scratch, where)
         else:
             score = self._base.score(want, scratch, where)
-        if self._distances is None or not want.waiting.pool.located:
+        if not self._by_distance or not want.waiting.pool.located:
             return score
-        return score - _LEVEL * self._distances.of(want).levels[where]
+        return score - _LEVEL * want.levels[where]
 
 
 class Acceptance:
@@ -51,34 +51,26 @@ class Acceptance:
 
     Args:
         delay: Algorithm 2; None takes the closest task there is at once.
-        distances: Told of what is taken; None if nobody asks them.
         interference: Told of what is taken; None if interference does not matter.
     """
 
-    def __init__(
-        self, delay: AdaptiveDelay | None, distances: Distances | None, interference: Interference | None
-    ) -> None:
+    def __init__(self, delay: AdaptiveDelay | None, interference: Interference | None) -> None:
         self._delay = delay
-        self._distances = distances
         self._interference = interference
 
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """Until when the class waits for a closer node; None takes this one."""
-        if self._distances is not None and want.task_class.stage in STAGES and want.waiting.pool.located:
-            pick = want.picker.closest(scratch.view.layout.nodes[node])
-            if pick is not None:
-                hold = self._judged(want, pick.distance, scratch)
-                if hold is not None:
-                    return hold
-                self._distances.take(want, pick.task)
+        if self._delay is not None and want.task_class.stage in STAGES and want.waiting.pool.located:
+            found = model.Distance(want.levels[node])
+            until_s = self._delay.until_s(want, found, scratch.view.now_s)
+            if until_s is not None:
+                return self._hold(want, found, until_s)
         if self._interference is not None:
             self._interference.accept(want, node, scratch)
         return None
 
-    def _judged(self, want: Want, found: model.Distance, scratch: Scratch) -> model.Hold | None:
-        until_s = None if self._delay is None else self._delay.until_s(want, found, scratch.view.now_s)
-        if until_s is None:
-            return None
+    @staticmethod
+    def _hold(want: Want, found: model.Distance, until_s: float) -> model.Hold:
         message = f"the closest free node is {_FAR[found]} its input: it waits for a closer one"
         verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
         return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s)

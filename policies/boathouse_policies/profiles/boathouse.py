@@ -30,7 +30,7 @@ from types import MappingProxyType
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Distances, Profile
+from boathouse_policies.framework import PREDICATES, Profile
 from boathouse_policies.profiles.sharing import ByStage, InTurn, OneOfTwo, Unhindered
 
 SPARK = (model.Stage.DRIVER, model.Stage.EXECUTOR)
@@ -64,11 +64,11 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     """
     order = fspy.SizeBased(config.fspy)
     spark = ikayak.parts(config.ikayak)
-    interference, delay, distances = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila), Distances()
+    interference, delay = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila)
     ahead = functools.partial(yarn_me.Timeline, standing=order.expected)
     elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
-    nearest = ila.Nearest(distances, None, elastic)
+    nearest = ila.Nearest(None, elastic)
     passing = yarn_me.Passing(elastic)
     return Profile(
         name="boathouse",
@@ -78,7 +78,7 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         scores=MappingProxyType(
             {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(SPARK, spark.most_free)}
         ),
-        patience=InTurn(spark.executors, ila.Acceptance(delay, distances, interference)),
+        patience=InTurn(spark.executors, ila.Acceptance(delay, interference)),
         sizer=sizes,
         reserve=ByStage(
             dict.fromkeys(SPARK, spark.executors),

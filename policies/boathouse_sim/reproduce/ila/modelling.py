@@ -146,7 +146,7 @@ class _Watching:
 
     def __init__(self, random: np.random.Generator) -> None:
         self._random = random
-        self._distances = framework.Distances()
+        self._known: tuple[framework.Scratch, dict[model.ClassId, model.IntVector]] | None = None
         self.interference = ila.Interference(_CONFIG)
         self.learner = self.interference.learner = _Recording()
 
@@ -172,8 +172,17 @@ class _Watching:
     def score(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.FloatVector:
         """Chance, of the nodes that are closest to its input: reading from afar is not what is modelled."""
         chance = self._random.random((len(scratch.offered),))
-        found: model.FloatVector = chance[where] - self._distances.of(want).levels[where]
+        found: model.FloatVector = chance[where] - self._levels(want)[where]
         return found
+
+    def _levels(self, want: framework.Want) -> model.IntVector:
+        """How far its input was when the cycle began."""
+        if self._known is None or self._known[0] is not want.scratch:
+            self._known = want.scratch, {}
+        one, known = want.task_class.id, self._known[1]
+        if one not in known:
+            known[one] = framework.Closeness(want.waiting.pool, want.scratch.view.layout).levels
+        return known[one]
 
 
 def _workload(case: Case, random: np.random.Generator) -> Workload:

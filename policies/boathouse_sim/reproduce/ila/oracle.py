@@ -13,7 +13,7 @@ import numpy as np
 from boathouse_policies import ila, model
 from boathouse_policies.baselines import LeastLoaded
 from boathouse_policies.baselines.fair import FairShare
-from boathouse_policies.framework import PREDICATES, Distances, Groups, Profile
+from boathouse_policies.framework import PREDICATES, Groups, Profile
 from boathouse_sim.reproduce.ila import programs
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ class Oracle:
         self._running: dict[tuple[model.ClassId, model.NodeName], list[bool]] = {}
         self._groups = Groups((), ())
         self._names: Mapping[model.NodeName, int] = {}
-        config = ila.Config(threshold=None)
-        self._delay, self._distances = ila.AdaptiveDelay(config), Distances()
-        self._acceptance = ila.Acceptance(self._delay, self._distances, None)
+        self._delay = ila.AdaptiveDelay(ila.Config(threshold=None))
+        self._acceptance = ila.Acceptance(self._delay, None)
 
     def profile(self) -> Profile:
         """The scheduler."""
@@ -50,7 +49,7 @@ class Oracle:
             name=NAME,
             order=FairShare(),
             filters=(*PREDICATES, self),
-            score=ila.Nearest(self._distances, None, LeastLoaded()),
+            score=ila.Nearest(None, LeastLoaded()),
             patience=self,
             reserve=self,
             observers=(self, self._delay),
@@ -68,7 +67,7 @@ class Oracle:
     def _adopt(self, scratch: Scratch) -> None:
         layout = scratch.view.layout
         if self._names is not layout.index:
-            self._names, self._groups = layout.index, Groups.servers(layout)
+            self._names, self._groups = layout.index, layout.servers
             self._counts = {kind: np.zeros(len(self._groups), np.int64) for kind in (False, True)}
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:

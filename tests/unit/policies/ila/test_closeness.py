@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model
-from boathouse_policies.framework import Closeness, Distances, Groups, Scratch, Want
+from boathouse_policies.framework import Closeness, Groups, Scratch, Want
 from boathouse_policies.framework.pool import Picker, TaskPool
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import hosts
@@ -20,10 +20,6 @@ def layout():
     return ledger.snapshot(0.0).layout
 
 
-def closeness(pool, nodes):
-    return Closeness(pool, nodes, Groups.servers(nodes), Groups.racks(nodes))
-
-
 located = st.lists(st.lists(st.sampled_from([*NAMES, "gone"]), max_size=3, unique=True), min_size=1, max_size=12)
 
 
@@ -32,7 +28,7 @@ located = st.lists(st.lists(st.sampled_from([*NAMES, "gone"]), max_size=3, uniqu
 def test_the_column_is_what_asking_each_node_gives_as_tasks_are_taken(places, data):
     one, nodes = make.task_class(make.job()), layout()
     pool = TaskPool([make.task(one, i, locations=tuple(where)) for i, where in enumerate(places)])
-    column, picker = closeness(pool, nodes), Picker(pool, nodes.topology)
+    column, picker = Closeness(pool, nodes), Picker(pool, nodes.topology)
     while picker.left:
         asked = [int(picker.closest(node).distance) for node in nodes.nodes]
         assert column.levels.tolist() == asked
@@ -43,19 +39,41 @@ def test_the_column_is_what_asking_each_node_gives_as_tasks_are_taken(places, da
         assert changed == [i for i in range(len(nodes)) if column.levels[i] != before[i]]
 
 
-def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
-    world, distances = make.World(hosts(2)), Distances()
-    world.submit("job", 3, locations=("h0v0",))
+def wants(count=3):
+    """A class whose input is on h0v0, as cycles see it."""
+    world = make.World(hosts(2))
+    world.submit("job", count, locations=("h0v0",))
     waiting = world.room.active()[0]
+    return waiting.pool, lambda: Want(waiting, world.profile, Scratch(world.view()))
 
-    def want():
-        return Want(waiting, world.profile, Scratch(world.view()))
 
-    first = distances.of(want())
-    assert distances.of(want()) is first
-    waiting.pool.remove(waiting.pool.order[0].id)  # placed, and nobody told of it
-    assert distances.of(want()) is not first
-    assert distances.of(want()).left == 2
+def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
+    pool, want = wants()
+    first, one = want().levels, want()
+    assert one.levels is first
+    pick = one.picker.closest(NODES[0])
+    one.take(pick)
+    pool.remove(pick.task.id)  # placed, as it was decided
+    assert want().levels is first
+    pool.remove(pool.order[1].id)  # placed, and nobody told of it
+    assert want().levels is not first
+
+
+def test_what_the_cycle_took_before_it_is_asked_for_counts():
+    _, want = wants(count=1)
+    one = want()
+    one.take(one.picker.closest(NODES[0]))
+    assert set(one.levels.tolist()) == {model.Distance.ANYWHERE}
+
+
+def test_what_was_given_back_counts_again():
+    _, want = wants(count=1)
+    one = want()
+    before = one.levels.tolist()
+    pick = one.picker.closest(NODES[0])
+    one.take(pick)
+    one.give_back(pick)
+    assert one.levels.tolist() == before
 
 
 def test_nodes_in_no_group_are_groups_of_their_own():
