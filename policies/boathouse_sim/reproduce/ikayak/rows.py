@@ -35,18 +35,18 @@ class Varied:
         name: What is assumed.
         value: The other value, for people.
         change: Of the setting.
-        fifo: Whether jobs are served in the order of submission.
+        fair: Whether jobs are served by their dominant shares.
     """
 
     name: str
     value: str
     change: tuple[tuple[str, float | bool], ...] = ()
-    fifo: bool = False
+    fair: bool = False
 
     def apply(self, run: Run) -> Run:
         """The same with it."""
         changes: dict[str, Any] = dict(self.change)
-        variant = dataclasses.replace(run.variant, fifo=self.fifo)
+        variant = dataclasses.replace(run.variant, fair=self.fair)
         return dataclasses.replace(run, setting=dataclasses.replace(run.setting, **changes), variant=variant)
 
 
@@ -60,7 +60,7 @@ TAKEN: Final = {
     "computing of reducers": "100 to 180 s each",
     "reading a remote block": f"{_SETTING.rack:g} times as long",
     "tasks on a machine slow each other down": "saturating CPU, disk and network",
-    "order of jobs": "by dominant share",
+    "order of jobs, of all schedulers": "of submission, Hadoop's default",
 }
 
 VARIED: Final = (
@@ -80,7 +80,7 @@ VARIED: Final = (
     Varied(name="computing of reducers", value="a quarter", change=(("reduce_work", 0.25),)),
     Varied(name="reading a remote block", value="1.2 times as long", change=(("rack", 1.2),)),
     Varied(name="tasks on a machine slow each other down", value="not at all", change=(("calm", True),)),
-    Varied(name="order of jobs", value="first in, first out", fifo=True),
+    Varied(name="order of jobs, of all schedulers", value="by dominant share", fair=True),
 )
 
 

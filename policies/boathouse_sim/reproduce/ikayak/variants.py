@@ -39,7 +39,8 @@ class Variant:
         constants: iKayak's that differ from its defaults, by name.
         error: Coefficient of variation of what is added to predicted remaining times.
         delay: Delay scheduling of maps.
-        fifo: Jobs in the order of submission, instead of their dominant shares.
+        fair: Jobs by their dominant shares, instead of in the order of submission. The paper names no order for "stock YARN"
+            and calls FIFO Hadoop's default (L471); so does Hadoop: capacity scheduler, one queue, FIFO in it.
     """
 
     base: str = CLUSTER
@@ -49,7 +50,7 @@ class Variant:
     constants: tuple[tuple[str, float], ...] = ()
     error: float = 0.0
     delay: bool = False
-    fifo: bool = False
+    fair: bool = False
 
     @property
     def is_ikayak(self) -> bool:
@@ -78,7 +79,7 @@ def build(variant: Variant, seed: int = 0) -> Profile:
         profile = _with_parts(profile, variant, seed)
     if variant.delay:
         profile = _with_delay(profile)
-    return dataclasses.replace(profile, order=Fifo()) if variant.fifo else profile
+    return profile if variant.fair else dataclasses.replace(profile, order=Fifo())
 
 
 def _with_parts(base: Profile, variant: Variant, seed: int) -> Profile:

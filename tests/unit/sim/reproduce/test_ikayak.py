@@ -6,6 +6,8 @@ import json
 import pytest
 
 from boathouse_policies import ikayak, model
+from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.fifo import Fifo
 from boathouse_policies.ikayak.bank import Bank
 from boathouse_policies.ikayak.history import History
 from boathouse_sim import simulation
@@ -119,6 +121,12 @@ def test_parts_of_ikayak_leave_the_rest_to_yarn():
     executor = model.Stage.EXECUTOR
     assert type(adjusting.score_of(executor)) is type(stock.score_of(executor))
     assert type(placing.score_of(executor)) is not type(stock.score_of(executor))
+
+
+def test_stock_yarn_serves_jobs_as_they_come_as_hadoops_default_does():
+    assert isinstance(variants.build(STOCK).order, Fifo)
+    assert isinstance(variants.build(IKAYAK).order, Fifo)
+    assert isinstance(variants.build(dataclasses.replace(STOCK, fair=True)).order, FairShare)
 
 
 def test_wrong_predictions_have_the_mean_of_the_right_ones():
@@ -242,13 +250,14 @@ def test_a_u_shape_has_its_best_between_the_ends():
 
 
 def test_assumptions_say_what_varying_them_did():
-    varied = (rows.Varied(name="order of jobs", value="first in, first out", fifo=True),)
+    order = "order of jobs, of all schedulers"
+    varied = (rows.Varied(name=order, value="by dominant share", fair=True),)
     sweep = rows.Sweep(varied=varied, base=SMALL, seeds=1)
     runs = {one: given() for run in sweep.runs() for one in run.cases()}
-    fifo = dataclasses.replace(IKAYAK, fifo=True)
-    runs[Run(setting=SMALL, variant=fifo, seeds=1).cases()[0]] = given(spark_s=halved(setting.APPLICATIONS))
+    fair = dataclasses.replace(IKAYAK, fair=True)
+    runs[Run(setting=SMALL, variant=fair, seeds=1).cases()[0]] = given(spark_s=halved(setting.APPLICATIONS))
     told = {one.name: one for one in sweep.lower(Runs(runs), IKAYAK, IN_CLIENT, case.spark_s)}
-    assert told["order of jobs"].effect == "first in, first out: +50 %"
+    assert told[order].effect == "by dominant share: +50 %"
 
 
 # The whole
