@@ -131,6 +131,7 @@ class Book:
         bank: What was learned.
         jobs: By id.
         running: By task.
+        running_reducers: Those of them that are reducers.
         report_every_s: For the shell: how often reducers report.
         measure_every_s: Nodes need not be measured.
     """
@@ -140,6 +141,7 @@ class Book:
         self._reduce_s = config.reduce_s
         self.jobs: dict[model.JobId, JobBook] = {}
         self.running: dict[model.TaskId, Running] = {}
+        self.running_reducers: dict[model.TaskId, Running] = {}
         self._changes = 0
         self._memo: tuple[Layout, float, int, tuple[Columns, Columns]] | None = None
         self.report_every_s = config.sample_s
@@ -198,7 +200,9 @@ class Book:
         if job is None or one is None or one.stage not in _STAGES:
             return
         end_s = event.now_s + self._length_s(job, one)
-        self.running[event.task] = Running(event.task, job, one, event.node, event.resources, end_s)
+        running = self.running[event.task] = Running(event.task, job, one, event.node, event.resources, end_s)
+        if not running.is_map:
+            self.running_reducers[event.task] = running
 
     def _length_s(self, job: JobBook, one: model.TaskClass) -> float:
         stated_s = one.estimates.duration_s(one.resources)
@@ -235,7 +239,7 @@ class Book:
         return False
 
     def _finished(self, event: model.Finished) -> None:
-        one = self.running.pop(event.task, None)
+        one = self._gone(event.task)
         if one is None:
             return
         key, left = one.job.key, one.job.left
@@ -247,7 +251,11 @@ class Book:
             self.bank.reduce_ended(key, event.duration_s, one.history, event.now_s)
 
     def _failed(self, event: model.Failed) -> None:
-        self.running.pop(event.task, None)
+        self._gone(event.task)
+
+    def _gone(self, task: model.TaskId) -> Running | None:
+        self.running_reducers.pop(task, None)
+        return self.running.pop(task, None)
 
     # Suspension
 

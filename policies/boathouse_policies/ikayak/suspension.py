@@ -64,31 +64,40 @@ class Suspension:
     def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
         """Whom to suspend and whom to resume."""
         now_s = view.now_s
-        reducers = [one for one in self._book.running.values() if not one.is_map]
-        for one in reducers:
-            if one.suspended_s is not None and one.until_s <= now_s:
+        for one in self._away():
+            if one.until_s <= now_s:
                 self._book.resumed(one, now_s)
-        due = [one for one in reducers if self._config.suspension and self._is_due(one, now_s)]
-        if not due and not any(one.suspended_s is not None for one in reducers):
+        away, due = self._away(), self._due(now_s)
+        if not due and not away:
             self._lending.lent([], frozenset())
             return ()
         waiting = _waiting_maps(queue)
-        decisions: list[model.Decision] = [*self._resume(reducers, waiting, queue.kept, now_s)]
+        decisions: list[model.Decision] = [*self._resume(away, waiting, queue.kept, now_s)]
         decisions += self._suspend(due, waiting, queue, view)
-        self._lending.lent([one for one in reducers if one.suspended_s is not None], frozenset(waiting))
+        self._lending.lent(self._away(), frozenset(waiting))
         return decisions
+
+    def _away(self) -> list[Running]:
+        """Who is suspended."""
+        return [one for one in self._book.running_reducers.values() if one.suspended_s is not None]
+
+    def _due(self, now_s: float) -> list[Running]:
+        """Who may be suspended."""
+        lacking = {job.job.id for job in self._book.jobs.values() if job.lacks_maps}
+        if not self._config.suspension or not lacking:
+            return []
+        reducers = self._book.running_reducers.values()
+        return [one for one in reducers if one.job.job.id in lacking and self._is_due(one, now_s)]
 
     def _resume(
         self,
-        reducers: list[Running],
+        away: list[Running],
         waiting: Mapping[model.JobId, int],
         kept: Container[model.NodeName],
         now_s: float,
     ) -> Sequence[model.Resume]:
         found = []
-        for one in reducers:
-            if one.suspended_s is None:
-                continue
+        for one in away:
             reason = READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in kept else None
             if reason is not None:
                 self._book.resumed(one, now_s)
@@ -113,10 +122,9 @@ class Suspension:
         return decisions
 
     def _is_due(self, one: Running, now_s: float) -> bool:
-        """Whether it runs, lacks map output, and was not suspended within T."""
-        lacks = one.job.lacks_maps and not one.past_shuffle
-        runs = one.history is not None and one.suspended_s is None
-        return runs and lacks and now_s - one.last_s >= self._config.interval_s
+        """Whether it runs, lacks map output as far as it told, and was not suspended within T."""
+        runs = one.history is not None and one.suspended_s is None and not one.past_shuffle
+        return runs and now_s - one.last_s >= self._config.interval_s
 
     def _decision(self, one: Running) -> model.Suspend:
         size = model.Resources(

@@ -69,7 +69,7 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(None, elastic)
-    passing = yarn_me.Passing(elastic)
+    passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
     return Profile(
         name="boathouse",
         order=order,
@@ -82,8 +82,10 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         sizer=sizes,
         reserve=ByStage(
             dict.fromkeys(SPARK, spark.executors),
-            others=(fspy.KeptForAged(order), ila.LookAgain(interference)),
+            others=(fspy.KeptForAged(order), look_again),
             passing=(passing, spark.executors),
+            refusing=look_again,
+            calm=order.nobody_aged,
         ),
         controllers=(elastic, spark.suspension),
         observers=(order, elastic, spark.book, spark.locality, interference, delay),

@@ -9,9 +9,9 @@ import numpy as np
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_policies.framework import Patience, Reserve, Scratch, Sized, Sizer, Want, Where
+    from boathouse_policies.framework import Patience, Refusing, Reserve, Scratch, Sized, Sizer, Want, Where
 
 BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
@@ -140,15 +140,24 @@ class ByStage:
         keepers: Who keeps nodes for which stage.
         others: Who keep nodes for all other stages, asked in this order.
         passing: Say who may use a node that is kept for somebody.
+        refusing: Sees at once whom no node takes.
+        calm: Whether none of the others would keep a node for them: only then it is asked.
     """
 
     def __init__(
-        self, keepers: Mapping[model.Stage, Reserve], others: Sequence[Reserve], passing: Sequence[Reserve]
+        self,
+        keepers: Mapping[model.Stage, Reserve],
+        others: Sequence[Reserve],
+        passing: Sequence[Reserve],
+        refusing: Refusing,
+        calm: Callable[[Scratch], bool],
     ) -> None:
         self.keeps_for_gangs = True  # executors that must start together have nodes kept for them too
         self._keepers = keepers
         self._others = others
         self._passing = passing
+        self._refusing = refusing
+        self._calm = calm
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or where the class may pass."""
@@ -168,6 +177,12 @@ class ByStage:
         if keeper is not None:
             return keeper.keep(want, scratch)
         return [hold for one in self._others for hold in one.keep(want, scratch)]
+
+    def refused(
+        self, wants: Sequence[Want], scratch: Scratch
+    ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
+        """Whom no node takes, seen at once."""
+        return self._refusing.refused(wants, scratch) if self._calm(scratch) else ()
 
 
 _CLASSES_KEPT = 65_536

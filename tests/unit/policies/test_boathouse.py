@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from boathouse_policies import framework, ila, model, profiles
+from boathouse_policies import framework, fspy, ila, model, profiles
 from boathouse_policies.ila import metrics
 from boathouse_policies.profiles.sharing import BOTH
 from boathouse_policies.yarn_me.penalty import Elastic, Mapper
 from tests.unit.policies import builders as make
-from tests.unit.policies.ila.shell import linear
+from tests.unit.policies.ila.shell import always, linear
 
 SIZE = make.amount(1000, 2)
 
@@ -130,6 +130,30 @@ def test_an_executor_goes_where_most_is_free():
     shell.leave("n0", cpu=2000, gib=4)
     shell.job("spark", size=SIZE, stage=model.Stage.EXECUTOR, seconds=None)
     assert make.where(shell.cycle()) == [("spark/executor-0", "n1")]
+
+
+def refusing(shell, *names):
+    """Jobs that the neighbours of the only host would slow down, and a cycle in which that is seen."""
+    interference = next(one for one in shell.profile.observers if isinstance(one, ila.Interference))
+    interference.learner.model = always(9.0)
+    classes = [shell.job(name, 2) for name in names]
+    return classes, shell.cycle()
+
+
+def test_whom_interference_refuses_is_seen_at_once_and_looks_again(monkeypatch):
+    monkeypatch.undo()
+    classes, plan = refusing(Shell(), "first", "second", "third")
+    assert len(sizes(plan)) == 1  # an idle host takes anything
+    held = {one.task_class.id for one in plan.decisions if isinstance(one, model.Hold)}
+    assert held == {one.id for one in classes}
+
+
+def test_where_a_node_may_be_kept_for_whoever_aged_each_is_asked_for_itself(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(fspy.SizeBased, "nobody_aged", lambda *_: False)
+    monkeypatch.setattr(ila.LookAgain, "refused", lambda *_: pytest.fail("they would not be asked for"))
+    classes, plan = refusing(Shell(), "first", "second")
+    assert set(plan.left) == {one.id for one in classes}
 
 
 def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
