@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies import model
+    from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.pool import TaskPool
 
@@ -30,6 +31,7 @@ class Groups:
         places: The same as plain numbers.
         names: Of each group: what its nodes name, or the node's own name.
         members: The places of each group's nodes, ascending.
+        spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
     """
 
     def __init__(self, keys: Iterable[str | None], names: Iterable[str]) -> None:
@@ -41,9 +43,15 @@ class Groups:
         order = np.argsort(self.of, kind="stable")
         sizes = np.bincount(self.of, minlength=len(found))
         self.members: list[npt.NDArray[np.intp]] = np.split(order, np.cumsum(sizes)[:-1]) if found else []
+        self.spans: list[Where] = [_span(one) for one in self.members]
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def _span(places: npt.NDArray[np.intp]) -> Where:
+    first, stop = int(places[0]), int(places[-1]) + 1
+    return slice(first, stop) if stop - first == len(places) else places
 
 
 class Closeness:
@@ -100,23 +108,29 @@ class Closeness:
         return as_it_was and self._pool is pool and self._layout is layout
 
     def take(self, task: model.Task) -> list[int]:
-        """A task is placed; the nodes for which the nearest input is further away now, ascending."""
+        """A task is placed; the nodes for which the nearest input is further away now."""
         self._left -= 1
         self._changes += 1
         nodes, servers, racks = self._count(task, -1)
+        further: list[int] = []
+        for node in nodes:
+            if self._server_of[node] not in servers:
+                self._move(node, _SERVER, further)
         for server in servers:
-            nodes.update(self._servers.members[server].tolist())
+            for node in self._servers.members[server].tolist():
+                self._move(node, _RACK if self._by_rack[self._rack_of[node]] else _ANYWHERE, further)
         for rack in racks:
-            nodes.update(self._racks.members[rack].tolist())
-        further = []
-        for node in sorted(nodes):
-            level = self._level(self._nodes[node], self._server_of[node], self._rack_of[node])
-            if level != self._listed[node]:
-                self._listed[node] = level
-                further.append(node)
+            for node in self._racks.members[rack].tolist():
+                if self._listed[node] == _RACK:
+                    self._move(node, _ANYWHERE, further)
         if further:
             self.levels[further] = [self._listed[node] for node in further]
         return further
+
+    def _move(self, node: int, level: int, further: list[int]) -> None:
+        if self._listed[node] != level:
+            self._listed[node] = level
+            further.append(node)
 
 
 _NODE, _SERVER, _RACK, _ANYWHERE = map(int, Distance)  # plain numbers: an enum's are slow to get at

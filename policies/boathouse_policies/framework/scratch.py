@@ -186,6 +186,14 @@ class Scratch:
         self._changed[self.changes] = node
         self.changes += 1
 
+    def touch_all(self, nodes: npt.NDArray[np.intp]) -> None:
+        """The same of several."""
+        last = self.changes + len(nodes)
+        while last > len(self._changed):
+            self._changed = np.concatenate([self._changed, self._changed])
+        self._changed[self.changes : last] = nodes
+        self.changes = last
+
     def _shift(self, spot: Spot, vector: model.IntVector, step: int) -> None:
         node, job, class_id = spot.node, spot.want.job, spot.want.task_class.id
         self.free[:, node] -= vector

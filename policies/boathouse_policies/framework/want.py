@@ -148,9 +148,8 @@ class Want:
         further = self._closeness.take(pick.task) if self._closeness is not None else ()
         if further:
             places = np.array(further, np.intp)
-            has_room = np.logical_and.reduce(self.scratch.free[self.rows][:, places] >= self.need)
-            for node in places[has_room].tolist():  # who has no room does not come to have any in this cycle
-                self.scratch.touch(node)
+            has_room = np.logical_and.reduce(self.scratch.free[:, places][self.rows] >= self.need)
+            self.scratch.touch_all(places[has_room])  # who has no room does not come to have any in this cycle
 
     def give_back(self, pick: Pick) -> None:
         """The task is not placed after all."""
