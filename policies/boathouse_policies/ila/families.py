@@ -39,16 +39,14 @@ class Weights(NamedTuple):
 
     def predict(self, parts: FloatVector) -> FloatVector:
         """The slowdown on each node, from `Model.parts`, shape [N]; 1 at least: nobody is faster than alone."""
-        total = np.full(parts.shape[1], self.constant)
+        total: FloatVector | float = self.constant
         for part, factor, cap in zip(parts, self.factors, self.caps, strict=True):
-            total += (part if cap == math.inf else np.minimum(part, cap)) * factor
+            term: FloatVector = np.minimum(part, cap)
+            term *= factor
+            term += total
+            total = term
         slowdown: FloatVector = np.maximum(total, 1.0)
         return slowdown
-
-    def at(self, parts: list[float]) -> float:
-        """The slowdown on one node, from its parts, length K."""
-        terms = zip(parts, self.factors, self.caps, strict=True)
-        return max(1.0, self.constant + sum(min(part, cap) * factor for part, factor, cap in terms))
 
 
 class Model(Protocol):

@@ -87,7 +87,7 @@ class Interference:
 
     def slowdown(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
         """The predicted slowdown on some nodes."""
-        return self.moment(scratch).slowdown(self.demands.of(want.task_class), where)
+        return self.moment(scratch).slowdown(self.demands.of(want.task_class))[where]
 
     def accept(self, want: Want, node: int, scratch: Scratch) -> None:
         """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,6 @@ class Moment:
         self, scratch: Scratch, book: Book, thresholds: Thresholds, interference: Model, config: Config
     ) -> None:
         self.scratch = scratch
-        self._placed = 0
         self._config, self._model = config, interference
         self._hosts, self._unit = book.hosts, book.unit
         self._rows = self._system(book)
@@ -47,8 +47,8 @@ class Moment:
         idle = np.bincount(self._hosts.of, self._slots, len(self._hosts)).astype(np.int64)
         self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
         self._limits = self.thresholds.limits(ALL)[self._hosts.of]
-        self._weights: dict[metrics.Demand, Weights] = {}
-        self._accepted: dict[metrics.Demand, tuple[int, model.BoolVector]] = {}
+        self._columns: dict[metrics.Demand, _Column] = {}
+        self._changed: list[int] = []
         self._room: dict[bytes, tuple[int, model.BoolVector]] = {}
         self._outcomes: dict[tuple[bytes, metrics.Demand], tuple[int, bool, bool]] = {}
 
@@ -69,26 +69,30 @@ class Moment:
         slots: model.IntVector = np.maximum(np.minimum(cpu, memory), 0)
         return slots
 
-    def weights(self, demand: metrics.Demand) -> Weights:
-        """What the model makes of a demand."""
-        known = self._weights.get(demand)
-        if known is None:
-            known = self._weights[demand] = self._model.weights(demand)
-        return known
+    def slowdown(self, demand: metrics.Demand) -> model.FloatVector:
+        """The predicted slowdown of a task with some demand on each node, shape [N]: not to be changed."""
+        column, changed = self._columns.get(demand), self._changed
+        if column is None:
+            weights = self._model.weights(demand)
+            column = self._columns[demand] = _Column(weights, weights.predict(self._parts), len(changed))
+        elif column.seen != len(changed):
+            where = self._places(set(changed[column.seen :]))
+            column.slowdown[where] = column.weights.predict(self._parts[:, where])
+            column.seen = len(changed)
+        return column.slowdown
 
-    def slowdown(self, demand: metrics.Demand, where: Where) -> model.FloatVector:
-        """The predicted slowdown of a task with some demand on some nodes."""
-        return self.weights(demand).predict(self._parts[:, where])
+    def _places(self, hosts: set[int]) -> Where:
+        """The nodes of some hosts."""
+        if len(hosts) == 1:
+            return self._hosts.spans[hosts.pop()]
+        if len(hosts) * _MENDED_AT_ONCE > len(self._hosts):
+            return ALL
+        return np.concatenate([self._hosts.members[host] for host in sorted(hosts)])
 
     def accepts(self, demand: metrics.Demand, where: Where) -> model.BoolVector:
         """Where Algorithm 1 accepts it."""
-        if not (isinstance(where, slice) and where == ALL):
-            some: model.BoolVector = self.slowdown(demand, where) <= self._limits[where]
-            return some
-        known, now = self._accepted.get(demand), self._now()
-        if known is None or known[0] != now:
-            known = self._accepted[demand] = (now, self.slowdown(demand, where) <= self._limits)
-        return known[1]
+        accepted: model.BoolVector = self.slowdown(demand)[where] <= self._limits[where]
+        return accepted
 
     def room(self, want: Want) -> model.BoolVector:
         """Which nodes on offer have room for a class, shape [N]."""
@@ -112,7 +116,7 @@ class Moment:
 
     def _now(self) -> int:
         """Another number whenever anything has changed."""
-        return self._placed + self.scratch.changes
+        return len(self._changed) + self.scratch.changes
 
     def place(self, node: int, demand: metrics.Demand, resources: model.IntVector, *, ours: bool) -> None:
         """A task is about to be placed: its host has one more neighbour, and perhaps another threshold.
@@ -123,27 +127,27 @@ class Moment:
             resources: What it takes, shape [R].
             ours: Whether Algorithm 1 has accepted it: only then does H_d change.
         """
-        host = int(self._hosts.of[node])
-        predicted = self.weights(demand).at(self._parts[:, node].tolist()) if ours else math.nan
-        members = self._hosts.members[host]
-        self._add(node, members, demand)
+        host = self._hosts.places[node]
+        span, members = self._hosts.spans[host], self._hosts.members[host]
+        predicted = float(self.slowdown(demand)[node]) if ours else math.nan
+        self._add(node, span, demand)
         self.thresholds.accept(host, predicted, self._slots_lost(node, resources))
-        self._limits[members] = self.thresholds.limit(host)
-        self._placed += 1
-        for other in members.tolist():
-            if other != node:
-                self.scratch.touch(other)
+        self._limits[span] = self.thresholds.limit(host)
+        self._changed.append(host)
+        if len(members) > 1:
+            self.scratch.touch_all(members)
 
-    def _add(self, node: int, members: model.IntVector, demand: metrics.Demand) -> None:
+    def _add(self, node: int, span: Where, demand: metrics.Demand) -> None:
         cpu, read, write = demand.cpu * float(self._unit[0, node]), demand.read, demand.write
-        rows = self._rows[:, members]
-        rows += np.array(((0.0,), (cpu,), (0.0,), (0.0,), (0.0,), (read,), (write,), (0.0,)))
-        own = int(members.searchsorted(node))
-        rows[:, own] += (cpu, -cpu, 0.0, read, write, -read, -write, 0.0)
-        busy = float(rows[metrics.R_U : metrics.IO_U, own].sum())  # reads and writes of itself and the others
-        rows[metrics.IO_U] = min(busy, 1.0)
-        self._rows[:, members] = rows
-        self._parts[:, members] = self._model.parts(rows)
+        rows = self._rows
+        for others, own, more in _USES:  # it is the others' neighbour, and one more on its own machine
+            amount = (cpu, read, write)[more]
+            rows[others, span] += amount
+            rows[others, node] -= amount
+            rows[own, node] += amount
+        busy = float(rows[metrics.R_U : metrics.IO_U, node].sum())  # reads and writes of itself and the others
+        rows[metrics.IO_U, span] = min(busy, 1.0)
+        self._parts[:, span] = self._model.parts(rows[:, span])
 
     def _slots_lost(self, node: int, resources: model.IntVector) -> int:
         free, before = self.scratch.free, int(self._slots[node])
@@ -151,3 +155,22 @@ class Moment:
         memory = (int(free[model.MEMORY, node]) - int(resources[model.MEMORY])) // self._config.slot_memory_bytes
         left = self._slots[node] = max(min(cpu, memory), 0)
         return before - left
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Column:
+    """The slowdown of tasks with one demand.
+
+    Attributes:
+        weights: What the model makes of the demand.
+        slowdown: On each node, shape [N].
+        seen: How many changes of hosts are in it.
+    """
+
+    weights: Weights
+    slowdown: model.FloatVector
+    seen: int
+
+
+_USES = ((metrics.C_A, metrics.C_U, 0), (metrics.R_A, metrics.R_U, 1), (metrics.W_A, metrics.W_U, 2))
+_MENDED_AT_ONCE = 8  # with an eighth of the hosts changed, plain slices over all are as cheap as picking some
