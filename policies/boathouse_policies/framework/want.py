@@ -225,16 +225,10 @@ class Want:
 
     def _mended(self) -> model.FloatVector:
         """The scores of all nodes, -inf where not feasible, right for the scratch copy as it is now."""
-        changed = self.scratch.changed_since(self._seen)
         if self._scores is None:
             self._scores = self._ranks(ALL)
-        elif len(changed) == 1:
-            node = int(changed[0])
-            self._mend(slice(node, node + 1))
-        elif len(changed) > len(self._scores) // _MENDED_AT_ONCE:
-            self._mend(ALL)
-        elif len(changed):
-            self._mend(changed)
+        elif (where := self.scratch.to_mend(self._seen)) is not None:
+            self._mend(where)
         self._seen = self.scratch.changes
         return self._scores
 
@@ -254,4 +248,3 @@ class Want:
 
 
 _UNRANKED = np.zeros(1)
-_MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some

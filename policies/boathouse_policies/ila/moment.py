@@ -49,7 +49,6 @@ class Moment:
         self._limits = self.thresholds.limits(ALL)[self._hosts.of]
         self._columns: dict[metrics.Demand, _Column] = {}
         self._changed: list[int] = []
-        self._room: dict[bytes, tuple[int, model.BoolVector]] = {}
         self._outcomes: dict[tuple[bytes, metrics.Demand], tuple[int, bool, bool]] = {}
 
     def _system(self, book: Book) -> model.FloatVector:
@@ -94,22 +93,12 @@ class Moment:
         accepted: model.BoolVector = self.slowdown(demand)[where] <= self._limits[where]
         return accepted
 
-    def room(self, want: Want) -> model.BoolVector:
-        """Which nodes on offer have room for a class, shape [N]."""
-        key, now = want.least.tobytes(), self._now()
-        known = self._room.get(key)
-        if known is None or known[0] != now:
-            scratch = self.scratch
-            free = scratch.free[want.rows] >= want.need
-            known = self._room[key] = (now, np.logical_and.reduce(free) & scratch.offered)
-        return known[1]
-
     def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
-        """Whether some node has room for a class, and whether some of those accepts it."""
+        """Whether some node on offer has room for a class, and whether some of those accepts it."""
         key, now = (want.least.tobytes(), demand), self._now()
         known = self._outcomes.get(key)
         if known is None or known[0] != now:
-            room = self.room(want)
+            room = self.scratch.room(want) & self.scratch.offered
             some = bool(room.any())
             known = self._outcomes[key] = (now, some, some and bool((room & self.accepts(demand, ALL)).any()))
         return known[1:]

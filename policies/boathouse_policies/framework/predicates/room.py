@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from boathouse_policies import model
 
 if TYPE_CHECKING:
@@ -21,9 +19,7 @@ class Room:
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """All rows that are asked for."""
-        rows = want.rows
-        enough: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][rows] >= want.need)
-        return enough
+        return scratch.room(want)[where]
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """A node counts for each resource that it lacks."""
