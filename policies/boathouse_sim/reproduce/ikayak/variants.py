@@ -39,8 +39,8 @@ class Variant:
         constants: iKayak's that differ from its defaults, by name.
         error: Coefficient of variation of what is added to predicted remaining times.
         delay: Delay scheduling of maps.
-        fair: Jobs by their dominant shares, instead of in the order of submission. The paper names no order for "stock YARN"
-            and calls FIFO Hadoop's default (L471); so does Hadoop: capacity scheduler, one queue, FIFO in it.
+        fair: Jobs by their dominant shares, instead of in the order of submission. The paper names no order for "stock
+            YARN" and calls FIFO Hadoop's default (L471); so does Hadoop: capacity scheduler, one queue, FIFO in it.
     """
 
     base: str = CLUSTER
