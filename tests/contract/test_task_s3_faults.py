@@ -84,8 +84,15 @@ def unreliable(endpoint: str, *, before: float, after: float, seed: int):
         server.shutdown()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize(("before", "after"), [(0.5, 0.0), (0.3, 0.2)])
+@pytest.mark.parametrize(
+    ("before", "after", "seed"),
+    [
+        (0.5, 0.0, 1),
+        (0.3, 0.2, 2),
+        pytest.param(0.5, 0.0, 3, marks=pytest.mark.long),
+        pytest.param(0.3, 0.2, 4, marks=pytest.mark.long),
+    ],
+)
 def test_a_job_counts_words_though_half_of_all_requests_fail(endpoint, tmp_path, before, after, seed):
     storage = storage_of(endpoint)
     storage.write(locations.parse("s3://bucket/faulty/a"), TEXT)
