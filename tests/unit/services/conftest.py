@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import model, planner
+from boathouse.services.mrjob import model, observation, planner
 from boathouse.services.mrjob.record import Record
 from boathouse.services.mrjob.taskpods import Ending, PodState, Problem, TaskPod
 from boathouse_task import contract
@@ -70,17 +70,17 @@ class Build:
         return cls.pod(task, state=PodState.STARTING, problem=problem, **more)
 
     @staticmethod
-    def plan(splits: int = 3, digest: str = "d1") -> planner.PlanSeen:
-        return planner.PlanSeen(digest=digest, splits=splits, size_bytes=100, shards=1)
+    def plan(splits: int = 3, digest: str = "d1") -> observation.PlanSeen:
+        return observation.PlanSeen(digest=digest, splits=splits, size_bytes=100, shards=1)
 
     @classmethod
     def look(cls, job: model.Job, *pods: TaskPod, record: Record | None = None, **more: Any) -> planner.Desired:
         """One look at a job; 1,000 s after its creation unless `now_s` says otherwise."""
         values = {
             "now_s": CREATED_S + 1000,
-            "timeouts": planner.Timeouts(start_s=10_000, image_pull_s=10_000),
+            "timeouts": observation.Timeouts(start_s=10_000, image_pull_s=10_000),
         } | more
-        return planner.plan(planner.Observation(job=job, record=record or Record(), pods=pods, **values))
+        return planner.plan(observation.Observation(job=job, record=record or Record(), pods=pods, **values))
 
     @classmethod
     def mapping(cls, job: model.Job, splits: int = 3) -> Record:

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import planner
+from boathouse.services.mrjob import observation
 from boathouse.services.mrjob.taskpods import PodState
 from boathouse_task.contract import TaskType
 
@@ -138,7 +138,7 @@ def test_reduces_that_started_early_go_on_when_the_maps_are_done(build):
 def test_a_reduce_makes_way_for_a_map_of_its_job_that_has_waited_for_room(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1")]
-    why = planner.Waiting(reason="Unschedulable", message="memory is scarce")
+    why = observation.Waiting(reason="Unschedulable", message="memory is scarce")
     waiting = build.look(job, *pods, record=build.mapping(job, splits=2), diagnosis=why)
     assert (asked(waiting), deleted(waiting)) == (["m-1a1"], [])
     later = build.look(job, *pods, record=waiting.record, diagnosis=why, now_s=build.CREATED_S + 1011)
@@ -149,7 +149,7 @@ def test_a_reduce_makes_way_for_a_map_of_its_job_that_has_waited_for_room(build)
 def test_no_second_reduce_makes_way_while_the_first_is_on_its_way_out(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1", deleting_since_s=build.CREATED_S + 1000)]
-    why = planner.Waiting(reason="Unschedulable", message="memory is scarce")
+    why = observation.Waiting(reason="Unschedulable", message="memory is scarce")
     first = build.look(job, *pods, record=build.mapping(job, splits=2), diagnosis=why)
     later = build.look(job, *pods, record=first.record, diagnosis=why, now_s=build.CREATED_S + 1011)
     assert deleted(later) == []
@@ -158,7 +158,7 @@ def test_no_second_reduce_makes_way_while_the_first_is_on_its_way_out(build):
 def test_no_reduce_makes_way_for_a_map_that_fits_no_node(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0")]
-    why = planner.Waiting(reason="NeverFits", message="no node is so large")
+    why = observation.Waiting(reason="NeverFits", message="no node is so large")
     first = build.look(job, *pods, record=build.mapping(job, splits=2), diagnosis=why)
     later = build.look(job, *pods, record=first.record, diagnosis=why, now_s=build.CREATED_S + 9000)
     assert deleted(later) == []
@@ -169,7 +169,7 @@ def test_no_reduce_makes_way_for_a_map_that_fits_no_node(build):
 
 def test_a_task_that_is_lost_again_and_again_fails_the_job_in_the_end(build, job):
     lost = [build.failed("m-0", n, user=False, reason="OutOfcpu", message="no CPU") for n in range(1, 4)]
-    limits = planner.Timeouts(start_s=600, image_pull_s=300, max_infrastructure_failures=3)
+    limits = observation.Timeouts(start_s=600, image_pull_s=300, max_infrastructure_failures=3)
     desired = build.look(job, *lost, build.pod("m-1"), record=build.mapping(job), timeouts=limits)
     assert told(desired, ConditionType.FAILED) == ("True", "OutOfcpu")
     assert "3 times for reasons that are not the job's" in desired.record.condition(ConditionType.FAILED).message

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import attempts, planner, record
+from boathouse.services.mrjob import attempts, observation, planner, record
 from boathouse.services.mrjob.model import Refusal
 from boathouse.services.mrjob.taskpods import PodState
 from boathouse_task.contract import TaskType
@@ -272,7 +272,7 @@ def test_too_many_splits_fail_the_job_and_say_what_to_raise(build):
 
 
 def test_the_schedulers_reason_is_shown_while_tasks_wait(build):
-    desired = build.look(build.job(), diagnosis=planner.Waiting(reason="NeverFits", message="no node has 900 CPUs"))
+    desired = build.look(build.job(), diagnosis=observation.Waiting(reason="NeverFits", message="no node has 900 CPUs"))
     assert status(desired, ConditionType.SCHEDULED) == ("False", "NeverFits")
     assert (desired.record.reason, desired.record.phase) == ("NeverFits", "Pending")
 
@@ -298,7 +298,7 @@ def test_a_missing_config_map_is_named_and_the_job_waits_for_it(build):
 
 def test_a_config_map_that_never_comes_fails_the_job(build):
     desired = build.look(
-        build.job(), missing=["there is no ConfigMap wc"], timeouts=planner.Timeouts(start_s=600, image_pull_s=300)
+        build.job(), missing=["there is no ConfigMap wc"], timeouts=observation.Timeouts(start_s=600, image_pull_s=300)
     )
     assert status(desired, ConditionType.FAILED) == ("True", "ConfigMapNotFound")
 
@@ -315,7 +315,7 @@ def test_a_missing_secret_is_named_at_once_and_fails_the_job_after_the_timeout(b
 
 def test_a_pod_that_does_not_start_without_saying_why_is_replaced(build):
     pod = build.pod("setup", state=PodState.STARTING)
-    desired = build.look(build.job(), pod, timeouts=planner.Timeouts(start_s=600, image_pull_s=300))
+    desired = build.look(build.job(), pod, timeouts=observation.Timeouts(start_s=600, image_pull_s=300))
     assert [each.name for each in desired.delete] == ["setup-a1"]
     assert desired.record.stages[TaskType.SETUP].infrastructure_failures == [1]
 

@@ -7,19 +7,17 @@ for room for a while, as many reduces make way (Hadoop: mapreduce.job.reducer.pr
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from boathouse.resources import names
 from boathouse.resources.names import ConditionType
 from boathouse.services import times
 from boathouse.services.mrjob import attempts
 from boathouse.services.mrjob.attempts import Attempt, Stop, Verdict
+from boathouse.services.mrjob.observation import Observation
 from boathouse.services.mrjob.record import Record
 from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
-
-if TYPE_CHECKING:
-    from boathouse.services.mrjob.planner import Observation
 
 HALT: Final = Stop()
 """Everything ends, and nothing starts."""
@@ -28,7 +26,7 @@ GIVE_WAY_S: Final = 10.0
 _FIRST_LOOK_S: Final = 2.0
 
 
-def early_reduces(seen: "Observation", record: Record, waiting: Sequence[Attempt]) -> Stop:
+def early_reduces(seen: Observation, record: Record, waiting: Sequence[Attempt]) -> Stop:
     """What reduces may do while maps are not done.
 
     Args:
@@ -50,7 +48,7 @@ def early_reduces(seen: "Observation", record: Record, waiting: Sequence[Attempt
     return Stop(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
 
 
-def _hungry(seen: "Observation", record: Record) -> bool:
+def _hungry(seen: Observation, record: Record) -> bool:
     """Whether tasks have waited for room for a while, and there could be room."""
     told = record.condition(ConditionType.SCHEDULED)
     if seen.diagnosis is None or told is None or told.status != "False":
@@ -61,7 +59,7 @@ def _hungry(seen: "Observation", record: Record) -> bool:
     )
 
 
-def overdue(seen: "Observation", record: Record) -> Verdict | None:
+def overdue(seen: Observation, record: Record) -> Verdict | None:
     """The end of a job that has been active for too long."""
     end_s = _deadline_s(seen, record)
     if end_s is None or seen.now_s < end_s:
@@ -70,7 +68,7 @@ def overdue(seen: "Observation", record: Record) -> Verdict | None:
     return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
 
 
-def next_look_s(seen: "Observation", record: Record, known_s: float | None) -> float | None:
+def next_look_s(seen: Observation, record: Record, known_s: float | None) -> float | None:
     """When to look again, if not earlier."""
     moments = [each for each in (known_s, _deadline_s(seen, record)) if each is not None]
     if any(pod.task_type is TaskType.REDUCE for pod in seen.pods) and not record.stages[TaskType.MAP].done:
@@ -78,14 +76,14 @@ def next_look_s(seen: "Observation", record: Record, known_s: float | None) -> f
     return min(moments, default=None)
 
 
-def _deadline_s(seen: "Observation", record: Record) -> float | None:
+def _deadline_s(seen: Observation, record: Record) -> float | None:
     limit_s = seen.job.life.deadline_s
     if limit_s is None or record.start_s is None or seen.job.life.suspend:
         return None
     return record.start_s + limit_s
 
 
-def with_leftovers(verdict: Verdict, seen: "Observation", record: Record) -> Verdict:
+def with_leftovers(verdict: Verdict, seen: Observation, record: Record) -> Verdict:
     """Say what a job that fails leaves in the storage: nobody but its tasks can reach it."""
     if record.plan is None:
         return verdict

@@ -19,7 +19,8 @@ from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.feed import Feed
 from boathouse.services.mrjob.jobstore import Body, JobStore
 from boathouse.services.mrjob.model import Job, JobUid
-from boathouse.services.mrjob.planner import Desired, Observation, Waiting
+from boathouse.services.mrjob.observation import Observation, Timeouts, Waiting
+from boathouse.services.mrjob.planner import Desired
 from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.record import Record
@@ -238,7 +239,7 @@ class Reconciler:
             record=known,
             pods=pods_seen,
             now_s=parts.now(),
-            timeouts=planner.Timeouts(
+            timeouts=Timeouts(
                 start_s=parts.config.task.start_timeout_seconds,
                 image_pull_s=parts.config.task.image_pull_timeout_seconds,
                 missing_object_s=parts.config.task.missing_object_timeout_seconds,

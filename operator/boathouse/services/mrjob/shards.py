@@ -15,7 +15,7 @@ import msgspec
 from boathouse.resources import names
 from boathouse.services.mrjob import pods
 from boathouse.services.mrjob.model import Job
-from boathouse.services.mrjob.planner import PlanSeen
+from boathouse.services.mrjob.observation import PlanSeen
 from boathouse_task import contract
 
 SHARD_BYTES = 180 * 1024

@@ -5,15 +5,12 @@ or one uber task that does their work; after the last step comes the commit.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from boathouse.services.mrjob.model import Job
+from boathouse.services.mrjob.observation import Observation
 from boathouse.services.mrjob.record import Record, StageRecord
 from boathouse.services.mrjob.taskpods import TaskPod
 from boathouse_task.contract import TaskType
-
-if TYPE_CHECKING:
-    from boathouse.services.mrjob.planner import Observation
 
 
 def current(record: Record, job: Job) -> TaskType:
@@ -62,12 +59,12 @@ def follow(record: Record, job: Job) -> Record:
     )
 
 
-def at_hand(seen: "Observation", record: Record) -> "Observation":
+def at_hand(seen: Observation, record: Record) -> Observation:
     """The observation without the pods of other steps."""
     return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == record.step))
 
 
-def leftovers(seen: "Observation", record: Record) -> list[TaskPod]:
+def leftovers(seen: Observation, record: Record) -> list[TaskPod]:
     """Pods of steps that are over, which still run."""
     return [pod for pod in seen.pods if pod.step != record.step and pod.state.live and pod.deleting_since_s is None]
 
