@@ -105,14 +105,11 @@ class World:
         while arrivals or self._ends or len(self.room):
             while arrivals and arrivals[0][0].submitted_s * every_s <= self.now_s:
                 self._submit(*arrivals.popleft())
-            while self._ends and self._ends[0][0] <= self.now_s:
-                self._end(*heapq.heappop(self._ends))
+            self._end()
             if self.profile.observers and instruments_s <= self.now_s:
                 instruments_s += INSTRUMENTS_S
                 self._measure()
-            with self.counted():
-                while self.room.tick(self.now_s):
-                    self._cycle()
+            self._schedule()
             self.now_s += step_s
 
     def _submit(self, job: model.Job, classes: list[model.TaskClass], tasks: list[model.Task]) -> None:
@@ -121,43 +118,54 @@ class World:
             self._tell(model.Submitted(now_s=self.now_s, job=job, classes=tuple(classes), tasks=counts))
             self.room.submit(job, classes, tasks)
 
-    def _cycle(self) -> None:
+    def _schedule(self) -> None:
+        placed = []
+        with self.counted():
+            while self.room.tick(self.now_s):
+                placed += self._cycle()
+        for one in placed:
+            self._begin(one)
+
+    def _cycle(self) -> list[model.Create]:
         plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.now_s))
         self.cycles += 1
-        for one in plan.decisions:
-            if isinstance(one, model.Create):
-                self.ledger.assume(one)
-                self.placements += 1
-                self._placed(one)
+        placed = [one for one in plan.decisions if isinstance(one, model.Create)]
+        for one in placed:
+            self.ledger.assume(one)
+            self._tell_placed(one)
+        self.placements += len(placed)
         self.room.settle(plan, self.now_s)
+        return placed
 
     def _tell(self, event: model.Event) -> None:
         for observer in self.profile.observers:
             observer.observe(event)
 
-    def _placed(self, one: model.Create) -> None:
-        if self.profile.observers:
-            task, task_class, job, node = one.task.id, one.task_class.id, one.job.id, one.node
-            self._tell(
-                model.Placed(
-                    now_s=self.now_s,
-                    task=task,
-                    task_class=task_class,
-                    job=job,
-                    node=node,
-                    resources=one.resources,
-                    distance=one.distance,
-                )
+    def _tell_placed(self, one: model.Create) -> None:
+        if not self.profile.observers:
+            return
+        task, task_class, job, node = one.task.id, one.task_class.id, one.job.id, one.node
+        self._tell(
+            model.Placed(
+                now_s=self.now_s,
+                task=task,
+                task_class=task_class,
+                job=job,
+                node=node,
+                resources=one.resources,
+                distance=one.distance,
             )
-            self._tell(model.Started(now_s=self.now_s, task=task, task_class=task_class, job=job, node=node))
-        outside = time.process_time()
+        )
+        self._tell(model.Started(now_s=self.now_s, task=task, task_class=task_class, job=job, node=node))
+
+    def _begin(self, one: model.Create) -> None:
+        """The world: how long it will take beside what runs there now."""
         load = self._load[self.server[one.node]]
         cpu, disk = self._use(one)
         load[0], load[1], load[3] = load[0] + cpu, load[1] + disk, load[3] + (disk > 0)
         slow = contention.Saturation().slowdown(np.array([[*load[:3], 0.0]]), self._capacity, np.array([load[3]]))[0]
         seconds = 10.0 * float(slow[contention.DISK if disk else contention.CPU]) * self._random.uniform(0.9, 1.1)
         heapq.heappush(self._ends, (self.now_s + seconds, next(self._sequence), one, seconds))
-        self.cpu_s -= time.process_time() - outside
 
     @staticmethod
     def _use(one: model.Placement) -> tuple[float, float]:
@@ -166,26 +174,33 @@ class World:
             return 0.0, 5.0
         return (0.1, 20.0) if one.job.kind == "io" else (1.0, 0.0)
 
-    def _end(self, _at_s: float, _: int, one: model.Placement, seconds: float) -> None:
+    def _end(self) -> None:
+        """What is due ends, in the world and then for who schedules."""
+        events = []
+        while self._ends and self._ends[0][0] <= self.now_s:
+            _, _, one, seconds = heapq.heappop(self._ends)
+            events.append(self._ended(one, seconds))
+        with self.counted():
+            for event in events:
+                if self.profile.observers:
+                    self._tell(event)
+                freed = self.ledger.gone(event.task)
+                if freed is not None:
+                    self.room.capacity_freed(freed, self.ledger.free(freed.node))
+
+    def _ended(self, one: model.Placement, seconds: float) -> model.Finished:
         load = self._load[self.server[one.node]]
         cpu, disk = self._use(one)
         load[0], load[1], load[3] = load[0] - cpu, load[1] - disk, load[3] - (disk > 0)
-        counters = {"cpu_s": cpu * 10.0, "read_bytes": disk * 5e6, "written_bytes": disk * 5e6}
-        event = model.Finished(
+        return model.Finished(
             now_s=self.now_s,
             task=one.task.id,
             task_class=one.task_class.id,
             job=one.job.id,
             node=one.node,
             duration_s=seconds,
-            counters=counters,
+            counters={"cpu_s": cpu * 10.0, "read_bytes": disk * 5e6, "written_bytes": disk * 5e6},
         )
-        with self.counted():
-            if self.profile.observers:
-                self._tell(event)
-            freed = self.ledger.gone(one.task.id)
-            if freed is not None:
-                self.room.capacity_freed(freed, self.ledger.free(freed.node))
 
     def _measure(self) -> None:
         used: dict[model.NodeName, list[float]] = {name: [0.0, 0.0] for name in self.names}

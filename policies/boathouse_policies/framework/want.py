@@ -146,7 +146,7 @@ class Want:
         """A task of it is placed: nodes that are further away from what is left count as changed."""
         self.picker.take(pick)
         further = self._closeness.take(pick.task) if self._closeness is not None else ()
-        if further:
+        if further and self._scores is not None:
             places = np.array(further, np.intp)
             has_room = np.logical_and.reduce(self.scratch.free[:, places][self.rows] >= self.need)
             self.scratch.touch_all(places[has_room])  # who has no room does not come to have any in this cycle

@@ -266,10 +266,8 @@ class Book:
         place = self._index.get(node)
         if place is None:
             return
-        for running in self._guessed.pop(node, ()):
-            if running.guessed:
-                self._count(running, metrics.IDLE, now_s)
-                running.shown = True
+        if node in self._guessed:
+            self._show(node, now_s)
         cpu, read, write = self._excess[place]
         here, cores, disk = self._nodes[place], usage.get("cpu_cores"), usage.get("disk_bytes_per_s")
         if cores is not None:
@@ -280,6 +278,13 @@ class Book:
             read = write = max(0.0, share - (here.read - read) - (here.write - write)) / 2  # not told apart
         self._exceed(place, metrics.Demand(cpu, read, write), now_s)
         self.beyond[place] = usage.get("system_cpu_cores", 0.0)
+
+    def _show(self, node: model.NodeName, now_s: float) -> None:
+        """What was left to the node's instruments is in what they show."""
+        for running in self._guessed.pop(node):
+            if running.guessed:
+                self._count(running, metrics.IDLE, now_s)
+                running.shown = True
 
     def _exceed(self, place: int, excess: metrics.Demand, now_s: float) -> None:
         before = self._excess[place]

@@ -92,12 +92,14 @@ class AdaptiveDelay:
     def observe(self, event: model.Event) -> None:
         """Learn how much tasks read, and forget jobs that are over."""
         match event:
-            case model.Submitted():
-                self._of_job[event.job.id] = tuple(one.id for one in event.classes)
+            case model.Measured():  # the most frequent first
+                pass
             case model.Finished():
                 if "read_bytes" in event.counters:
                     read = event.counters["read_bytes"] + event.counters.get("remote_bytes", 0.0)
                     self._read_bytes[event.task_class] = read
+            case model.Submitted():
+                self._of_job[event.job.id] = tuple(one.id for one in event.classes)
             case model.Ended():
                 for one in self._of_job.pop(event.job, ()):
                     self._waited.pop(one, None)

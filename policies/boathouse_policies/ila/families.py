@@ -48,6 +48,13 @@ class Weights(NamedTuple):
         slowdown: FloatVector = np.maximum(total, 1.0)
         return slowdown
 
+    def at(self, parts: list[float]) -> float:
+        """The very same on one node, from its parts, length K."""
+        total = self.constant
+        for part, factor, cap in zip(parts, self.factors, self.caps, strict=True):
+            total += min(part, cap) * factor
+        return max(total, 1.0)
+
 
 class Model(Protocol):
     """A fitted model."""

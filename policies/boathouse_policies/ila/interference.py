@@ -89,6 +89,11 @@ class Interference:
         """The predicted slowdown on some nodes."""
         return self.moment(scratch).slowdown(self.demands.of(want.task_class))[where]
 
+    def ranks(self, want: Want, scratch: Scratch) -> FloatVector:
+        """Nodes by how little a class is slowed down there, -inf where it may not go."""
+        one = want.task_class
+        return self.moment(scratch).ranks(want, self.demands.of(one), judged=self._judges(one, scratch.view.now_s))
+
     def accept(self, want: Want, node: int, scratch: Scratch) -> None:
         """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""
         one, moment = want.task_class, self.moment(scratch)
@@ -118,6 +123,8 @@ class Interference:
     def observe(self, event: model.Event) -> None:
         """Keep account of what runs, and learn from what ended."""
         match event:
+            case model.Measured():  # the most frequent first
+                self.book.measured(event.name, event.usage, event.now_s)
             case model.Placed():
                 self._placed(event)
             case model.Started():
@@ -126,8 +133,6 @@ class Interference:
                 self._finished(event)
             case model.Failed():
                 self.book.gone(event.task, event.now_s)
-            case model.Measured():
-                self.book.measured(event.name, event.usage, event.now_s)
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -47,8 +46,10 @@ class Moment:
         idle = np.bincount(self._hosts.of, self._slots, len(self._hosts)).astype(np.int64)
         self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
         self._limits = self.thresholds.limits(ALL)[self._hosts.of]
-        self._columns: dict[metrics.Demand, _Column] = {}
+        self._known: dict[metrics.Demand, Weights] = {}
+        self._slowdown: dict[metrics.Demand, tuple[int, model.FloatVector]] = {}
         self._changed: list[int] = []
+        self._ranks: dict[tuple[bytes, metrics.Demand, bool], tuple[int, model.FloatVector]] = {}
         self._outcomes: dict[tuple[bytes, metrics.Demand], tuple[int, bool, bool]] = {}
 
     def _system(self, book: Book) -> model.FloatVector:
@@ -70,15 +71,20 @@ class Moment:
 
     def slowdown(self, demand: metrics.Demand) -> model.FloatVector:
         """The predicted slowdown of a task with some demand on each node, shape [N]: not to be changed."""
-        column, changed = self._columns.get(demand), self._changed
-        if column is None:
-            weights = self._model.weights(demand)
-            column = self._columns[demand] = _Column(weights, weights.predict(self._parts), len(changed))
-        elif column.seen != len(changed):
-            where = self._places(set(changed[column.seen :]))
-            column.slowdown[where] = column.weights.predict(self._parts[:, where])
-            column.seen = len(changed)
-        return column.slowdown
+        seen, slowdown = self._slowdown.get(demand) or (-1, np.empty(len(self._limits)))
+        now = len(self._changed)
+        if seen != now:
+            where = ALL if seen < 0 else self._places(set(self._changed[seen:]))
+            slowdown[where] = self._weights(demand).predict(self._parts[:, where])
+            self._slowdown[demand] = now, slowdown
+        return slowdown
+
+    def _weights(self, demand: metrics.Demand) -> Weights:
+        """What the model makes of a demand."""
+        known = self._known.get(demand)
+        if known is None:
+            known = self._known[demand] = self._model.weights(demand)
+        return known
 
     def _places(self, hosts: set[int]) -> Where:
         """The nodes of some hosts."""
@@ -92,6 +98,28 @@ class Moment:
         """Where Algorithm 1 accepts it."""
         accepted: model.BoolVector = self.slowdown(demand)[where] <= self._limits[where]
         return accepted
+
+    def ranks(self, want: Want, demand: metrics.Demand, *, judged: bool) -> model.FloatVector:
+        """The nodes with room for a class by how little it is slowed down there, -inf elsewhere, shape [N]: read-only.
+
+        Right where all that the cycle places was told to `place`.
+
+        Args:
+            want: The class.
+            demand: Of its tasks.
+            judged: Whether Algorithm 1 has a say.
+        """
+        key, now = (want.least.tobytes(), demand, judged), len(self._changed)
+        seen, ranks = self._ranks.get(key) or (-1, np.empty(len(self._limits)))
+        if seen != now:
+            where = ALL if seen < 0 else self._places(set(self._changed[seen:]))
+            slowdown, free = self._weights(demand).predict(self._parts[:, where]), self.scratch.free[:, where]
+            may = np.logical_and.reduce(free[want.rows] >= want.need)
+            if judged:
+                may &= slowdown <= self._limits[where]
+            ranks[where] = np.where(may, -slowdown, -np.inf)
+            self._ranks[key] = now, ranks
+        return ranks
 
     def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
         """Whether some node on offer has room for a class, and whether some of those accepts it."""
@@ -118,7 +146,7 @@ class Moment:
         """
         host = self._hosts.places[node]
         span, members = self._hosts.spans[host], self._hosts.members[host]
-        predicted = float(self.slowdown(demand)[node]) if ours else math.nan
+        predicted = self._weights(demand).at(self._parts[:, node].tolist()) if ours else math.nan
         self._add(node, span, demand)
         self.thresholds.accept(host, predicted, self._slots_lost(node, resources))
         self._limits[span] = self.thresholds.limit(host)
@@ -131,9 +159,10 @@ class Moment:
         rows = self._rows
         for others, own, more in _USES:  # it is the others' neighbour, and one more on its own machine
             amount = (cpu, read, write)[more]
-            rows[others, span] += amount
-            rows[others, node] -= amount
-            rows[own, node] += amount
+            if amount:
+                rows[others, span] += amount
+                rows[others, node] -= amount
+                rows[own, node] += amount
         busy = float(rows[metrics.R_U : metrics.IO_U, node].sum())  # reads and writes of itself and the others
         rows[metrics.IO_U, span] = min(busy, 1.0)
         self._parts[:, span] = self._model.parts(rows[:, span])
@@ -144,21 +173,6 @@ class Moment:
         memory = (int(free[model.MEMORY, node]) - int(resources[model.MEMORY])) // self._config.slot_memory_bytes
         left = self._slots[node] = max(min(cpu, memory), 0)
         return before - left
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class _Column:
-    """The slowdown of tasks with one demand.
-
-    Attributes:
-        weights: What the model makes of the demand.
-        slowdown: On each node, shape [N].
-        seen: How many changes of hosts are in it.
-    """
-
-    weights: Weights
-    slowdown: model.FloatVector
-    seen: int
 
 
 _USES = ((metrics.C_A, metrics.C_U, 0), (metrics.R_A, metrics.R_U, 1), (metrics.W_A, metrics.W_U, 2))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import ALL
 from boathouse_policies.ila.demand import STAGES
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Nearest:
             score = -self._interference.slowdown(want, scratch, where)
         else:
             score = self._base.score(want, scratch, where)
+        return self.nearer(want, score, where)
+
+    def nearer(self, want: Want, score: FloatVector, where: Where = ALL) -> FloatVector:
+        """A score below any span of it for each level of distance."""
         if not self._by_distance or not want.waiting.pool.located:
             return score
         return score - _LEVEL * want.levels[where]

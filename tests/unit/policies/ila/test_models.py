@@ -117,6 +117,7 @@ def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
     made[metrics.SYSTEM :] = np.array(demand)[:, None]
     weights, parts = model.weights(demand), model.parts(made[: metrics.SYSTEM])
     assert weights.predict(parts) == pytest.approx(model.predict(made))
+    assert [weights.at(column) for column in parts.T.tolist()] == weights.predict(parts).tolist()
 
 
 @given(demands)
