@@ -34,11 +34,11 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
     best, damping = start.copy(), 1e-2
     predicted, slopes = curve(best)
     left = y - predicted
-    least = float(left @ left)
+    least, square, pull = float(left @ left), slopes.T @ slopes, slopes.T @ left
     for _ in range(steps):
-        square, pull = slopes.T @ slopes, slopes.T @ left
-        scale = np.diag(square) + 1e-9 * (1.0 + float(square.trace()))
-        step = np.linalg.solve(square + np.diag(damping * scale), pull)
+        damped = square.copy()
+        damped.flat[:: len(best) + 1] += damping * (square.diagonal() + 1e-9 * (1.0 + float(square.trace())))
+        step = np.linalg.solve(damped, pull)
         predicted, new_slopes = curve(best + step)
         new_left = y - predicted
         sse = float(new_left @ new_left)
@@ -47,10 +47,11 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
             if damping > _STUCK:
                 break
             continue
-        gained, best, slopes, left, least = least - sse, best + step, new_slopes, new_left, sse
+        gained, best, left, least = least - sse, best + step, new_left, sse
         damping = max(damping / 5.0, 1e-9)
         if gained <= _ENOUGH * (least + _ENOUGH):
             break
+        square, pull = new_slopes.T @ new_slopes, new_slopes.T @ left
     return best, least
 
 
@@ -72,13 +73,14 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector) -> Curve:
         total, at = np.full(count, parameters[-1]), 0
         for z in inputs:
             last = at + 1 + z.shape[1]
-            grown = np.exp(np.clip(z @ parameters[at + 1 : last], -CLIP, CLIP))
+            grown = np.exp(np.minimum(np.maximum(z @ parameters[at + 1 : last], -CLIP), CLIP))
             risen = parameters[at] * grown
             slopes[:, at] = grown
             slopes[:, at + 1 : last] = risen[:, None] * z
             total += risen
             at = last
-        return total * weight, slopes * weight[:, None]
+        slopes *= weight[:, None]
+        return total * weight, slopes
 
     return curve
 
