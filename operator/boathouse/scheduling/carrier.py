@@ -254,12 +254,12 @@ class Carrier:
         return self._still_fits(work)
 
     def _still_fits(self, work: model.Placement) -> bool:
+        wanted = self._parts.axis.amounts(work.resources)
         free = self._parts.ledger.free(work.node)
         node = self._parts.seen.nodes.get(work.node)
         if free is None or node is None:
             return False
-        wanted = self._parts.axis.vector(work.resources)
-        return not bool((free[: len(wanted)][wanted > 0] < 0).any())
+        return all(free[row] >= 0 for row, _ in wanted)
 
     # Bookkeeping
 

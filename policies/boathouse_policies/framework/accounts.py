@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -45,8 +50,7 @@ class Account:
     host_ports: tuple[model.HostPort, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Freed:
+class Freed(NamedTuple):
     """Room that came free: what may wake those who wait. The node may be gone meanwhile."""
 
     node: model.NodeName
@@ -59,36 +63,27 @@ class Entry:
 
     Attributes:
         node: Where it is.
-        vector: What is charged for it.
+        amounts: What is charged for it.
         state: How certain that is.
+        job: The job that it is charged to.
+        queue: The queue that it is charged to.
+        counted: The class that it counts for; None where nobody asks, for it does not start together with others.
+        host_ports: What it takes of the node.
         placement: What was assumed, as long as no pod was seen.
         pod: What was seen of it.
         resizing: A size that was asked for.
     """
 
     node: model.NodeName
-    vector: model.IntVector
+    amounts: model.Amounts
     state: State
-    placement: model.Placement | None
+    job: model.JobId | None
+    queue: model.QueueName | None
+    counted: model.ClassId | None
+    host_ports: tuple[model.HostPort, ...]
+    placement: model.Placement | None = None
     pod: Account | None = None
     resizing: model.Resources | None = None
-
-    @property
-    def charged(self) -> tuple[model.JobId | None, model.QueueName | None, model.ClassId | None]:
-        """The job and the queue that it is charged to, and the class that it counts for."""
-        if self.pod is not None:
-            return self.pod.job, self.pod.queue, self.pod.task_class
-        assert self.placement is not None
-        job = self.placement.job
-        return job.id, job.queue, self.placement.task_class.id
-
-    @property
-    def host_ports(self) -> tuple[model.HostPort, ...]:
-        """What it takes of the node."""
-        if self.pod is not None:
-            return self.pod.host_ports
-        assert self.placement is not None
-        return self.placement.task_class.constraints.host_ports
 
     @property
     def account(self) -> Account:
@@ -99,14 +94,17 @@ class Entry:
         return self.pod
 
 
-def assumed(placement: model.Placement, vector: model.IntVector) -> Entry:
+def assumed(placement: model.Placement, amounts: model.Amounts) -> Entry:
     """The entry of what a cycle decided."""
-    return Entry(placement.node, vector, State.ASSUMED, placement)
+    job, one = placement.job, placement.task_class
+    counted = one.id if one.gang_min else None
+    ports = one.constraints.host_ports
+    return Entry(placement.node, amounts, State.ASSUMED, job.id, job.queue, counted, ports, placement)
 
 
-def seen(pod: Account, node: model.NodeName, vector: model.IntVector) -> Entry:
+def seen(pod: Account, node: model.NodeName, amounts: model.Amounts) -> Entry:
     """The entry of a pod that the watch shows."""
-    return Entry(node, vector, State.CONFIRMED, None, pod)
+    return Entry(node, amounts, State.CONFIRMED, pod.job, pod.queue, pod.task_class, pod.host_ports, pod=pod)
 
 
 def _account(placement: model.Placement) -> Account:
@@ -142,28 +140,57 @@ class Shared(Generic[K, V]):
         return self._values
 
 
-class Sums(Shared[K, model.IntVector]):
-    """Vectors added up by key."""
+class Sums(Generic[K]):
+    """Amounts added up by key: plain numbers, for they change one at a time.
 
-    def add(self, key: K, vector: model.IntVector) -> None:
-        """Add to a sum; a sum of zero is left out."""
-        sums = self.write() if self._handed_out else self._values
-        known = sums.get(key)
-        total = vector if known is None else plus(known, vector)
-        if total[model.PODS] or total.any():  # nearly always the first, which is the cheaper
-            sums[key] = total
-        else:
-            sums.pop(key, None)
+    Args:
+        axis: Says how many rows there are.
+
+    Attributes:
+        plain: The sum of each key by row, as long as the axis was when it began or last grew; those of zero are left
+            out.
+        changed: Whose sum is another since `vectors` was asked last, or somebody cleared it.
+    """
+
+    def __init__(self, axis: model.Axis) -> None:
+        self._axis = axis
+        self._vectors: dict[K, model.IntVector] = {}
+        self.plain: dict[K, list[int]] = {}
+        self.changed: set[K] = set()
+
+    def add(self, key: K, amounts: model.Amounts, sign: int) -> None:
+        """Add amounts, or take them away with the sign -1."""
+        self.changed.add(key)
+        total = self.plain.get(key)
+        if total is None:
+            total = self.plain[key] = [0] * self._axis.width
+        elif amounts[-1][0] >= len(total):
+            total += [0] * (self._axis.width - len(total))
+        for row, amount in amounts:
+            total[row] += sign * amount
+        if not total[model.PODS] and not any(total):
+            del self.plain[key]
+
+    def vectors(self) -> Mapping[K, model.IntVector]:
+        """The same as vectors, which do not move: what changed is in a new dictionary."""
+        if self.changed:
+            self._vectors = vectors = self._vectors.copy()
+            for key in self.changed:
+                total = self.plain.get(key)
+                if total is None:
+                    vectors.pop(key, None)
+                else:
+                    vectors[key] = np.array(total, np.int64)
+        self.changed = set()  # another one: what changed until now may be of use to whoever asked
+        return self._vectors
 
 
-def plus(a: model.IntVector, b: model.IntVector) -> model.IntVector:
-    """Sum of vectors of which one may be older than a resource."""
-    if len(a) == len(b):
-        return a + b
-    short, long = (a, b) if len(a) < len(b) else (b, a)
-    total = long.copy()
-    total[: len(short)] += short
-    return total
+def difference(now: model.Amounts, before: model.Amounts) -> model.Amounts:
+    """What has to be added to amounts, so that they are others."""
+    rows = dict(now)
+    for row, amount in before:
+        rows[row] = rows.get(row, 0) - amount
+    return tuple((row, amount) for row, amount in sorted(rows.items()) if amount)
 
 
 def keep_labels(pod: Account, known: Account) -> Account:

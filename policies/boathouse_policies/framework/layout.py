@@ -75,6 +75,12 @@ class Layout:
         return listed
 
     @functools.cached_property
+    def allocatable_by_node(self) -> Sequence[list[int]]:
+        """`allocatable` as plain numbers, node by node."""
+        listed: list[list[int]] = self.allocatable.T.tolist()
+        return listed
+
+    @functools.cached_property
     def inverse_by_node(self) -> Sequence[Sequence[float]]:
         """`inverse_allocatable` as plain numbers, node by node."""
         listed: list[list[float]] = self.inverse_allocatable.T.tolist()

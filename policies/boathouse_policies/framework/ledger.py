@@ -20,6 +20,8 @@ All pods of all schedulers are counted. One writer: the shell, between two await
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,16 +51,14 @@ class Ledger:
         self._layout = layouts.Layout((), {}, axis)
         self._layout_stale = False
         self._requested = np.zeros((len(axis), 0), np.int64)
-        self._requested_shared = False
         self._entries: dict[model.TaskId, accounts.Entry] = {}
-        self._on_node: dict[model.NodeName, dict[model.TaskId, accounts.Entry]] = {}
-        self._by_job = accounts.Sums[model.JobId]()
-        self._by_queue = accounts.Sums[model.QueueName]()
+        self._on_node = accounts.Sums[model.NodeName](axis)
+        self._by_job = accounts.Sums[model.JobId](axis)
+        self._by_queue = accounts.Sums[model.QueueName](axis)
         self._by_class = accounts.Shared[model.ClassId, int]()
         self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
         self._eligibilities = layouts.Eligibilities()
         self._snapshots = 0
-        self._touched: set[model.JobId] = set()
 
     # Nodes
 
@@ -83,8 +83,8 @@ class Ledger:
         if self._nodes.pop(name, None) is None:
             return ()
         self._touch(name)
-        here = self._on_node.get(name, {})
-        assumed = tuple(sorted(task for task, entry in here.items() if entry.state is accounts.State.ASSUMED))
+        here = [(task, entry.state) for task, entry in self._entries.items() if entry.node == name]
+        assumed = tuple(sorted(task for task, state in here if state is accounts.State.ASSUMED))
         for task in assumed:
             self._drop(task)
         return assumed
@@ -105,7 +105,7 @@ class Ledger:
         task = placement.task
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
-        self._enter(task.id, accounts.assumed(placement, self._axis.vector(placement.resources)))
+        self._enter(task.id, accounts.assumed(placement, self._axis.amounts(placement.resources)))
 
     def observe(self, pod: accounts.Account) -> accounts.Freed | None:
         """Take over what the watch shows of a pod that is not terminal.
@@ -153,7 +153,7 @@ class Ledger:
         entry = self._entries.get(task)
         if entry is not None:
             entry.resizing = resources
-            self._recount(entry, self._axis.vector(entry.account.resources.most(resources)))
+            self._recount(entry, entry.account.resources.most(resources))
 
     def forget_resize(self, task: model.TaskId) -> accounts.Freed | None:
         """A resize is known to have failed: count what the watch showed last."""
@@ -161,7 +161,7 @@ class Ledger:
         if entry is None or entry.resizing is None:
             return None
         entry.resizing = None
-        return self._recount(entry, self._axis.vector(entry.account.resources))
+        return self._recount(entry, entry.account.resources)
 
     def __contains__(self, task: object) -> bool:
         return task in self._entries
@@ -181,34 +181,35 @@ class Ledger:
 
     # Reading
 
-    def free(self, node: model.NodeName) -> model.IntVector | None:
-        """What is free on a node, shape [R]; None for an unknown node."""
-        self._refresh()
+    def free(self, node: model.NodeName) -> list[int] | None:
+        """What is free on a node, by row; None for an unknown node."""
+        self._renew_layout()
         i = self._layout.index.get(node)
-        return None if i is None else self._layout.allocatable[:, i] - self._requested[:, i]
+        if i is None:
+            return None
+        has, held = self._layout.allocatable_by_node[i], self._on_node.plain.get(node)
+        return has.copy() if held is None else list(map(operator.sub, has, itertools.chain(held, _NOTHING)))
 
     def snapshot(
         self, now_s: float, *, offered: Iterable[model.NodeName] | None = None, max_per_node: int | None = None
     ) -> ClusterView:
-        """Freeze what is known now. Cheap: columns are copied at the ledger's next write, not here.
+        """Freeze what is known now. Cheap: of columns and sums only what changed is made anew.
 
         Args:
             now_s: The shell's time.
             offered: Nodes that the cycle may use; None for all.
             max_per_node: Most tasks that the cycle may place on one node.
         """
-        self._refresh()
+        self._renew_columns()
         self._snapshots += 1
-        touched, self._touched = self._touched, set()
-        self._requested_shared = True
-        self._requested.flags.writeable = False
+        touched = self._by_job.changed
         return ClusterView(
             now_s=now_s,
             axis=self._axis,
             layout=self._layout,
             requested=self._requested,
-            by_job=self._by_job.freeze(),
-            by_queue=self._by_queue.freeze(),
+            by_job=self._by_job.vectors(),
+            by_queue=self._by_queue.vectors(),
             by_class=self._by_class.freeze(),
             host_ports=self._ports.freeze(),
             eligibilities=self._eligibilities,
@@ -250,26 +251,20 @@ class Ledger:
     # Columns
 
     def _see(self, pod: accounts.Account, node: model.NodeName) -> None:
-        self._enter(pod.id, accounts.seen(pod, node, self._axis.vector(pod.resources)))
+        self._enter(pod.id, accounts.seen(pod, node, self._axis.amounts(pod.resources)))
 
     def _enter(self, task: model.TaskId, entry: accounts.Entry) -> None:
         self._entries[task] = entry
-        here = self._on_node.get(entry.node)
-        if here is None:
-            here = self._on_node[entry.node] = {}
-        here[task] = entry
-        self._charge(entry, entry.vector)
-        self._count(entry, +1)
+        self._charge(entry, entry.amounts, +1)
+        if entry.counted is not None or entry.host_ports:
+            self._count(entry, +1)
 
     def _drop(self, task: model.TaskId) -> accounts.Freed:
         entry = self._entries.pop(task)
-        here = self._on_node[entry.node]
-        del here[task]
-        if not here:
-            del self._on_node[entry.node]
-        self._charge(entry, -entry.vector)
-        self._count(entry, -1)
-        return accounts.Freed(node=entry.node, queue=entry.charged[1])
+        self._charge(entry, entry.amounts, -1)
+        if entry.counted is not None or entry.host_ports:
+            self._count(entry, -1)
+        return accounts.Freed(node=entry.node, queue=entry.queue)
 
     def _replace(self, entry: accounts.Entry, pod: accounts.Account, node: model.NodeName) -> accounts.Freed | None:
         if entry.account.uid is None or entry.account.uid == pod.uid:
@@ -284,73 +279,88 @@ class Ledger:
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
             size = pod.resources if entry.resizing is None else pod.resources.most(entry.resizing)
-            return self._recount(entry, self._axis.vector(size))
+            return self._recount(entry, size)
         freed = self._drop(pod.id)
         self._see(pod, node)
         return freed
 
-    def _recount(self, entry: accounts.Entry, vector: model.IntVector) -> accounts.Freed | None:
-        difference = accounts.plus(vector, -entry.vector)
-        entry.vector = vector
-        if not difference.any():
+    def _recount(self, entry: accounts.Entry, size: model.Resources) -> accounts.Freed | None:
+        amounts = self._axis.amounts(size)
+        difference = accounts.difference(amounts, entry.amounts)
+        entry.amounts = amounts
+        if not difference:
             return None
-        self._charge(entry, difference)
-        return accounts.Freed(node=entry.node, queue=entry.charged[1]) if (difference < 0).any() else None
+        self._charge(entry, difference, +1)
+        shrunk = any(amount < 0 for _, amount in difference)
+        return accounts.Freed(node=entry.node, queue=entry.queue) if shrunk else None
 
-    def _charge(self, entry: accounts.Entry, vector: model.IntVector) -> None:
-        if not self._layout_stale:
-            i = self._layout.index.get(entry.node)
-            if i is not None:
-                if self._requested_shared or len(self._requested) != self._axis.width:
-                    self._own_columns()
-                column = self._requested[: len(vector), i]
-                column += vector
-        job, queue, _ = entry.charged
-        if job is not None:
-            self._touched.add(job)
-            self._by_job.add(job, vector)
-        if queue is not None:
-            self._by_queue.add(queue, vector)
+    def _charge(self, entry: accounts.Entry, amounts: model.Amounts, sign: int) -> None:
+        self._on_node.add(entry.node, amounts, sign)
+        if entry.job is not None:
+            self._by_job.add(entry.job, amounts, sign)
+        if entry.queue is not None:
+            self._by_queue.add(entry.queue, amounts, sign)
 
     def _count(self, entry: accounts.Entry, step: int) -> None:
-        task_class = entry.charged[2]
-        if task_class is not None:
+        if entry.counted is not None:
             counts = self._by_class.write()
-            left = counts.get(task_class, 0) + step
+            left = counts.get(entry.counted, 0) + step
             if left:
-                counts[task_class] = left
+                counts[entry.counted] = left
             else:
-                del counts[task_class]
+                del counts[entry.counted]
         if entry.host_ports:
-            here = self._on_node.get(entry.node, {})
-            taken = sorted(port for one in here.values() for port in one.host_ports)
-            if taken:
-                self._ports.write()[entry.node] = tuple(taken)
+            ports = self._ports.write()
+            taken = list(ports.pop(entry.node, ()))
+            if step > 0:
+                taken += entry.host_ports
             else:
-                self._ports.write().pop(entry.node, None)
+                for port in entry.host_ports:
+                    taken.remove(port)
+            if taken:
+                ports[entry.node] = tuple(sorted(taken))
 
-    def _own_columns(self) -> None:
-        columns = np.zeros((len(self._axis), self._requested.shape[1]), np.int64)
-        columns[: len(self._requested)] = self._requested
-        self._requested, self._requested_shared = columns, False
-
-    def _refresh(self) -> None:
-        """Bring the layout and the columns up to date with nodes and axis."""
+    def _renew_layout(self) -> None:
+        """Bring the layout up to date with nodes and axis."""
         if not self._layout_stale and len(self._layout.allocatable) == self._axis.width:
-            if len(self._requested) != self._axis.width:
-                self._own_columns()
             return
         for node in self._nodes.values():
             self._axis.vector(node.allocatable, pods=node.max_pods)  # extended resources grow the axis first
         self._layout = layouts.Layout(self._nodes.values(), self._versions, self._axis)
-        self._requested, self._requested_shared, self._layout_stale = self.recomputed(), False, False
+        self._layout_stale = False
+        self._requested = np.zeros((0, 0), np.int64)
+
+    def _renew_columns(self) -> None:
+        """Bring layout and columns up to date: the columns are a new array if anything changed."""
+        self._renew_layout()
+        held = self._on_node
+        names: Iterable[model.NodeName] = held.changed
+        if self._requested.shape != self._layout.allocatable.shape:
+            columns, names = np.zeros(self._layout.allocatable.shape, np.int64), held.plain
+        elif held.changed:
+            columns = self._requested.copy()
+        else:
+            return
+        for name in names:
+            i = self._layout.index.get(name)
+            if i is not None:
+                total = held.plain.get(name)
+                if total is None:
+                    columns[:, i] = 0
+                else:
+                    columns[: len(total), i] = total
+        columns.setflags(write=False)
+        self._requested, held.changed = columns, set()
 
     def recomputed(self) -> model.IntMatrix:
         """The requested columns, added up anew from every pod: what the kept ones must equal."""
         columns = np.zeros((len(self._axis), len(self._layout)), np.int64)
-        for name, here in self._on_node.items():
-            i = self._layout.index.get(name)
+        for entry in self._entries.values():
+            i = self._layout.index.get(entry.node)
             if i is not None:
-                for entry in here.values():
-                    columns[: len(entry.vector), i] += entry.vector
+                for row, amount in entry.amounts:
+                    columns[row, i] += amount
         return columns
+
+
+_NOTHING = itertools.repeat(0)

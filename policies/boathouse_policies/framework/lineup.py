@@ -40,6 +40,7 @@ class Lineup:
         job_of: The place of each class' job, length C.
         places: The place of each class.
         bands: The jobs by queue and priority.
+        alone: Whether all are of one band, and its queue has no limits.
         gangs: Places of classes that start together.
         open: Whom the next cycle looks at, shape [C].
         narrow: Who of them can only go to nodes where room came free, shape [C].
@@ -62,9 +63,11 @@ class Lineup:
                 self.first.append(i)
             self.job_of.append(len(self.jobs) - 1)
         self._starts = np.array(self.first, np.intp)
+        self._single = len(self.jobs) == len(self.waiting)  # each job has one class: their places are the same
         self.first.append(len(self.waiting))
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
+        self.alone = len(self.bands) == 1 and not queues[self.bands[0].queue].limits
         self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
         self._needs: tuple[model.IntMatrix, Sequence[Sequence[int]], Sequence[int]] | None = None
         self._keys: tuple[Lasting, Layout, model.FloatVector] | None = None
@@ -99,26 +102,27 @@ class Lineup:
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
         """Which jobs have an open class, shape [J]."""
-        if len(self.jobs) == len(self.waiting):
+        if self._single:
             return open_classes
         some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return some
 
     def keys(self, order: Lasting, view: ClusterView) -> model.FloatVector:
         """The key of each class' job, shape [C]: asked again only for jobs that hold something else than before."""
-        known = self._keys
-        if known is None or known[0] is not order or known[1] is not view.layout:
-            self._keys = known = (order, view.layout, np.zeros(len(self.waiting)))
+        known, layout = self._keys, view.layout
+        if known is None or known[0] is not order or known[1] is not layout:
+            self._keys = known = (order, layout, np.zeros(len(self.waiting)))
             self._serial = -1
         keys = known[2]
         if self._serial != view.serial:
-            all_jobs = self._serial != view.serial - 1
-            for job_id in self.job_places if all_jobs else view.touched:
-                job = self.job_places.get(job_id)
-                if job is not None:
-                    keys[self.first[job] : self.first[job + 1]] = order.key(
-                        self.jobs[job], view.job_usage(job_id), view.layout
-                    )
+            missed = self._serial != view.serial - 1
+            for job_id in self.job_places if missed else self.job_places.keys() & view.touched:
+                job = self.job_places[job_id]
+                key = order.key(self.jobs[job], view.job_usage(job_id), layout)
+                if self._single:
+                    keys[job] = key
+                else:
+                    keys[self.first[job] : self.first[job + 1]] = key
             self._serial = view.serial
         return keys
 

@@ -12,7 +12,7 @@ import numpy as np
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies.framework.classes import Waiting
 
@@ -52,7 +52,7 @@ class Parking:
         active: Who looks at all nodes in the next cycle, shape [rows].
         standing: Who is looked at in every cycle, but is no reason to run one, shape [rows].
         stirred: Parked for want of room, and some came free on nodes of `freed`: only there can it go, shape [rows].
-        freed: Nodes where room came free since the last cycle.
+        freed: Nodes where room came free since the last cycle, and what was free when it did.
         changes: Another number whenever it is others who look.
     """
 
@@ -71,12 +71,13 @@ class Parking:
         self.active = np.zeros(0, np.bool_)
         self.standing = np.zeros(0, np.bool_)
         self.stirred = np.zeros(0, np.bool_)
-        self.freed: dict[model.NodeName, None] = {}
+        self.freed: dict[model.NodeName, Sequence[int]] = {}
         self.changes = 0
         self._active: set[int] = set()  # the same as the columns: quicker to ask whether there is anybody
         self._standing: set[int] = set()
         self._parked: set[int] = set()
-        self._unseen: dict[model.NodeName, model.IntVector] = {}
+        self._choosy: set[int] = set()  # the rows of `_far`
+        self._unseen: dict[model.NodeName, Sequence[int]] = {}
         self._earliest_s = math.inf
 
     # Rows
@@ -137,6 +138,7 @@ class Parking:
         self._parked.add(row)
         near = verdict.code is model.Code.UNSCHEDULABLE and waiting.is_plain
         self._near[row], self._far[row] = near, helps & _ROOM and not near
+        (self._choosy.add if self._far[row] else self._choosy.discard)(row)
         self.look(row, active=False)
         self.stirred[row] = False
         until_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
@@ -160,6 +162,7 @@ class Parking:
         self._helps[row] = 0
         self._parked.discard(row)
         self._near[row] = self._far[row] = self.stirred[row] = False
+        self._choosy.discard(row)
         self._verdicts[row] = None
         self.changes += 1
 
@@ -205,10 +208,10 @@ class Parking:
 
     def held_by_limit(self, queue: model.QueueName | None) -> list[Waiting]:
         """Who waits for its queue's usage to fall."""
-        limited = self._limited.get(queue) if queue is not None else None
+        limited = self._limited.get(queue) if self._limited and queue is not None else None
         return [one for row in limited if (one := self._who[row]) is not None] if limited else []
 
-    def room_on(self, node: model.NodeName, free: model.IntVector) -> None:
+    def room_on(self, node: model.NodeName, free: Sequence[int]) -> None:
         """Room came free on a node: remembered, and compared with all sizes at once when somebody wants to know."""
         self._unseen[node] = free
 
@@ -226,14 +229,14 @@ class Parking:
         rooms, self._unseen = self._unseen, {}
         if not self._parked:
             return []
-        self.freed.update(dict.fromkeys(rooms))
-        width = min(len(self._least), *map(len, rooms.values()))  # newer resources are in the longer vectors alone
-        # Requests of 0 fit where a resource is over-committed, as in kube-scheduler.
-        room = np.array(list(map(max, _ZEROS, *[one[:width].tolist() for one in rooms.values()])))
-        fits = np.logical_and.reduce(self._least[:width] <= room[:, None])
+        self.freed.update(rooms)
+        # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:
+        # newer resources are in the longer ones alone.
+        room = list(map(max, _ZEROS, *rooms.values()))[: len(self._least)]
+        fits = np.logical_and.reduce(self._least[: len(room)] <= np.array(room)[:, None])
         self.stirred |= fits & self._near
         self.changes += 1
-        return self._some(fits & self._far) if len(self._parked) > np.count_nonzero(self._near) else []
+        return self._some(fits & self._far) if self._choosy else []
 
     def woken_by_time(self, now_s: float) -> list[Waiting]:
         """Whose hold ends, or who is parked for long."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import diagnosis
@@ -57,23 +56,29 @@ class Plan:
     ) -> None:
         self.decisions = decisions
         self.released = released
+        self._news: Mapping[model.ClassId, Left] | None = None
+        self._left: Mapping[model.ClassId, Left] | None = None
         self._work_out_news = news
         self._work_out_still = still
         self._profile = profile
         self._scratch = scratch
 
-    @functools.cached_property
+    @property
     def news(self) -> Mapping[model.ClassId, Left]:
         """Who had a turn, or is parked for the first time.
 
         Worked out when first asked for, which must be before the waiting room takes placed tasks out.
         """
-        return self._work_out_news()
+        if self._news is None:
+            self._news = self._work_out_news()
+        return self._news
 
-    @functools.cached_property
+    @property
     def left(self) -> Mapping[model.ClassId, Left]:
         """All that is left waiting of what the cycle looked at, by class: the news, and who still waits as before."""
-        return self.news if self._work_out_still is None else {**self.news, **self._work_out_still()}
+        if self._left is None:
+            self._left = self.news if self._work_out_still is None else {**self.news, **self._work_out_still()}
+        return self._left
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""

@@ -38,7 +38,6 @@ class TaskPool:
         self._waiting = bytearray(task.id not in out for task in self.order)
         self.count = sum(self._waiting)
         self.changes = 0
-        self._head = 0
         self._index: tuple[Topology, dict[_Place, list[int]]] | None = None
         self._heads: dict[_Place, int] = {}
         self.located = any(task.locations for task in self.order)
@@ -80,7 +79,6 @@ class TaskPool:
         self._waiting[position] = 1
         self.count += 1
         self.changes += 1
-        self._head = min(self._head, position)
         self._heads.clear()
         return True
 
@@ -97,12 +95,11 @@ class TaskPool:
         return moved or known != task
 
     def first(self, start: int, taken: set[int]) -> int:
-        """Position of the first waiting task from `start` that is not taken; len(order) if there is none."""
-        while self._head < len(self.order) and not self._waiting[self._head]:
-            self._head += 1
-        i = max(start, self._head)
-        while i < len(self.order) and (not self._waiting[i] or i in taken):
-            i += 1
+        """Position of the first waiting task from `start` that is not taken; -1 if there is none."""
+        waiting = self._waiting
+        i = waiting.find(1, start)
+        while i in taken:
+            i = waiting.find(1, i + 1)
         return i
 
     def near(self, place: _Place, topology: Topology, taken: set[int]) -> int | None:
@@ -183,10 +180,11 @@ class Picker:
                 position = self._pool.near(place, self._topology, self._taken)
                 if position is not None:
                     return Pick(self._pool.order[position], position, place[0])
-        self._start = self._pool.first(self._start, self._taken)
-        if self._start >= len(self._pool.order):
+        position = self._pool.first(self._start, self._taken)
+        if position < 0:
             return None
-        return Pick(self._pool.order[self._start], self._start, Distance.ANYWHERE)
+        self._start = position
+        return Pick(self._pool.order[position], position, Distance.ANYWHERE)
 
     def local(self, node: model.NodeName, most: int = 1) -> Sequence[model.Task]:
         """The first waiting tasks whose input is on the node itself, at most so many."""

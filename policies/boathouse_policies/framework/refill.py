@@ -18,7 +18,7 @@ from boathouse_policies.framework.scratch import Scratch
 from boathouse_policies.framework.want import Spot, Want
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies.framework.extension import Lasting, Local
     from boathouse_policies.framework.lineup import Lineup
@@ -33,12 +33,12 @@ def plan(room: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
     if not profile.refills or view.offered is not None or view.max_per_node is not None or not room.looks_at_freed:
         return None
     lineup = room.lineup()
-    if len(lineup.bands) != 1 or lineup.orphans or room.queues[lineup.bands[0].queue].limits:
-        return None
     has, holds, index = view.layout.allocatable, view.requested, view.layout.index
+    if not lineup.alone or lineup.orphans or len(has) != view.axis.width:
+        return None
     nodes = sorted([index[name] for name in room.freed if name in index])
     rooms: dict[int, list[int]] = {node: (has[:, node] - holds[:, node]).tolist() for node in nodes}
-    if len(has) != view.axis.width or any(min(room) < 0 for room in rooms.values()):
+    if any(min(room) < 0 for room in rooms.values()):  # over-committed
         return None
     turns = _Turns(lineup, profile, view, rooms)
     return turns.plan() if turns.run() else None
@@ -52,14 +52,14 @@ class _Turns:
         "_least",
         "_lineup",
         "_looked_at",
-        "_most",
         "_needs",
         "_newer",
+        "_of_room",
         "_order",
         "_pickers",
         "_profile",
         "_rooms",
-        "_score",
+        "_scores",
         "_scratch",
         "_spots",
         "_usage",
@@ -71,16 +71,15 @@ class _Turns:
         self._profile = profile
         self._view = view
         self._rooms = rooms
-        self._most = max([room[_MEMORY] for room in rooms.values()], default=0)  # scarce nearly always: asked first
-        self._score = cast("Local", profile.score)
         self._order = cast("Lasting", profile.order)
         self._needs, self._least = lineup.needs(profile.sizer, view.axis)
         looked_at = lineup.narrow.nonzero()[0]
-        keys = lineup.keys(self._order, view)[looked_at].tolist()
         self._looked_at: list[int] = looked_at.tolist()
-        self._newer: dict[int, float] = {}  # keys of whose job got a task in this cycle
-        self._heap = list(zip(keys, self._looked_at, strict=True))
+        self._heap = list(zip(lineup.keys(self._order, view)[looked_at].tolist(), self._looked_at, strict=True))
         heapq.heapify(self._heap)
+        self._newer: dict[int, float] = {}  # keys of whose job got a task in this cycle
+        self._of_room = cast("Local", profile.score).of_room
+        self._scores: dict[int, dict[int, float]] = {}
         self._pickers: dict[int, Picker] = {}
         self._usage: dict[int, model.IntVector] = {}
         self._spots: list[tuple[int, Pick, int]] = []
@@ -89,54 +88,68 @@ class _Turns:
     def run(self) -> bool:
         """Turn by turn until nothing more fits; False if a turn is not for here."""
         heap, newer, rooms, needs, nodes = self._heap, self._newer, self._rooms, self._needs, self._view.layout.nodes
+        most = max([room[_MEMORY] for room in rooms.values()], default=0)  # scarce nearly always, so asked first
         while heap and rooms:
             key, place = heapq.heappop(heap)
-            need = needs[place]
-            if need[_MEMORY] > self._most or newer.get(place, key) != key:  # too large, or its job got a task meanwhile
+            if needs[place][_MEMORY] > most or newer.get(place, key) != key:  # too large, or its job got a task
                 continue
-            found = [node for node, room in rooms.items() if all(map(operator.le, need, room))]
-            node = self._best(place, found) if found else None
-            if node is None:
+            scores = self._scores_of(place)
+            if not scores:
                 continue
+            node = max(scores, key=scores.__getitem__)
             pick = self._picker(place).closest(nodes[node])
-            if pick is not None and pick.task.expected:
+            if pick is None:  # its last task has just been taken
+                continue
+            if pick.task.expected:
                 return False
-            if pick is not None:  # else its last task has just been taken
-                self._take(place, node, pick)
+            self._take(place, node, pick)
+            most = max([room[_MEMORY] for room in rooms.values()], default=0)
         return True
 
     def _picker(self, place: int) -> Picker:
         picker = self._pickers.get(place)
         if picker is None:
-            picker = self._lineup.waiting[place].picker(self._profile, self._view.layout)
-            self._pickers[place] = picker
+            picker = self._pickers[place] = self._lineup.waiting[place].picker(self._profile, self._view.layout)
         return picker
 
-    def _best(self, place: int, found: list[int]) -> int | None:
-        """The node with the highest score of these, which have room, the first of equals."""
-        eligibility = self._lineup.waiting[place].eligibility(self._view)
-        if not eligibility.everywhere:
-            found = [node for node in found if eligibility.mask[node]]
-        if len(found) <= 1:
-            return found[0] if found else None
-        need, rooms, score, inverse = self._needs[place], self._rooms, self._score, self._view.layout.inverse_by_node
-        scores = [score.of_room(need, rooms[node], inverse[node]) for node in found]
-        return found[scores.index(max(scores))]
+    def _scores_of(self, place: int) -> dict[int, float]:
+        """The scores of the nodes that a class may use and that have room for it, in their order."""
+        scores = self._scores.get(place)
+        if scores is None:
+            need, inverse, of_room = self._needs[place], self._view.layout.inverse_by_node, self._of_room
+            allowed = self._lineup.waiting[place].eligibility(self._view)
+            scores = self._scores[place] = {
+                node: of_room(need, room, inverse[node])
+                for node, room in self._rooms.items()
+                if all(map(operator.le, need, room)) and (allowed.everywhere or allowed.mask[node])
+            }
+        return scores
 
     def _take(self, place: int, node: int, pick: Pick) -> None:
-        room, rooms = self._rooms[node], self._rooms
+        rooms = self._rooms
         self._pickers[place].take(pick)
         self._spots.append((place, pick, node))
-        room[:] = map(operator.sub, room, self._needs[place])
+        rooms[node] = room = list(map(operator.sub, rooms[node], self._needs[place]))
         if any(map(operator.lt, room, self._least)):
             del rooms[node]
         if rooms:
-            self._most = max([room[_MEMORY] for room in rooms.values()])
+            self._shrunk(node, room)
             self._mend(place)
+
+    def _shrunk(self, node: int, room: Sequence[int]) -> None:
+        """A node has less room: what its score is now for those who were about to use it."""
+        inverse = self._view.layout.inverse_by_node[node]
+        for place, scores in self._scores.items():
+            if node in scores:
+                need = self._needs[place]
+                if all(map(operator.le, need, room)):
+                    scores[node] = self._of_room(need, room, inverse)
+                else:
+                    del scores[node]
 
     def _mend(self, place: int) -> None:
         """The class' job holds more: ask for its key again, and let its classes wait for their turn anew."""
-        lineup, newer, view = self._lineup, self._newer, self._view
+        lineup, view = self._lineup, self._view
         job = lineup.job_of[place]
         usage = self._usage.get(job)
         if usage is None:
@@ -145,7 +158,7 @@ class _Turns:
         key = self._order.key(lineup.jobs[job], usage, view.layout)
         for one in range(*lineup.first[job : job + 2]):
             if lineup.narrow[one]:
-                newer[one] = key
+                self._newer[one] = key
                 heapq.heappush(self._heap, (key, one))
 
     # What came of it
@@ -154,8 +167,10 @@ class _Turns:
         """The plan."""
         waiting, names = self._lineup.waiting, self._view.layout.names
         decisions = tuple(
-            waiting[place].placement(pick, names[node], waiting[place].task_class.resources)
-            for place, pick, node in self._spots
+            [
+                waiting[place].placement(pick, names[node], waiting[place].task_class.resources)
+                for place, pick, node in self._spots
+            ]
         )
         counts = {place: picker.left for place, picker in self._pickers.items()}  # settling changes the pools
         return Plan(decisions, dict, self._profile, self._worked_out, still=lambda: self._left(counts))

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Eligibilities, Layout
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclasses.dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that costs more than all else of a snapshot
 class ClusterView:
-    """A frozen snapshot of the ledger, made by `Ledger.snapshot`.
+    """A snapshot of the ledger, made by `Ledger.snapshot`: nobody changes it.
 
     Attributes:
         now_s: The only time that a policy knows.
@@ -25,7 +25,7 @@ class ClusterView:
         requested: What all pods of all schedulers take, assumed ones too, shape [R, N], read-only.
         by_job: What each job holds, shape [R] each.
         by_queue: What each queue's jobs hold, shape [R] each.
-        by_class: Placed tasks of each class.
+        by_class: Placed tasks of each class that starts together with others.
         host_ports: Ports taken on a node.
         eligibilities: Static masks.
         offered: Nodes that this cycle may use, shape [N]; None for all.

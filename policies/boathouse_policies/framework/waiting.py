@@ -251,17 +251,17 @@ class WaitingRoom:
 
     def _carried_out(self, plan: Plan) -> bool:
         """Take out what was placed and remember what is kept; whether a node is kept for nobody any more."""
-        released = False
+        released, kept = False, self._kept.by_name
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
-                if self.kept.get(decision.node) == decision.task_class.id:
+                if kept and kept.get(decision.node) == decision.task_class.id:
                     self._kept.let_go(decision.node)
                     released = True
             elif isinstance(decision, model.Hold) and decision.node is not None and decision.task is None:
                 self._keep(decision.node, decision.task_class.id)
         for node in plan.released:
-            if node in self.kept:
+            if node in kept:
                 self._kept.let_go(node)
                 released = True
         return released
@@ -269,9 +269,9 @@ class WaitingRoom:
     def _placed(self, decision: model.Placement) -> None:
         waiting = self._classes.get(decision.task_class.id)
         if waiting is not None:
-            waiting.hold = None
-            waiting.pool.remove(decision.task.id)
-            if not waiting.pool.count:
+            waiting.hold, pool = None, waiting.pool
+            pool.remove(decision.task.id)
+            if not pool.count:
                 self._in_line = None
                 self._parking.leave(waiting.row)
                 self._parking.look(waiting.row, active=False)
@@ -324,26 +324,30 @@ class WaitingRoom:
 
     # What may help
 
-    def capacity_freed(self, freed: Freed | None, free: model.IntVector | None) -> None:
+    def capacity_freed(self, freed: Freed | None, free: Sequence[int] | None) -> None:
         """Room came free.
 
         Args:
             freed: As the ledger said it; None changes nothing.
-            free: What is free on that node now, shape [R]; None if the node is gone.
+            free: What is free on that node now, by row; None if the node is gone.
         """
         if freed is None:
             return
-        for waiting in self._parking.held_by_limit(freed.queue):
+        parking, kept = self._parking, self._kept.by_name
+        for waiting in parking.held_by_limit(freed.queue):
             self._activate(waiting)
-        owner = self._classes.get(self.kept[freed.node]) if freed.node in self.kept else None
-        looked = owner is not None and self._parking.looks(owner.row)
+        if not kept:
+            if free is not None:
+                parking.room_on(freed.node, free)
+            return
+        owner = self._classes.get(kept[freed.node]) if freed.node in kept else None
+        looked = owner is not None and parking.looks(owner.row)
         if free is not None:
-            self._parking.room_on(freed.node, free)
-        if self.kept:
-            self._stir()
-            if owner is None or (self._parking.looks(owner.row) and not looked):
-                # The node will be kept for nobody: whoever is ahead may want it, fitting or not.
-                self._wake(Wake.NODES)
+            parking.room_on(freed.node, free)
+        self._stir()
+        if owner is None or (parking.looks(owner.row) and not looked):
+            # The node will be kept for nobody: whoever is ahead may want it, fitting or not.
+            self._wake(Wake.NODES)
 
     def nodes_changed(self) -> None:
         """A node was added or changed."""
@@ -364,10 +368,11 @@ class WaitingRoom:
         Returns:
             Whether anything waits for the next cycle.
         """
-        for task, class_id in self._backoffs.over(now_s):
-            self.put_back(task, class_id)
-        for waiting in self._parking.woken_by_time(now_s):
-            self._activate(waiting)
+        if now_s >= self.next_wake_s():
+            for task, class_id in self._backoffs.over(now_s):
+                self.put_back(task, class_id)
+            for waiting in self._parking.woken_by_time(now_s):
+                self._activate(waiting)
         self._stir()
         return self._parking.looking()
 

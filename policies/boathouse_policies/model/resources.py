@@ -7,7 +7,7 @@ the resource `pods`, which only vectors carry.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 IntVector = npt.NDArray[np.int64]
 """One amount for each resource of an axis, shape [R]; or one for each node, shape [N]."""
+
+Amounts: TypeAlias = tuple[tuple[int, int], ...]
+"""The same as plain numbers: (row, amount), ascending, without zeros. For one vector quicker than an array."""
 
 IntMatrix = npt.NDArray[np.int64]
 """Amounts by resource and node, shape [R, N]: a resource is a contiguous row."""
@@ -103,6 +106,7 @@ class Axis:
         self.width = len(self._names)
         self._nothing = _zeros(self.width)
         self._vectors: dict[tuple[Resources, int], IntVector] = {}
+        self._amounts: dict[Resources, Amounts] = {}
 
     def __len__(self) -> int:
         return self.width
@@ -144,6 +148,16 @@ class Axis:
             self._vectors.clear()
         self._vectors[resources, pods] = vector
         return vector
+
+    def amounts(self, resources: Resources) -> Amounts:
+        """What a pod takes, as plain numbers."""
+        known = self._amounts.get(resources)
+        if known is None:
+            if len(self._amounts) >= _VECTORS_KEPT:
+                self._amounts.clear()
+            vector = self.vector(resources).tolist()
+            known = self._amounts[resources] = tuple((row, amount) for row, amount in enumerate(vector) if amount)
+        return known
 
     def resources(self, vector: IntVector) -> Resources:
         """The inverse of `vector`, without the pod count."""

@@ -132,12 +132,19 @@ def test_a_resize_that_failed_counts_what_was_shown_last(world):
     assert free_cpu(world) == 3000
 
 
-def test_usage_is_charged_to_job_queue_and_class(world):
+def test_usage_is_charged_to_job_and_queue(world):
     view = world.view()
     assert view.job_usage(model.JobId("job"))[model.CPU] == 2000
     assert view.queue_usage(model.QueueName("default"))[model.PODS] == 2
-    assert view.by_class == {"job/map": 2}
     assert view.job_usage(model.JobId("nobody")).sum() == 0
+
+
+def test_tasks_of_a_class_are_counted_where_they_start_together(world):
+    world.submit("gang", count=2, gang_min=2)
+    world.cycle()
+    assert world.view().by_class == {"gang/map": 2}
+    world.end("ns/gang/map-0")
+    assert world.view().by_class == {"gang/map": 1}
 
 
 def test_a_snapshot_does_not_move(world):
@@ -146,7 +153,7 @@ def test_a_snapshot_does_not_move(world):
     world.end(FIRST)
     world.ledger.set_node(make.node("n9"))
     assert (view.requested == before).all()
-    assert view.by_class == {"job/map": 2}
+    assert view.job_usage(model.JobId("job"))[model.PODS] == 2
     assert len(view.nodes) == 2
 
 

@@ -205,7 +205,7 @@ def served(weights_of_jobs: list[float], cpus: int = 40) -> list[int]:
     for i, weight in enumerate(weights_of_jobs):
         world.submit(f"j{i}", 100, size=make.amount(1000, 1), weight=weight)
     world.cycle()
-    return [world.view().by_class.get(f"j{i}/map", 0) for i in range(len(weights_of_jobs))]
+    return [int(world.view().job_usage(model.JobId(f"j{i}"))[model.PODS]) for i in range(len(weights_of_jobs))]
 
 
 @FEW
