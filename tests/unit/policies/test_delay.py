@@ -54,6 +54,31 @@ def test_what_was_taken_last_is_the_level_from_then_on():
     assert placed_at(found, 6.0) == ["n1"]
 
 
+def test_the_wait_begins_anew_after_each_task_and_from_its_level():
+    found = world(busy=("n0",))
+    found.submit(count=2, locations=("n0",))
+    assert [placed_at(found, at) for at in (0.0, 5.0, 9.9, 10.0)] == [[], ["n1"], [], ["n2"]]
+
+
+def test_each_class_of_a_job_has_a_level_of_its_own():
+    found = world(busy=("n0",))
+    found.ledger.set_node(builders.node("n3", ONE_SLOT, rack="r0"))
+    job = builders.job()
+    classes = [builders.task_class(job, name=name) for name in ("first", "second")]
+    tasks = [builders.task(one, locations=(model.NodeName("n0"),)) for one in classes]
+    found.room.submit(job, classes[:1], tasks[:1])
+    assert [placed_at(found, at) for at in (0.0, 5.0)] == [[], ["n1"]]
+    found.room.submit(job, classes, tasks, placed=found.ledger)
+    assert [placed_at(found, at) for at in (6.0, 10.9, 11.0)] == [[], [], ["n3"]]
+
+
+def test_the_closest_node_is_taken_however_loaded_it_is():
+    found = builders.World(builders.nodes(2), profile=profiles.build("delay"))
+    found.ledger.observe(builders.pod("large", "n1", builders.amount(3000, 6)))
+    found.submit(count=1, locations=("n1",))
+    assert placed_at(found, 0.0) == ["n1"]
+
+
 def test_a_job_that_waits_lets_the_next_one_go():
     found = world(busy=("n0",))
     found.submit("first", count=1, locations=("n0",))
@@ -88,9 +113,11 @@ def test_delays_bring_maps_to_their_data(profile, least):
 
 
 def test_it_does_not_know_which_virtual_machines_share_a_host():
-    nodes, hosts = topology.virtual(1, each=2, cores=1, mem_mb=4000, host_cores=2.0)
-    app = make.mapreduce(maps=2, one=make.container(make.cpu(4), mb=4000), replicas=1)
-    found = make.run(make.workload(app, cluster=Cluster.of(nodes, hosts)), "delay")
-    # Both blocks may be on one machine: the second map then waits for it, for the other counts as in the rack.
-    assert found.distances[2] == 0
-    assert sum(found.distances) == 2
+    nodes = [builders.node(name, ONE_SLOT, server="host", rack="r0") for name in ("n0", "n1")]
+    found = builders.World(nodes, profile=profiles.build("delay"))
+    found.ledger.observe(builders.pod("busy", "n0", ONE_SLOT))
+    found.submit(count=1, locations=("n0",))
+    assert [placed_at(found, at) for at in (0.0, 4.9)] == [[], []]
+    found.now_s = 5.0
+    found.room.tick(5.0)
+    assert [one.distance for one in builders.placements(found.cycle())] == [model.Distance.RACK]

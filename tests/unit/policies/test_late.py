@@ -9,6 +9,7 @@ from boathouse_sim.conditions import Outage, Outages
 from boathouse_sim.invariants import Invariants
 from boathouse_sim.live import Live
 from boathouse_sim.workload import Cluster
+from tests.unit.policies import builders
 from tests.unit.sim.live import make
 
 
@@ -91,3 +92,161 @@ def test_a_second_attempt_says_why():
     decision = policy._speculate(slow, model.NodeName("other"))
     assert decision.reason == "10% done at 1.00% a second: 90 s left"
     assert (decision.task.id, decision.attempt, decision.node) == ("t", "t-second", "other")
+
+
+# Whom, and where
+
+
+class Watched(builders.World):
+    """Ten nodes of four slots each, unless told, whose tasks LATE hears of."""
+
+    def __init__(self, nodes=10, **config) -> None:
+        super().__init__(builders.nodes(nodes), profile=late.build(config=late.Config(**config)))
+        (self.late,) = self.profile.observers
+
+    def runs(self, progress, name="job", *, started=None, first=0, waits=0):
+        """A job of one map on each of some nodes, by what it has done until second 10; others of it may wait."""
+        job = builders.job(name)
+        one = builders.task_class(job)
+        tasks = builders.tasks(one, len(progress) + waits)
+        self.late.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: len(tasks)}))
+        for i, done in enumerate(progress):
+            node = f"n{first + i}"
+            self.ledger.observe(builders.pod(f"{one.id}-{i}", node, job=job.id, queue=job.queue))
+            self.tell(model.Placed, tasks[i], node, resources=one.resources, distance=model.Distance.ANYWHERE)
+            self.tell(model.Started, tasks[i], node, now_s=(started or {}).get(i, 0.0))
+            self.tell(model.Progress, tasks[i], node, now_s=10.0, fraction=done, phase="map", counters={})
+        self.room.submit(job, [one], tasks, placed=self.ledger)
+        self.now_s = 10.0
+        return tasks
+
+    def tell(self, event, task, node, *, now_s=0.0, **fields) -> None:
+        job = task.task_class.split("/")[0]
+        ids = {"task": task.id, "task_class": task.task_class, "job": job, "node": node}
+        self.late.observe(event(now_s=now_s, **ids, **fields))
+
+    def seconds(self):
+        """(task, node) of each second attempt that is decided."""
+        found = self.late.advise(self.room, self.view())
+        return [(one.task.id.rpartition("/")[2], one.node) for one in found]
+
+
+USUAL = (0.5,) * 8
+
+
+def test_the_slowest_runs_again_where_most_was_done():
+    world = Watched()
+    world.runs([0.2, *USUAL, 0.8])
+    assert world.seconds() == [("map-0", "n9")]
+
+
+def test_a_rate_is_progress_over_the_time_that_a_task_ran():
+    world = Watched()
+    world.runs([0.5, 0.4, *USUAL], started={0: 2.0, 1: 5.0})  # 0.06 and 0.08 a second, the others 0.05
+    assert world.seconds() == []
+    world = Watched()
+    world.runs([0.5, *(0.2,) * 9], started=dict.fromkeys(range(1, 10), 7.0))
+    assert world.seconds()[:1] == [("map-0", "n1")]
+
+
+def test_of_several_the_one_with_the_longest_time_left_goes_first():
+    world = Watched(speculative_cap=1 / 40)
+    world.runs([0.2, 0.1, *USUAL])
+    assert [task for task, _ in world.seconds()] == ["map-1"]
+    world = Watched(speculative_cap=1 / 40)
+    world.runs([0.8, 0.15, *USUAL], started={0: -30.0, 1: 5.0})  # 10 s left at 2 % a second, 28 s at 3 %
+    assert [task for task, _ in world.seconds()] == ["map-1"]
+
+
+def test_nobody_is_judged_before_he_has_run_for_a_while():
+    world = Watched(least_run_s=5.0)
+    world.runs([0.1, *USUAL], started={0: 5.5})
+    assert world.seconds() == []
+
+
+def test_too_few_tasks_are_not_compared():
+    world = Watched()
+    world.runs([0.1, 0.5, 0.5])
+    assert world.seconds() == []
+
+
+def test_tasks_that_ended_are_compared_with_too():
+    world = Watched()
+    tasks = world.runs([0.1, 0.5, 0.5, 0.5])
+    for i in (1, 2, 3):
+        world.tell(model.Finished, tasks[i], f"n{i}", now_s=10.0, duration_s=10.0, counters={})
+    assert [task for task, _ in world.seconds()] == ["map-0"]
+
+
+def test_the_cap_is_of_the_slots_for_the_smallest_tasks():
+    world = Watched(speculative_cap=0.05, slow_task_percentile=50.0)  # of 40 slots
+    world.runs([0.1, 0.12, 0.14, *USUAL[:7]])
+    assert len(world.seconds()) == 2
+
+
+def test_room_that_one_takes_is_not_there_for_the_next():
+    world = Watched(nodes=4, slow_task_percentile=60.0, slow_node_percentile=0.0, speculative_cap=1.0)
+    for node, free in (("n0", 0), ("n1", 0), ("n2", 1), ("n3", 1)):
+        world.ledger.observe(builders.pod(f"other-{node}", node, builders.amount(1000 * (3 - free), 1)))
+    world.runs([0.1, 0.2, 0.5, 0.6])
+    assert world.seconds() == [("map-0", "n3"), ("map-1", "n2")]
+
+
+def test_a_slow_node_gets_none_and_neither_does_its_own():
+    world = Watched(nodes=5, slow_node_percentile=60.0)
+    world.runs([0.1, 0.5, 0.5, 0.5, 0.5])
+    for node in ("n1", "n2", "n3", "n4"):
+        world.ledger.observe(builders.pod(f"full-{node}", node, builders.amount(3000, 1)))
+    assert world.seconds() == []
+    world = Watched(nodes=5)
+    world.runs([0.1, 0.5, 0.5, 0.5, 0.5])
+    world.runs([0.9], "other")  # n0 has done most
+    assert world.seconds() == [("map-0", "n1")]
+
+
+def test_it_is_due_after_a_report_only():
+    world = Watched(speculative_cap=1 / 40)
+    tasks = world.runs([0.2, *USUAL])
+    world.seconds()
+    second = model.Task(id=model.TaskId(f"{tasks[0].id}-second"), task_class=tasks[0].task_class)
+    world.tell(model.Placed, second, "n9", resources=model.Resources(cpu_milli=1000), distance=model.Distance.ANYWHERE)
+    world.tell(model.Failed, second, "n9", now_s=11.0, reason="lost")
+    assert world.seconds() == []
+    world.tell(model.Progress, tasks[1], "n1", now_s=15.0, fraction=0.7, phase="map", counters={})
+    assert [task for task, _ in world.seconds()] == ["map-0"]
+
+
+def test_who_has_a_second_attempt_gets_no_third():
+    world = Watched()
+    tasks = world.runs([0.2, *USUAL])
+    assert len(world.seconds()) == 1
+    second = model.Task(id=model.TaskId(f"{tasks[0].id}-second"), task_class=tasks[0].task_class)
+    world.tell(model.Placed, second, "n9", resources=model.Resources(cpu_milli=1000), distance=model.Distance.ANYWHERE)
+    world.tell(model.Started, second, "n9", now_s=10.0)
+    world.tell(model.Progress, second, "n9", now_s=20.0, fraction=0.01, phase="map", counters={})
+    world.now_s = 20.0
+    assert world.seconds() == []
+
+
+def test_a_job_of_which_tasks_wait_gets_none():
+    world = Watched()
+    world.runs([0.2, *USUAL], waits=1)
+    assert world.seconds() == []
+
+
+def test_who_holds_more_than_a_job_that_waits_gets_none():
+    world = Watched()
+    world.runs([0.2, *USUAL])
+    world.submit("waits")
+    assert world.seconds() == []
+
+
+def test_what_was_done_on_a_node_that_is_gone_or_by_a_failed_task_does_not_count():
+    world = Watched()
+    tasks = world.runs([0.2, *USUAL, 0.8])
+    world.tell(model.Failed, tasks[9], "n9", now_s=10.0, reason="lost")
+    assert world.seconds() == [("map-0", "n1")]
+    world = Watched()
+    world.runs([0.2, *USUAL, 0.8])
+    world.late.observe(model.NodeChanged(now_s=10.0, name=model.NodeName("n9"), node=None))
+    assert world.seconds() == [("map-0", "n1")]
