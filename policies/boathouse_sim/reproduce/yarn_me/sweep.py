@@ -13,6 +13,7 @@ from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import table2_cases as table2
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, MEGANODE, UNRESERVED, YARN
 from boathouse_sim.reproduce.yarn_me.experiment import PAPER, job_time_s, mean_of
+from boathouse_sim.reproduce.yarn_me.reasons import MEGANODE_REASON, TOGETHER, UNRESERVED_REASON
 from boathouse_sim.reproduce.yarn_me.table2_cases import PENALTIES
 from boathouse_sim.table2 import Law
 
@@ -133,6 +134,7 @@ class Sweep:
                 law=law,
                 penalty=1.5,
                 unit="%",
+                reason=TOGETHER if law is Law.EXPONENTIAL else "",
             )
         for penalty in PENALTIES:
             yield self._claim(
@@ -214,6 +216,7 @@ class Sweep:
 
     def _where_not(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
         named: list[bool] = []
+        others: list[str] = []
         light: list[float] = []
         for law in Law:
             for penalty in PENALTIES:
@@ -222,6 +225,8 @@ class Sweep:
                     light += [ratio for ratio, share in zip(found, used, strict=True) if share < LIGHT]
                     if statistics.median(found) > SAME:
                         named.append(statistics.fmean(used) < LIGHT or one.memory_gb[1] <= SMALL_GB)
+                        if not named[-1]:
+                            others.append(_other(one, found, used))
         yield Claim(
             paper=PAPER,
             claim="Where YARN-ME does not improve, the cluster is little used or tasks need little memory: share "
@@ -239,6 +244,7 @@ class Sweep:
                     effect="with a tenth for the utilisation the exponential corners with 20 tasks a job remain",
                 ),
             ),
+            reason="; ".join(others) and f"Neither: {'; '.join(others)}. {TOGETHER}",
         )
         yield Claim(
             paper=PAPER,
@@ -260,7 +266,7 @@ class Sweep:
                     f"{per_cent(statistics.fmean(r > 1.01 for r in light)) if light else 'none'}",  # noqa: PLR2004
                 ),
             ),
-            reason=LOW_LOAD if light else "No trace of this form is so lightly loaded.",
+            reason="" if light else "No trace of this form is so lightly loaded.",
         )
 
     # Reservations
@@ -284,6 +290,7 @@ class Sweep:
                     penalty=penalty,
                     unit="%",
                     figure="Section 3.3",
+                    reason=UNRESERVED_REASON[law],
                 )
 
     # Meganode
@@ -371,12 +378,10 @@ class Sweep:
         )
 
 
-LOW_LOAD: Final = ""
-_LOADED: Final = (
-    "Under load YARN-ME beats Meganode in nearly every trace, and so it does in DSS (in all loaded corners run with "
-    "it at "
-    "1.5x): ten elastic tasks run where one regular task would, for half as long again. Where the cluster is little "
-    "used "
-    "the two are equal. The share is thus that of loaded configurations, and the paper's grid is not given."
-)
-MEGANODE_REASON: Final = {Law.UNIFORM: _LOADED, Law.EXPONENTIAL: _LOADED}
+def _other(one: Table2, found: Sequence[float], used: Sequence[float]) -> str:
+    """A configuration where YARN-ME does not improve, in words."""
+    return (
+        f"{one.law.value} {one.penalty_factor:g}x with up to {one.tasks[1]} tasks, {one.memory_gb[1]:g} GB, "
+        f"{one.duration_s[1]} s: ratios {min(found):.2f} to {max(found):.2f}, YARN uses "
+        f"{per_cent(statistics.fmean(used))}"
+    )
