@@ -256,11 +256,10 @@ class _Maker:
         return container
 
     def _init_container(self, index: int) -> Manifest:
+        """A sidecar, or one whose host ports nobody takes while the pod runs."""
         container = self._container(f"init{index}")
         if self._about("sidecars"):
             container["restartPolicy"] = "Always"
-        elif "ports" in container:
-            container["ports"] = [self._port()]  # taken by nobody while the pod runs
         return container
 
     def _port(self) -> Manifest:
