@@ -104,15 +104,15 @@ class Watched(builders.World):
         super().__init__(builders.nodes(nodes), profile=late.build(config=late.Config(**config)))
         (self.late,) = self.profile.observers
 
-    def runs(self, progress, name="job", *, started=None, first=0, waits=0):
+    def runs(self, progress, name="job", *, started=None, first=0, waits=0, size=None):
         """A job of one map on each of some nodes, by what it has done until second 10; others of it may wait."""
         job = builders.job(name)
-        one = builders.task_class(job)
+        one = builders.task_class(job, size)
         tasks = builders.tasks(one, len(progress) + waits)
         self.late.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: len(tasks)}))
         for i, done in enumerate(progress):
             node = f"n{first + i}"
-            self.ledger.observe(builders.pod(f"{one.id}-{i}", node, job=job.id, queue=job.queue))
+            self.ledger.observe(builders.pod(f"{one.id}-{i}", node, size, job=job.id, queue=job.queue))
             self.tell(model.Placed, tasks[i], node, resources=one.resources, distance=model.Distance.ANYWHERE)
             self.tell(model.Started, tasks[i], node, now_s=(started or {}).get(i, 0.0))
             self.tell(model.Progress, tasks[i], node, now_s=10.0, fraction=done, phase="map", counters={})
@@ -128,7 +128,7 @@ class Watched(builders.World):
     def seconds(self):
         """(task, node) of each second attempt that is decided."""
         found = self.late.advise(self.room, self.view())
-        return [(one.task.id.rpartition("/")[2], one.node) for one in found]
+        return [(one.task.id.removeprefix("ns/"), one.node) for one in found]
 
 
 USUAL = (0.5,) * 8
@@ -137,7 +137,7 @@ USUAL = (0.5,) * 8
 def test_the_slowest_runs_again_where_most_was_done():
     world = Watched()
     world.runs([0.2, *USUAL, 0.8])
-    assert world.seconds() == [("map-0", "n9")]
+    assert world.seconds() == [("job/map-0", "n9")]
 
 
 def test_a_rate_is_progress_over_the_time_that_a_task_ran():
@@ -146,16 +146,16 @@ def test_a_rate_is_progress_over_the_time_that_a_task_ran():
     assert world.seconds() == []
     world = Watched()
     world.runs([0.5, *(0.2,) * 9], started=dict.fromkeys(range(1, 10), 7.0))
-    assert world.seconds()[:1] == [("map-0", "n1")]
+    assert world.seconds()[:1] == [("job/map-0", "n1")]
 
 
 def test_of_several_the_one_with_the_longest_time_left_goes_first():
     world = Watched(speculative_cap=1 / 40)
     world.runs([0.2, 0.1, *USUAL])
-    assert [task for task, _ in world.seconds()] == ["map-1"]
+    assert [task for task, _ in world.seconds()] == ["job/map-1"]
     world = Watched(speculative_cap=1 / 40)
     world.runs([0.8, 0.15, *USUAL], started={0: -30.0, 1: 5.0})  # 10 s left at 2 % a second, 28 s at 3 %
-    assert [task for task, _ in world.seconds()] == ["map-1"]
+    assert [task for task, _ in world.seconds()] == ["job/map-1"]
 
 
 def test_nobody_is_judged_before_he_has_run_for_a_while():
@@ -175,13 +175,14 @@ def test_tasks_that_ended_are_compared_with_too():
     tasks = world.runs([0.1, 0.5, 0.5, 0.5])
     for i in (1, 2, 3):
         world.tell(model.Finished, tasks[i], f"n{i}", now_s=10.0, duration_s=10.0, counters={})
-    assert [task for task, _ in world.seconds()] == ["map-0"]
+    assert [task for task, _ in world.seconds()] == ["job/map-0"]
 
 
-def test_the_cap_is_of_the_slots_for_the_smallest_tasks():
-    world = Watched(speculative_cap=0.05, slow_task_percentile=50.0)  # of 40 slots
+def test_the_cap_is_of_all_slots_for_the_smallest_tasks():
+    world = Watched(nodes=11, speculative_cap=0.06, slow_task_percentile=50.0)
     world.runs([0.1, 0.12, 0.14, *USUAL[:7]])
-    assert len(world.seconds()) == 2
+    world.runs([0.5], "large", first=10, size=builders.amount(4000, 1))
+    assert len(world.seconds()) == 3  # of 44 slots; of those that are free it would be 2, of large ones 1
 
 
 def test_room_that_one_takes_is_not_there_for_the_next():
@@ -189,19 +190,43 @@ def test_room_that_one_takes_is_not_there_for_the_next():
     for node, free in (("n0", 0), ("n1", 0), ("n2", 1), ("n3", 1)):
         world.ledger.observe(builders.pod(f"other-{node}", node, builders.amount(1000 * (3 - free), 1)))
     world.runs([0.1, 0.2, 0.5, 0.6])
-    assert world.seconds() == [("map-0", "n3"), ("map-1", "n2")]
+    assert world.seconds() == [("job/map-0", "n3"), ("job/map-1", "n2")]
 
 
 def test_a_slow_node_gets_none_and_neither_does_its_own():
-    world = Watched(nodes=5, slow_node_percentile=60.0)
-    world.runs([0.1, 0.5, 0.5, 0.5, 0.5])
-    for node in ("n1", "n2", "n3", "n4"):
+    world = Watched(nodes=5)
+    world.runs([0.1, 0.5, 0.5, 0.5])  # n4 has done nothing
+    for node in ("n1", "n2", "n3"):
         world.ledger.observe(builders.pod(f"full-{node}", node, builders.amount(3000, 1)))
     assert world.seconds() == []
     world = Watched(nodes=5)
     world.runs([0.1, 0.5, 0.5, 0.5, 0.5])
     world.runs([0.9], "other")  # n0 has done most
-    assert world.seconds() == [("map-0", "n1")]
+    assert world.seconds() == [("job/map-0", "n1")]
+
+
+def test_the_job_that_holds_least_goes_first():
+    world = Watched(speculative_cap=1 / 40)
+    world.runs([0.1, *USUAL], "large")
+    world.runs([0.2, 0.5, 0.5, 0.5])
+    assert [task for task, _ in world.seconds()] == ["job/map-0"]
+
+
+def test_the_rates_of_a_job_that_is_over_are_forgotten():
+    world = Watched()
+    for task in world.runs(USUAL):
+        world.tell(model.Finished, task, "n0", now_s=10.0, duration_s=10.0, counters={})
+    world.late.observe(model.Ended(now_s=10.0, job=model.JobId("job"), succeeded=True))
+    world.runs([0.1])
+    assert world.seconds() == []
+
+
+def test_it_does_not_know_which_virtual_machines_share_a_host():
+    nodes = [builders.node(name, server="host", rack="r0") for name in ("n0", "n1")]
+    world = builders.World(nodes, profile=profiles.build("late"))
+    world.ledger.observe(builders.pod("busy", "n0", builders.amount(4000, 1)))
+    world.submit(locations=("n0",))
+    assert [one.distance for one in builders.placements(world.cycle())] == [model.Distance.RACK]
 
 
 def test_it_is_due_after_a_report_only():
@@ -213,7 +238,7 @@ def test_it_is_due_after_a_report_only():
     world.tell(model.Failed, second, "n9", now_s=11.0, reason="lost")
     assert world.seconds() == []
     world.tell(model.Progress, tasks[1], "n1", now_s=15.0, fraction=0.7, phase="map", counters={})
-    assert [task for task, _ in world.seconds()] == ["map-0"]
+    assert [task for task, _ in world.seconds()] == ["job/map-0"]
 
 
 def test_who_has_a_second_attempt_gets_no_third():
@@ -245,8 +270,8 @@ def test_what_was_done_on_a_node_that_is_gone_or_by_a_failed_task_does_not_count
     world = Watched()
     tasks = world.runs([0.2, *USUAL, 0.8])
     world.tell(model.Failed, tasks[9], "n9", now_s=10.0, reason="lost")
-    assert world.seconds() == [("map-0", "n1")]
+    assert world.seconds() == [("job/map-0", "n1")]
     world = Watched()
     world.runs([0.2, *USUAL, 0.8])
     world.late.observe(model.NodeChanged(now_s=10.0, name=model.NodeName("n9"), node=None))
-    assert world.seconds() == [("map-0", "n1")]
+    assert world.seconds() == [("job/map-0", "n1")]
