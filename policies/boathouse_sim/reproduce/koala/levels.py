@@ -5,7 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse_policies.koala import Config, Policy
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.koala import Config, Partition, Policy
+from boathouse_policies.koala.cluster import Cluster
+from boathouse_policies.koala.provider import Claimant, split
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
@@ -50,7 +55,8 @@ class Levels:
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
         """Rows."""
-        return Findings(claims=(self._never_below(seen), self._fair(seen), self._reclaimed(seen)), figures=())
+        claims = (self._never_below(seen), *(parted(one) for one in Partition), self._fair(seen), self._reclaimed(seen))
+        return Findings(claims=claims, figures=())
 
     def _never_below(self, seen: Mapping[Case, Seen]) -> Claim:
         least = min(
@@ -122,3 +128,36 @@ class Levels:
                 ),
             ),
         )
+
+
+def parted(partition: Partition) -> Claim:
+    """Offers drawn at random, split: parts of all sites together, or of each site, are equal but for what is left."""
+    random = np.random.default_rng(_SALT)
+    found = [_uneven(partition, random) for _ in range(OFFERS)]
+    where = {Partition.ALL: "All: of all sites together", Partition.PER_SITE: "PerSite: of each site"}[partition]
+    return Claim(
+        paper=PAPER,
+        claim=f"Equipartition-{where}, no cluster is offered more than one node more than another: most in {OFFERS} "
+        "offers of up to 4 sites to up to 5 clusters",
+        figure="Section IV.C",
+        relation=Relation.LE,
+        paper_value=1.0,
+        value=float(max(found)),
+        unit="nodes",
+    )
+
+
+def _uneven(partition: Partition, random: np.random.Generator) -> int:
+    idle = {f"site{i}": int(random.integers(0, _MOST_IDLE)) for i in range(int(random.integers(1, _MOST_SITES + 1)))}
+    names = [model.JobId(f"c{i}") for i in range(int(random.integers(2, _MOST_CLUSTERS + 1)))]
+    clusters = [Cluster(name=one, core=EACH, first_core=EACH, transient=int(random.integers(0, EACH))) for one in names]
+    parts = split(idle, [Claimant(cluster=one, sites=frozenset(idle)) for one in clusters], partition)
+    if partition is Partition.ALL:
+        totals = [sum(part.values()) for part in parts.values()]
+        return max(totals) - min(totals)
+    by_site = [[part.get(site, 0) for part in parts.values()] for site in idle]
+    return max(max(one) - min(one) for one in by_site)
+
+
+OFFERS = 500
+_MOST_SITES, _MOST_CLUSTERS, _MOST_IDLE, _SALT = 4, 5, 13, 0xE9
