@@ -208,10 +208,13 @@ class World:
             cpu, disk = self._use(one)
             used[one.node][0] += cpu
             used[one.node][1] += disk
+        events = [
+            model.Measured(now_s=self.now_s, name=name, usage={"cpu_cores": cpu, "disk_bytes_per_s": disk * 1e6})
+            for name, (cpu, disk) in used.items()
+        ]
         with self.counted():
-            for name, (cpu, disk) in used.items():
-                usage = {"cpu_cores": cpu, "disk_bytes_per_s": disk * 1e6}
-                self._tell(model.Measured(now_s=self.now_s, name=name, usage=usage))
+            for event in events:
+                self._tell(event)
 
 
 def main() -> None:

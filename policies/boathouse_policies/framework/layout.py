@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework.closeness import Groups
 from boathouse_policies.framework.predicates import static
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from boathouse_policies import model
+Place: TypeAlias = tuple[model.Distance, str]
+"""A node, a host or a rack, by its kind and its name."""
 
 
 class Layout:
@@ -152,6 +154,21 @@ class Topology:
 
     server: Mapping[model.NodeName, str]
     rack: Mapping[model.NodeName, str]
+    _known: dict[model.NodeName, Sequence[Place]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def places(self, name: model.NodeName) -> Sequence[Place]:
+        """The node, its host and its rack, as far as it has them: a memo."""
+        known = self._known.get(name)
+        if known is None:
+            known = [(model.Distance.NODE, name)]
+            if name in self.server:
+                known.append((model.Distance.SERVER, self.server[name]))
+            if name in self.rack:
+                known.append((model.Distance.RACK, self.rack[name]))
+            self._known[name] = known
+        return known
 
 
 class Eligibility:

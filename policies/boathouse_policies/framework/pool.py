@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from boathouse_policies.model import Distance
 
@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.layout import Topology
-
-_Place: TypeAlias = tuple[Distance, str]
+    from boathouse_policies.framework.layout import Place, Topology
 
 
 class TaskPool:
@@ -38,8 +36,8 @@ class TaskPool:
         self._waiting = bytearray(task.id not in out for task in self.order)
         self.count = sum(self._waiting)
         self.changes = 0
-        self._index: tuple[Topology, dict[_Place, list[int]]] | None = None
-        self._heads: dict[_Place, int] = {}
+        self._index: tuple[Topology, dict[Place, list[int]]] | None = None
+        self._heads: dict[Place, int] = {}
         self.located = any(task.locations for task in self.order)
 
     def __len__(self) -> int:
@@ -102,7 +100,7 @@ class TaskPool:
             i = waiting.find(1, i + 1)
         return i
 
-    def near(self, place: _Place, topology: Topology, taken: set[int]) -> int | None:
+    def near(self, place: Place, topology: Topology, taken: set[int]) -> int | None:
         """Position of the first waiting task at a place that is not taken."""
         positions = self._places(topology).get(place)
         if positions is None:
@@ -117,7 +115,7 @@ class TaskPool:
                 return position
         return None
 
-    def tasks_at(self, place: _Place, topology: Topology, taken: set[int], most: int) -> list[model.Task]:
+    def tasks_at(self, place: Place, topology: Topology, taken: set[int], most: int) -> list[model.Task]:
         """The first waiting tasks at a place that are not taken, at most so many."""
         found: list[model.Task] = []
         for position in self._places(topology).get(place, ())[self._heads.get(place, 0) :]:
@@ -127,26 +125,17 @@ class TaskPool:
                 found.append(self.order[position])
         return found
 
-    def _places(self, topology: Topology) -> dict[_Place, list[int]]:
+    def _places(self, topology: Topology) -> dict[Place, list[int]]:
         """The inverted index: where there is input, and of which tasks."""
         if self._index is not None and (self._index[0] is topology or self._index[0] == topology):
             return self._index[1]
-        places: dict[_Place, list[int]] = {}
+        places: dict[Place, list[int]] = {}
         for position, task in enumerate(self.order):
-            for place in dict.fromkeys(p for name in task.locations for p in _places_of(name, topology)):
+            for place in dict.fromkeys(p for name in task.locations for p in topology.places(name)):
                 places.setdefault(place, []).append(position)
         self._index = (topology, places)
         self._heads.clear()
         return places
-
-
-def _places_of(name: model.NodeName, topology: Topology) -> list[_Place]:
-    places: list[_Place] = [(Distance.NODE, name)]
-    if name in topology.server:
-        places.append((Distance.SERVER, topology.server[name]))
-    if name in topology.rack:
-        places.append((Distance.RACK, topology.rack[name]))
-    return places
 
 
 class Pick(NamedTuple):
@@ -176,7 +165,7 @@ class Picker:
     def closest(self, node: model.Node) -> Pick | None:
         """The waiting task whose input is closest to the node, the first of equals; None if none is left."""
         if self._pool.located:
-            for place in _places_of(node.name, self._topology):
+            for place in self._topology.places(node.name):
                 position = self._pool.near(place, self._topology, self._taken)
                 if position is not None:
                     return Pick(self._pool.order[position], position, place[0])

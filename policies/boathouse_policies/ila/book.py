@@ -253,11 +253,20 @@ class Book:
         if place is None:
             return None
         per_core = float(self.unit[0, place])
-        here, all_ = ([max(u - o, 0.0) for u, o in zip(one, own, strict=True)] for one in used)
-        beyond = float(self.beyond[self.hosts.members[self._host_of[place]]].sum()) * per_core
-        busy = min(all_[1] + all_[2], 1.0)
-        others = [max(a - h, 0.0) for a, h in zip(all_, here, strict=True)]
-        return [here[0] * per_core, others[0] * per_core, beyond, here[1], here[2], others[1], others[2], busy]
+        here, all_ = _less(used[0], own), _less(used[1], own)
+        beyond = float(self.beyond[self.hosts.spans[self._host_of[place]]].sum()) * per_core
+        busy = min(all_.read + all_.write, 1.0)
+        others = _less(all_, here)
+        return [
+            here.cpu * per_core,
+            others.cpu * per_core,
+            beyond,
+            here.read,
+            here.write,
+            others.read,
+            others.write,
+            busy,
+        ]
 
     # Instruments
 
@@ -292,6 +301,12 @@ class Book:
             self._excess[place] = excess
             self._change(place, before, -1, now_s)
             self._change(place, excess, +1, now_s)
+
+
+def _less(all_: meter.Reading, some: meter.Reading | metrics.Demand) -> meter.Reading:
+    """What is left without some of it."""
+    cpu, read, write = all_
+    return meter.Reading(max(cpu - some.cpu, 0.0), max(read - some.read, 0.0), max(write - some.write, 0.0))
 
 
 def _close(one: metrics.Demand, other: metrics.Demand) -> bool:

@@ -77,8 +77,11 @@ class Demands:
         """Eq. 7."""
         if before is None:
             return now
-        alpha = self._config.ewma
-        return metrics.Demand(*(alpha * new + (1 - alpha) * old for new, old in zip(now, before, strict=True)))
+        alpha, rest = self._config.ewma, 1 - self._config.ewma
+        cpu, read, write = now
+        return metrics.Demand(
+            alpha * cpu + rest * before.cpu, alpha * read + rest * before.read, alpha * write + rest * before.write
+        )
 
     def _initial(self, task_class: model.TaskClass) -> metrics.Demand:
         first = self._first.get(task_class.id)
