@@ -48,6 +48,7 @@ class JobBook:
     Attributes:
         job: As it was submitted.
         classes: Its classes in order.
+        seconds: Estimated run time of a task of each with its ideal memory; infinite where nothing is known.
         left: Tasks of each that are not placed.
         held_bytes: Memory that its tasks hold.
         running: Its tasks.
@@ -55,6 +56,7 @@ class JobBook:
 
     job: model.Job
     classes: tuple[model.TaskClass, ...]
+    seconds: tuple[float, ...]
     left: dict[model.ClassId, int]
     held_bytes: int = 0
     running: dict[model.TaskId, Running] = dataclasses.field(default_factory=dict)
@@ -112,12 +114,13 @@ class Book:
         self._made = 0
 
     def ends(self) -> list[End]:
-        """The estimated ends of all that runs, as far as they still hold: a new list."""
+        """The estimated ends of all that runs, as far as they still hold, the first first: a new list."""
         self._ends = [
             end
             for end in self._ends
             if (task := end[-1]) is not None and task.node is not None and task.end_s == end[0]
         ]
+        self._ends.sort()  # nearly nothing to do: only the newest are out of order
         return self._ends.copy()
 
     def observe(self, event: model.Event) -> None:
@@ -141,7 +144,8 @@ class Book:
 
     def _submitted(self, event: model.Submitted) -> None:
         known = self.jobs.get(event.job.id)
-        fresh = JobBook(event.job, event.classes, dict(event.tasks))
+        seconds = tuple(duration_s(one, one.resources) for one in event.classes)
+        fresh = JobBook(event.job, event.classes, seconds, dict(event.tasks))
         if known is not None:
             fresh.take_over(known)
             self._forget(known)

@@ -27,8 +27,7 @@ class One:
     Attributes:
         waiting: As the room has it.
         id: Its id.
-        code: Its place in the line.
-        job: Its job's place in the order of submission.
+        code: Its number among all that wait.
         rows: The resources that it asks for.
         need: The least amounts of those, shape [len(rows), 1].
         asks: The same as plain numbers: (row, amount).
@@ -40,13 +39,29 @@ class One:
     waiting: Waiting
     id: model.ClassId
     code: int
-    job: int
     rows: npt.NDArray[np.intp]
     need: model.IntMatrix
     asks: tuple[tuple[int, int], ...]
     elastic: Elastic | None
     regular_s: float
     never_fits: bool
+
+
+def _one(waiting: Waiting, layout: Layout, sizer: Sizer, axis: model.Axis) -> One:
+    least = axis.vector(sizer.least(waiting.task_class))
+    rows, known = least.nonzero()[0], waiting.task_class.estimates
+    elastic = known if isinstance(known, Elastic) else None
+    return One(
+        waiting=waiting,
+        id=waiting.task_class.id,
+        code=waiting.row,
+        rows=rows,
+        need=least[rows, None],
+        asks=tuple(zip(rows.tolist(), least[rows].tolist(), strict=True)),
+        elastic=elastic,
+        regular_s=math.inf if elastic is None else elastic.seconds(elastic.ideal_bytes),
+        never_fits=not layout.could_hold(least),
+    )
 
 
 class Cast:
@@ -57,37 +72,40 @@ class Cast:
         layout: The nodes.
         sizer: Says the least size.
         axis: Rows of sizes.
+        before: The cast before this one: most are in it.
 
     Attributes:
         jobs: The classes of each job, in order of submission.
         by_id: The classes, in the order of the line.
+        job_of: The place of each class' job in the order of submission.
         open: Which of the lineup's classes they are.
     """
 
-    def __init__(self, lineup: Lineup, layout: Layout, sizer: Sizer, axis: model.Axis) -> None:
+    def __init__(
+        self, lineup: Lineup, layout: Layout, sizer: Sizer, axis: model.Axis, before: Cast | None = None
+    ) -> None:
         self.lineup = lineup
         self.layout = layout
         self.open = lineup.open
-        looked_at = [lineup.waiting[i] for i in lineup.open.nonzero()[0].tolist()]
-        places = {job: i for i, job in enumerate(dict.fromkeys(waiting.job.id for waiting in looked_at))}
-        self._places = np.array([lineup.first[lineup.job_places[job]] for job in places], np.intp)
+        known = before.by_id if before is not None and before.layout is layout else {}
+        looked_at = lineup.open.nonzero()[0].tolist()
+        places = {job: i for i, job in enumerate(dict.fromkeys(lineup.job_of[place] for place in looked_at))}
+        self._places = np.array([lineup.first[job] for job in places], np.intp)
         self.by_id: dict[model.ClassId, One] = {}
+        self.job_of: dict[model.ClassId, int] = {}
         self.jobs: list[list[One]] = [[] for _ in places]
-        for code, waiting in enumerate(looked_at):
-            least = axis.vector(sizer.least(waiting.task_class))
-            rows, known = least.nonzero()[0], waiting.task_class.estimates
-            elastic = known if isinstance(known, Elastic) else None
-            regular_s = math.inf if elastic is None else elastic.seconds(elastic.ideal_bytes)
-            job, never_fits = places[waiting.job.id], not layout.could_hold(least)
-            asks = tuple(zip(rows.tolist(), least[rows].tolist(), strict=True))
-            one_id, need = waiting.task_class.id, least[rows, None]
-            one = One(waiting, one_id, code, job, rows, need, asks, elastic, regular_s, never_fits)
+        for place in looked_at:
+            waiting = lineup.waiting[place]
+            one = known.get(waiting.task_class.id)
+            if one is None or one.waiting is not waiting:
+                one = _one(waiting, layout, sizer, axis)
+            job = self.job_of[one.id] = places[lineup.job_of[place]]
             self.by_id[one.id] = one
             self.jobs[job].append(one)
 
-    def held(self, order: Lasting, view: ClusterView) -> list[float]:
+    def held(self, order: Lasting, view: ClusterView) -> model.FloatVector:
         """Bytes that each job holds, by its place."""
-        held: list[float] = self.lineup.keys(order, view)[self._places].tolist()
+        held: model.FloatVector = self.lineup.keys(order, view)[self._places]
         return held
 
     def fits(self, lineup: Lineup, layout: Layout) -> bool:

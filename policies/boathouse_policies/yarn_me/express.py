@@ -71,7 +71,8 @@ class Express:
         lineup, known = queue.lineup(), self._cast
         if known is None or not known[0].fits(lineup, view.layout):
             plain = is_plain(lineup, queue, view.layout, view.eligibilities, view.axis)
-            known = self._cast = Cast(lineup, view.layout, self._elasticity, view.axis), plain
+            before = None if known is None else known[0]
+            known = self._cast = Cast(lineup, view.layout, self._elasticity, view.axis, before), plain
         return known[0] if known[1] else None
 
 
@@ -107,6 +108,8 @@ class _Turns:
             self._kept(node, changed=False)
         owners = scratch.owners() if scratch.all_kept else ()
         self._owners = [one for one in reversed(cast.by_id.values()) if one.id in owners] if owners else []
+        self._held_at_first = cast.held(_ORDER, scratch.view)
+        self._held_now: model.FloatVector | None = None
         self._line: list[tuple[float, int]] | None = None
 
     def run(self) -> None:
@@ -130,8 +133,12 @@ class _Turns:
             if self._owners[-1].code not in self._closed:
                 return self._owners[-1]
             self._owners.pop()
+        if self._allowed is None:
+            return self._first_of_all()
         if self._line is None:
-            self._line = self._jobs()
+            job_of = self._cast.job_of
+            jobs = {job_of[one] for one in self._allowed if one in job_of}
+            self._line = [(float(self._held_at_first[job]), job) for job in jobs]
             heapq.heapify(self._line)
         while self._line:
             held, job = self._line[0]
@@ -144,13 +151,23 @@ class _Turns:
                 return one
         return None
 
-    def _jobs(self) -> list[tuple[float, int]]:
-        """What the jobs held when the cycle began, of those that may have a turn."""
-        held = self._cast.held(_ORDER, self.scratch.view)
-        if self._allowed is None:
-            return list(zip(held, range(len(held)), strict=True))
-        by_id = self._cast.by_id
-        return [(held[job], job) for job in {by_id[one].job for one in self._allowed if one in by_id}]
+    def _first_of_all(self) -> One | None:
+        """The class whose turn it is while everybody may have one: mostly nobody after the first few."""
+        if self._held_now is None:
+            self._held_now = self._held_at_first.copy()
+        held = self._held_now
+        while len(held):
+            job = int(held.argmin())
+            if held[job] == np.inf:
+                break
+            one = self._first(job)
+            if one is None:
+                held[job] = np.inf
+            elif one.waiting.job.id in self.scratch.jobs and held[job] != (now := self._held(one)):
+                held[job] = now  # it got a task meanwhile: jobs only gain in a cycle
+            else:
+                return one
+        return None
 
     def _first(self, job: int) -> One | None:
         allowed, closed = self._allowed, self._closed
@@ -265,7 +282,7 @@ class _Turns:
             self._kept(self.scratch.view.layout.index[held.node], changed=True)
         if self._allowed is None and self.scratch.all_kept:
             places = self._open
-            self._allowed, self._line = self.scratch.owners(), None
+            self._allowed = self.scratch.owners()
             if self._waits is not None:
                 free, gaps_s = self.scratch.free[model.MEMORY, places].tolist(), self._gap_s[places].tolist()
                 self._allowed |= self._elasticity.placeable(free, gaps_s, self._now_s)

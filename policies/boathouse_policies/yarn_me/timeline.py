@@ -14,7 +14,6 @@ import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.yarn_me.book import duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +33,11 @@ class _Ahead:
         self.held = book.held_bytes
         last_end_s = book.last_end_s
         self.last_end_s = max(last_end_s, now_s) if last_end_s > -math.inf else last_end_s  # overdue: any moment now
-        self.wants = [_Wanted(one, left) for one in book.classes if (left := book.left.get(one.id, 0)) > 0]
+        self.wants = [
+            _Wanted(one, left, seconds)
+            for one, seconds in zip(book.classes, book.seconds, strict=True)
+            if (left := book.left.get(one.id, 0)) > 0
+        ]
         self.wants.reverse()  # the first is the last of the list, to be popped
         self.longest_s = max((want.seconds for want in self.wants), default=0.0)
 
@@ -44,15 +47,12 @@ class _Wanted:
 
     __slots__ = ("class_id", "cpu", "left", "memory", "seconds")
 
-    def __init__(self, one: model.TaskClass, left: int) -> None:
+    def __init__(self, one: model.TaskClass, left: int, seconds: float) -> None:
         self.class_id = one.id
         self.left = left
         self.memory = one.resources.memory_bytes
         self.cpu = one.resources.cpu_milli
-        self.seconds = duration_s(one, one.resources)
-
-
-_AFTER_ALL = 1 << 62  # of equal ends, what runs now goes first
+        self.seconds = seconds
 
 
 class Timeline:
@@ -78,8 +78,9 @@ class Timeline:
         self._cpu: dict[model.NodeName, int] = dict(zip(names, free[model.CPU].tolist(), strict=True))
         self._jobs = {job: _Ahead(one, view.now_s, standing(job)) for job, one in book.jobs.items()}
         self._ends = book.ends()
-        heapq.heapify(self._ends)
-        self._made = _AFTER_ALL
+        self._ends.reverse()  # the first is the last of the list, to be popped
+        self._new_ends: list[End] = []  # a heap: of tasks that are placed in the future
+        self._made = 0
         self._order = [(one.standing, one.held, one.rank, one) for one in self._jobs.values() if one.wants]
         heapq.heapify(self._order)
         owners = {want.class_id: one for one in self._jobs.values() for want in one.wants} if kept else {}
@@ -97,26 +98,30 @@ class Timeline:
             self._begun = True
             for node in self._memory:
                 self._fill(node)
-        ends = self._ends
-        # A task placed at t or later ends at t + its run time or later.
-        while one.last_end_s < time_s and one.wants and ends and ends[0][0] + one.longest_s < time_s:
-            self._end(heapq.heappop(ends))
+        self._play(one, time_s)
         return bool(one.wants) or one.last_end_s >= time_s
 
-    def _end(self, end: End) -> None:
-        time_s, _, node, memory, cpu, job, _ = end
-        one = self._jobs.get(job)
-        if one is None or node not in self._memory:
-            return
-        self._time_s = max(self._time_s, time_s)
-        self._memory[node] = free = self._memory[node] + memory
-        self._cpu[node] += cpu
-        one.held -= memory
-        if one.wants:
-            heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
-        owner = self._kept.get(node)
-        if owner is None or not owner.wants or owner.wants[-1].memory <= free:
-            self._fill(node)
+    def _play(self, asked: _Ahead, until_s: float) -> None:
+        """End after end, as long as that may show that the job will not still run at a time."""
+        known, new, jobs, memory, cpu = self._ends, self._new_ends, self._jobs, self._memory, self._cpu
+        # A task placed at t or later ends at t + its run time or later.
+        while asked.last_end_s < until_s and asked.wants and (known or new):
+            is_known = not new or (bool(known) and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
+            if (known[-1] if is_known else new[0])[0] + asked.longest_s >= until_s:
+                return
+            time_s, _, node, bytes_freed, cpu_freed, job, _ = known.pop() if is_known else heapq.heappop(new)
+            one = jobs.get(job)
+            if one is None or node not in memory:
+                continue
+            self._time_s = max(self._time_s, time_s)
+            memory[node] = free = memory[node] + bytes_freed
+            cpu[node] += cpu_freed
+            one.held -= bytes_freed
+            if one.wants:
+                heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
+            owner = self._kept.get(node)
+            if owner is None or not owner.wants or owner.wants[-1].memory <= free:
+                self._fill(node)
 
     def _fill(self, node: model.NodeName) -> None:
         """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
@@ -142,7 +147,7 @@ class Timeline:
         one.held += want.memory
         end_s = self._time_s + want.seconds
         self._made += 1
-        heapq.heappush(self._ends, (end_s, self._made, node, want.memory, want.cpu, one.rank[1], None))
+        heapq.heappush(self._new_ends, (end_s, self._made, node, want.memory, want.cpu, one.rank[1], None))
         one.last_end_s = max(one.last_end_s, end_s)
         want.left -= 1
         if not want.left:
