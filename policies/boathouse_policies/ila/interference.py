@@ -112,11 +112,12 @@ class Interference:
         one, now_s = want.task_class, scratch.view.now_s
         if not self._judges(one, now_s):
             return None
-        room, accepted = self.moment(scratch).outcome(want, self.demands.of(one))
+        moment = self.moment(scratch)
+        room, accepted = moment.outcome(want, self.demands.of(one))
         if accepted or not room:
             return None
         self._refused_s.setdefault(one.id, now_s)
-        return math.ceil(min(self._thresholds.ripe_s(now_s), now_s + self._config.recheck_s))
+        return math.ceil(min(moment.thresholds.ripe_s, now_s + self._config.recheck_s))
 
     # Learning
 

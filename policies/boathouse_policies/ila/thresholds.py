@@ -62,7 +62,8 @@ class Thresholds:
             self._idle_since_s + self._config.idle_s <= now_s if self._config.dynamic else np.zeros(len(idle), np.bool_)
         )
         margin = min(self.error, self._config.largest_error)
-        return InCycle(self._first, margin, due, self._reached.copy(), book.running.copy(), idle)
+        running, ripe_s = book.running.copy(), self.ripe_s(now_s)
+        return InCycle(self._first, margin, due, self._reached.copy(), running, idle, ripe_s)
 
     def _rename(self, names: Sequence[str]) -> None:
         known = {name: i for i, name in enumerate(self._names)}
@@ -95,17 +96,26 @@ class InCycle:
         reached: H_d of each host, shape [H].
         running: Z_R, shape [H].
         idle: Z_I, shape [H].
+        ripe_s: When the next host will have had idle slots for long enough.
 
     Attributes:
         reached: H_d of each host.
+        ripe_s: As given.
     """
 
     def __init__(
-        self, first: float, margin: float, due: np.ndarray, reached: FloatVector, running: IntVector, idle: IntVector
+        self,
+        first: float,
+        margin: float,
+        due: np.ndarray,
+        reached: FloatVector,
+        running: IntVector,
+        idle: IntVector,
+        ripe_s: float = math.inf,
     ) -> None:
         self._first, self._margin = first, margin
         self._due, self._running, self._idle = due, running, idle
-        self.reached = reached
+        self.reached, self.ripe_s = reached, ripe_s
 
     def limit(self, host: int) -> float:
         """The largest slowdown that is accepted on one host."""
