@@ -97,10 +97,15 @@ class Predicted:
             **(measured(interval.mean(each)) if each else {"value": None}),
             assumptions=(Assumption(name="Noise", value=NOISE, effect="blurs the sign"),),
         )
-        reason = (
-            "the sign of a linear model's error at its low end depends on how tasks' start-up grows: here not as there"
-        )
-        return claim if claim.holds else dataclasses.replace(claim, reason=reason)
+        return claim if claim.holds else dataclasses.replace(claim, reason=_SMALL[field])
+
+
+_SMALL = {
+    "map_s": "without noise it is so for 93 % of them (experiment, 10 seeds); a noise of 10 % is as large as that",
+    "reduce_s": "reduces start beside the maps here, and their time counts the wait for them, which all reduces of a "
+    "small job have and few of a large one's. Experiment (8 seeds, no noise): where they start after the maps, it is "
+    "so for 64 %",
+}
 
 
 def _share(held_out: HeldOut, field: str, sign: int) -> float | None:
