@@ -11,6 +11,8 @@ import numpy as np
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from boathouse_policies import model
@@ -93,6 +95,7 @@ class Cast:
         self._places = np.array([lineup.first[job] for job in places], np.intp)
         self.by_id: dict[model.ClassId, One] = {}
         self.job_of: dict[model.ClassId, int] = {}
+        self._turn: dict[model.ClassId, int] = {}
         self.jobs: list[list[One]] = [[] for _ in places]
         for place in looked_at:
             waiting = lineup.waiting[place]
@@ -100,13 +103,18 @@ class Cast:
             if one is None or one.waiting is not waiting:
                 one = _one(waiting, layout, sizer, axis)
             job = self.job_of[one.id] = places[lineup.job_of[place]]
-            self.by_id[one.id] = one
+            self.by_id[one.id], self._turn[one.id] = one, place
             self.jobs[job].append(one)
 
     def held(self, order: Lasting, view: ClusterView) -> model.FloatVector:
         """Bytes that each job holds, by its place."""
         held: model.FloatVector = self.lineup.keys(order, view)[self._places]
         return held
+
+    def last_first(self, classes: Iterable[model.ClassId]) -> list[One]:
+        """Those of some classes that are in the line, the last of them first."""
+        turns = sorted([(self._turn[one], one) for one in classes if one in self._turn], reverse=True)
+        return [self.by_id[one] for _, one in turns]
 
     def fits(self, lineup: Lineup, layout: Layout) -> bool:
         """Whether it is good for a cycle with these: the same classes are looked at, on the same nodes."""

@@ -8,7 +8,6 @@ anything else could matter (`cast.is_plain`) there is no plan, and the cycle goe
 
 from __future__ import annotations
 
-import heapq
 import math
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from boathouse_policies.framework.want import Spot
 from boathouse_policies.yarn_me.cast import Cast, is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from boathouse_policies.framework import ClusterView, Profile, WaitingRoom
     from boathouse_policies.yarn_me.cast import One
@@ -100,17 +99,14 @@ class _Turns:
         self._most = (0, 0.0)  # bytes free on any of the nodes on offer, and the longest gap
         self._closed: set[int] = set()
         self._allowed: set[model.ClassId] | None = None
-        nodes = len(scratch.offered)
-        self._owner = np.full(nodes, _NOBODY, np.int64)
-        self._gap_s = np.full(nodes, np.inf)  # how long others may stay: for ever where the node is kept for nobody
+        # Of nodes on offer: the owner's code, and how long others may stay, for ever where the node is kept for nobody.
+        self._owner: dict[int, int] = {}
+        self._gap_s: dict[int, float] = {}
         self._open = scratch.offered_places()
         for node in self._open:
             self._kept(node, changed=False)
-        owners = scratch.owners() if scratch.all_kept else ()
-        self._owners = [one for one in reversed(cast.by_id.values()) if one.id in owners] if owners else []
-        self._held_at_first = cast.held(_ORDER, scratch.view)
-        self._held_now: model.FloatVector | None = None
-        self._line: list[tuple[float, int]] | None = None
+        self._owners = cast.last_first(scratch.owners()) if scratch.all_kept else []
+        self._held_by = cast.held(_ORDER, scratch.view)  # by job; infinite for those that have no turn any more
 
     def run(self) -> None:
         """Turn by turn, until nothing more can be placed."""
@@ -133,29 +129,7 @@ class _Turns:
             if self._owners[-1].code not in self._closed:
                 return self._owners[-1]
             self._owners.pop()
-        if self._allowed is None:
-            return self._first_of_all()
-        if self._line is None:
-            job_of = self._cast.job_of
-            jobs = {job_of[one] for one in self._allowed if one in job_of}
-            self._line = [(float(self._held_at_first[job]), job) for job in jobs]
-            heapq.heapify(self._line)
-        while self._line:
-            held, job = self._line[0]
-            one = self._first(job)
-            if one is None:
-                heapq.heappop(self._line)
-            elif one.waiting.job.id in self.scratch.jobs and held != (now := self._held(one)):
-                heapq.heapreplace(self._line, (now, job))  # it got a task meanwhile: jobs only gain in a cycle
-            else:
-                return one
-        return None
-
-    def _first_of_all(self) -> One | None:
-        """The class whose turn it is while everybody may have one: mostly nobody after the first few."""
-        if self._held_now is None:
-            self._held_now = self._held_at_first.copy()
-        held = self._held_now
+        held = self._held_by
         while len(held):
             job = int(held.argmin())
             if held[job] == np.inf:
@@ -193,7 +167,9 @@ class _Turns:
             return self._open[0] if self._goes(one, self._open[0]) else None
         if self._columns is None:
             places = np.array(self._open, np.intp)
-            self._columns = places, self.scratch.free[:, places], self._owner[places], self._gap_s[places]
+            owner = np.array([self._owner[node] for node in self._open])
+            gap_s = np.array([self._gap_s[node] for node in self._open])
+            self._columns = places, self.scratch.free[:, places], owner, gap_s
             self._most = int(self._columns[1][model.MEMORY].max()), float(self._columns[3].max())
         places, free, owner, gap_s = self._columns
         if not self._might_go(one, *self._most, owner):
@@ -284,8 +260,16 @@ class _Turns:
             places = self._open
             self._allowed = self.scratch.owners()
             if self._waits is not None:
-                free, gaps_s = self.scratch.free[model.MEMORY, places].tolist(), self._gap_s[places].tolist()
+                free, gaps_s = self.scratch.free[model.MEMORY, places].tolist(), [self._gap_s[node] for node in places]
                 self._allowed |= self._elasticity.placeable(free, gaps_s, self._now_s)
+            self._confine(self._allowed)
+
+    def _confine(self, classes: Collection[model.ClassId]) -> None:
+        """Only these have turns from now on."""
+        job_of, held = self._cast.job_of, np.full(len(self._held_by), np.inf)
+        jobs = [job_of[one] for one in classes if one in job_of]
+        held[jobs] = self._held_by[jobs]
+        self._held_by = held
 
     def _kept(self, node: int, *, changed: bool) -> None:
         self._columns = None
