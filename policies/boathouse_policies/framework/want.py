@@ -171,7 +171,7 @@ class Want:
     def feasible(self, where: Where = ALL) -> model.BoolVector:
         """Where a task of the least size may go now."""
         mask = self._passing(self.scratch.offered[where], where)
-        if where is ALL and not mask.any():
+        if where is ALL and not np.count_nonzero(mask):
             self._nowhere = self.scratch.changes
             return mask
         passed = self._profile.reserve.mask(self, self.scratch, where)
@@ -188,6 +188,8 @@ class Want:
             passed = one.mask(self, self.scratch, where)
             if passed is not None:
                 mask = mask & passed
+                if not np.count_nonzero(mask):  # quicker than any()
+                    break
         return mask
 
     def best(self) -> int | None:
@@ -240,7 +242,7 @@ class Want:
 
     def _ranks(self, where: Where) -> model.FloatVector:
         feasible = self.feasible(where)
-        if not feasible.any():
+        if not np.count_nonzero(feasible):
             return np.full(len(feasible), -np.inf)
         return np.where(
             feasible, self._profile.score_of(self.task_class.stage).score(self, self.scratch, where), -np.inf
