@@ -7,6 +7,7 @@ kept. Without them, the next job in the order is tried (backfill).
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,9 +80,12 @@ def may_be_kept(want: Want, scratch: Scratch, node: int) -> bool:
 
 
 def _hold(want: Want, node: model.NodeName) -> model.Hold:
-    message = f"{node} is kept for it until there is room"
-    verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
-    return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=node)
+    return model.Hold(task_class=want.task_class, job=want.job, verdict=_verdict(node), node=node)
+
+
+@functools.lru_cache(maxsize=8192)
+def _verdict(node: model.NodeName) -> model.Verdict:
+    return model.Verdict(code=model.Code.JOB_ORDER, message=f"{node} is kept for it until there is room")
 
 
 def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:

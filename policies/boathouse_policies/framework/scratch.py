@@ -137,7 +137,7 @@ class Scratch:
         """Whether every node on offer is kept for somebody."""
         if self._offers > len(self.kept) or not self._offers:
             return False
-        return self._offers == len(self.offered) or all(node in self.kept for node in self.offered_places())
+        return self._offers == len(self.offered) or all(map(self.kept.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
         """The classes that nodes on offer are kept for."""

@@ -82,7 +82,7 @@ class Elasticity:
     def observe(self, event: model.Event) -> None:
         """Keep the book."""
         self._book.observe(event)
-        if isinstance(event, model.Submitted | model.Ended):
+        if isinstance(event, _RENEWING):
             self._made = (-math.inf, -1)
 
     def dump(self) -> Mapping[str, Any]:
@@ -293,5 +293,6 @@ class Elasticity:
         return self._book
 
 
+_RENEWING = (model.Submitted, model.Ended)
 _ABOVE = 2.0  # above every regular rank's span of 0..1, so that none of them falls among the elastic ones
 _SIZES_KEPT = 65_536
