@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import ClusterView, Profile, WaitingRoom
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.ila.interference import Interference
+    from boathouse_policies.ila.moment import Ranks
     from boathouse_policies.ila.schedule import Acceptance, LookAgain, Nearest
 
 
@@ -97,6 +98,7 @@ class _Turns:
         self._lineup = lineup
         self._profile = profile
         self._wants: dict[int, Want] = {}
+        self._ranks: dict[int, Ranks] = {}
         self._open: list[bool] = lineup.open.tolist()
         jobs = lineup.open_jobs(lineup.open).nonzero()[0].tolist()
         keys = profile.order.keys([lineup.jobs[job] for job in jobs], scratch)
@@ -138,7 +140,10 @@ class _Turns:
 
     def _best(self, want: Want) -> int | None:
         """The best node that may be used, the first of equals."""
-        ranks = self._policy.nearest.nearer(want, self._policy.interference.ranks(want, self.scratch))
+        known = self._ranks.get(want.place)
+        if known is None:
+            known = self._ranks[want.place] = self._policy.interference.ranks(want, self.scratch)
+        ranks = self._policy.nearest.nearer(want, known.column())
         if not want.eligibility.everywhere:
             ranks = np.where(want.eligibility.mask, ranks, -np.inf)
         node = int(ranks.argmax())

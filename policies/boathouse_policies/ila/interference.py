@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ila.config import Config
+    from boathouse_policies.ila.moment import Ranks
     from boathouse_policies.model import FloatVector
 
 
@@ -89,8 +90,8 @@ class Interference:
         """The predicted slowdown on some nodes."""
         return self.moment(scratch).slowdown(self.demands.of(want.task_class))[where]
 
-    def ranks(self, want: Want, scratch: Scratch) -> FloatVector:
-        """Nodes by how little a class is slowed down there, -inf where it may not go."""
+    def ranks(self, want: Want, scratch: Scratch) -> Ranks:
+        """Where a class may go in this cycle, by how little it is slowed down there."""
         one = want.task_class
         return self.moment(scratch).ranks(want, self.demands.of(one), judged=self._judges(one, scratch.view.now_s))
 
@@ -99,9 +100,9 @@ class Interference:
         one, moment = want.task_class, self.moment(scratch)
         self._refused_s.pop(one.id, None)
         moment.place(node, self.demands.of(one), want.least, ours=one.stage in STAGES)
-        host = int(self.book.hosts.of[node])
+        host = self.book.hosts.places[node]
         name = scratch.view.layout.names[node]
-        self._accepted.setdefault((one.id, name), []).append(float(moment.thresholds.reached[host]))
+        self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached[host])
 
     def has_room(self, want: Want, scratch: Scratch) -> bool:
         """Whether some node on offer has room for a class."""

@@ -62,8 +62,7 @@ class Thresholds:
             self._idle_since_s + self._config.idle_s <= now_s if self._config.dynamic else np.zeros(len(idle), np.bool_)
         )
         margin = min(self.error, self._config.largest_error)
-        running, ripe_s = book.running.copy(), self.ripe_s(now_s)
-        return InCycle(self._first, margin, due, self._reached.copy(), running, idle, ripe_s)
+        return InCycle(self._first, margin, due, self._reached, book.running, idle, self.ripe_s(now_s))
 
     def _rename(self, names: Sequence[str]) -> None:
         known = {name: i for i, name in enumerate(self._names)}
@@ -99,6 +98,7 @@ class InCycle:
         ripe_s: When the next host will have had idle slots for long enough.
 
     Attributes:
+        limits: The largest slowdown that is accepted on each host as the cycle begins, shape [H].
         reached: H_d of each host.
         ripe_s: As given.
     """
@@ -114,25 +114,23 @@ class InCycle:
         ripe_s: float = math.inf,
     ) -> None:
         self._first, self._margin = first, margin
-        self._due, self._running, self._idle = due, running, idle
-        self.reached, self.ripe_s = reached, ripe_s
+        self.ripe_s = ripe_s
+        # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
+        pays = np.nextafter(reached * (running + 1) / np.maximum(running, 1), 0.0)
+        limits = np.where(due, np.maximum(reached + margin, pays), first + margin)
+        self.limits: FloatVector = np.where(running == 0, math.inf, limits)
+        # Plain numbers: from here on it is one host at a time.
+        self._due, self._running, self._idle = due.tolist(), running.tolist(), idle.tolist()
+        self.reached: list[float] = reached.tolist()
 
     def limit(self, host: int) -> float:
         """The largest slowdown that is accepted on one host."""
-        running, reached = int(self._running[host]), float(self.reached[host])
+        running, reached = self._running[host], self.reached[host]
         if running == 0:
             return math.inf
         if not self._due[host]:
             return self._first + self._margin
         return max(reached + self._margin, math.nextafter(reached * (running + 1) / running, 0.0))
-
-    def limits(self, where: slice) -> FloatVector:
-        """The same for some hosts."""
-        running, reached = self._running[where], self.reached[where]
-        # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
-        pays = np.nextafter(reached * (running + 1) / np.maximum(running, 1), 0.0)
-        limits = np.where(self._due[where], np.maximum(reached + self._margin, pays), self._first + self._margin)
-        return np.where(running == 0, math.inf, limits)
 
     def accept(self, host: int, slowdown: float, slots: int) -> None:
         """A task is placed: Z_R, Z_I and H_d.
@@ -142,9 +140,9 @@ class InCycle:
             slowdown: S as predicted; not a number for a task that Algorithm 1 was not asked about.
             slots: Idle slots that it takes.
         """
-        running, reached = int(self._running[host]), float(self.reached[host])
+        running, reached = self._running[host], self.reached[host]
         if not math.isnan(slowdown):
-            self.reached[host] = self._reached(slowdown, running, reached, due=bool(self._due[host]))
+            self.reached[host] = self._reached(slowdown, running, reached, due=self._due[host])
         self._running[host] += 1
         self._idle[host] -= slots
         if self._idle[host] <= 1:

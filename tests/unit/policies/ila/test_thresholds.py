@@ -26,7 +26,7 @@ def in_cycle(running=2, idle=4, reached=1.0, due=True, first=1.0, margin=0.0):
 
 
 def accepts(one, slowdown):
-    assert one.limit(0) == one.limits(slice(None))[0]
+    assert one.limit(0) == one.limits[0]
     return slowdown <= one.limit(0)
 
 
