@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class Fifo:
     """The job submitted first, with backfill: what does not fit lets others pass."""
 
+    constant = True
+
     def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002 - the protocol's
         """The time of submission."""
         return [job.submitted_s for job in jobs]

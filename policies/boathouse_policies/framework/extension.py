@@ -50,7 +50,10 @@ class Regrouping(JobOrder, Protocol):
 
 @runtime_checkable
 class Lasting(JobOrder, Protocol):
-    """An order whose keys depend on the job and what it holds alone: a key lasts until that changes."""
+    """An order whose keys depend on the job and what it holds alone: a key lasts until that changes.
+
+    Where `constant` is true, it depends on the job alone, and lasts for ever; an order may leave that out.
+    """
 
     def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:
         """The same key as `keys` gives, from what the job holds, shape [R]."""

@@ -115,8 +115,7 @@ class Lineup:
             self._serial = -1
         keys = known[2]
         if self._serial != view.serial:
-            missed = self._serial != view.serial - 1
-            for job_id in self.job_places if missed else self.job_places.keys() & view.touched:
+            for job_id in self._due(order, view):
                 job = self.job_places[job_id]
                 key = order.key(self.jobs[job], view.job_usage(job_id), layout)
                 if self._single:
@@ -125,6 +124,11 @@ class Lineup:
                     keys[self.first[job] : self.first[job + 1]] = key
             self._serial = view.serial
         return keys
+
+    def _due(self, order: Lasting, view: ClusterView) -> Iterable[model.JobId]:
+        if self._serial >= 0 and getattr(order, "constant", False):
+            return ()
+        return self.job_places.keys() & view.touched if self._serial == view.serial - 1 else self.job_places
 
     def sizes(self, sizer: Sizer, axis: model.Axis) -> model.IntMatrix:
         """The least size of each class, shape [R, C]."""

@@ -185,6 +185,10 @@ class Parking:
         """Whether somebody is worth a cycle."""
         return bool(self._active) or bool(self.freed and np.count_nonzero(self.stirred))
 
+    def none_stands(self) -> bool:
+        """Whether nobody is to be looked at in every cycle."""
+        return not self._standing
+
     def only_stirred(self) -> bool:
         """Whether nobody looks at more than the nodes of `freed`."""
         return not self._active and not self._standing

@@ -11,8 +11,10 @@ import heapq
 import operator
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from boathouse_policies import model
-from boathouse_policies.framework.attempt import UNSCHEDULABLE
+from boathouse_policies.framework.attempt import UNSCHEDULABLE, refusal
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.scratch import Scratch
 from boathouse_policies.framework.want import Spot, Want
@@ -38,16 +40,31 @@ def plan(room: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
         return None
     nodes = sorted([index[name] for name in room.freed if name in index])
     rooms: dict[int, list[int]] = {node: (has[:, node] - holds[:, node]).tolist() for node in nodes}
-    if any(min(room) < 0 for room in rooms.values()):  # over-committed
+    nowhere = () if lineup.open is lineup.narrow else _nowhere(lineup, profile, view)
+    if nowhere is None or any(min(room) < 0 for room in rooms.values()):  # over-committed
         return None
     turns = _Turns(lineup, profile, view, rooms)
-    return turns.plan() if turns.run() else None
+    return turns.plan(nowhere) if turns.run() else None
+
+
+def _nowhere(lineup: Lineup, profile: Profile, view: ClusterView) -> Sequence[int] | None:
+    """Who looks at all nodes, being new or parked for long; None if one of them may go somewhere."""
+    places = (lineup.open & ~lineup.narrow).nonzero()[0].tolist()
+    free, sizes = view.free(), lineup.sizes(profile.sizer, view.axis)
+    for place in places:
+        waiting, need = lineup.waiting[place], sizes[:, place]
+        rows = need.nonzero()[0]
+        room = np.logical_and.reduce(free[rows] >= need[rows, None])
+        if not waiting.is_plain or bool((room & waiting.eligibility(view).mask).any()):
+            return None
+    return places
 
 
 class _Turns:
     """One cycle."""
 
     __slots__ = (
+        "_constant",
         "_heap",
         "_least",
         "_lineup",
@@ -72,6 +89,7 @@ class _Turns:
         self._view = view
         self._rooms = rooms
         self._order = cast("Lasting", profile.order)
+        self._constant = getattr(profile.order, "constant", False)
         self._needs, self._least = lineup.needs(profile.sizer, view.axis)
         looked_at = lineup.narrow.nonzero()[0]
         self._looked_at: list[int] = looked_at.tolist()
@@ -102,7 +120,7 @@ class _Turns:
                 continue
             if pick.task.expected:
                 return False
-            self._take(place, node, pick)
+            self._take(place, node, pick, key)
             most = max([room[_MEMORY] for room in rooms.values()], default=0)
         return True
 
@@ -125,7 +143,7 @@ class _Turns:
             }
         return scores
 
-    def _take(self, place: int, node: int, pick: Pick) -> None:
+    def _take(self, place: int, node: int, pick: Pick, key: float) -> None:
         rooms = self._rooms
         self._pickers[place].take(pick)
         self._spots.append((place, pick, node))
@@ -134,7 +152,7 @@ class _Turns:
             del rooms[node]
         if rooms:
             self._shrunk(node, room)
-            self._mend(place)
+            self._mend(place, key)
 
     def _shrunk(self, node: int, room: Sequence[int]) -> None:
         """A node has less room: what its score is now for those who were about to use it."""
@@ -147,8 +165,11 @@ class _Turns:
                 else:
                     del scores[node]
 
-    def _mend(self, place: int) -> None:
+    def _mend(self, place: int, key: float) -> None:
         """The class' job holds more: ask for its key again, and let its classes wait for their turn anew."""
+        if self._constant:
+            heapq.heappush(self._heap, (key, place))
+            return
         lineup, view = self._lineup, self._view
         job = lineup.job_of[place]
         usage = self._usage.get(job)
@@ -163,8 +184,8 @@ class _Turns:
 
     # What came of it
 
-    def plan(self) -> Plan:
-        """The plan."""
+    def plan(self, nowhere: Sequence[int]) -> Plan:
+        """The plan; some more classes looked at all nodes in vain."""
         waiting, names = self._lineup.waiting, self._view.layout.names
         decisions = tuple(
             [
@@ -173,7 +194,16 @@ class _Turns:
             ]
         )
         counts = {place: picker.left for place, picker in self._pickers.items()}  # settling changes the pools
-        return Plan(decisions, dict, self._profile, self._worked_out, still=lambda: self._left(counts))
+        news = (lambda: self._refused(nowhere)) if nowhere else dict
+        return Plan(decisions, news, self._profile, self._worked_out, still=lambda: self._left(counts))
+
+    def _refused(self, places: Sequence[int]) -> Mapping[model.ClassId, Left]:
+        wants = [Want(self._lineup.waiting[place], self._profile, self._worked_out()) for place in places]
+        return {
+            want.task_class.id: Left(want, refusal(want, self._profile, want.scratch), want.left)
+            for want in wants
+            if want.left
+        }
 
     def _left(self, counts: Mapping[int, int]) -> Mapping[model.ClassId, Left]:
         found = {}

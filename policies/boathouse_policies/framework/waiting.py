@@ -177,9 +177,9 @@ class WaitingRoom:
 
     @property
     def looks_at_freed(self) -> bool:
-        """Whether the next cycle need only look at `freed`, with no node kept for anybody."""
+        """Whether only `freed` matters to the next cycle, but for those who look at all nodes (`Lineup.open`)."""
         self._stir()
-        return not self.kept and bool(self._parking.freed) and self._parking.only_stirred()
+        return not self._kept.by_name and self._parking.none_stands()
 
     def lineup(self) -> Lineup:
         """All classes of which something waits, in order, and which of them the next cycle looks at."""
