@@ -162,7 +162,7 @@ class Moment:
                 rows[others, node] -= amount
                 rows[own, node] += amount
         own_r, own_w, others_r, others_w = rows[metrics.R_U : metrics.IO_U, node].tolist()
-        rows[metrics.IO_U, span] = min(own_r + (own_w + others_r + others_w), 1.0)
+        rows[metrics.IO_U, span] = min(own_r + own_w + others_r + others_w, 1.0)
         self.parts[:, span] = self._model.parts(rows[:, span])
 
     def _slots_lost(self, node: int, resources: model.IntVector) -> int:

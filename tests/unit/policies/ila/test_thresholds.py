@@ -22,11 +22,12 @@ class Hosts:
 
 
 def in_cycle(running=2, idle=4, reached=1.0, due=True, first=1.0, margin=0.0):
-    return InCycle(first, margin, np.array([due]), np.array([reached]), np.array([running]), np.array([idle]))
+    one = InCycle(first, margin, np.array([due]), np.array([reached]), np.array([running]), np.array([idle]))
+    assert one.limit(0) == one.limits[0]
+    return one
 
 
 def accepts(one, slowdown):
-    assert one.limit(0) == one.limits[0]
     return slowdown <= one.limit(0)
 
 
@@ -155,4 +156,4 @@ def test_thresholds_follow_their_hosts_when_others_come():
     thresholds.placed(0, 2.5)
     two = Hosts([2, 2])
     two.hosts = Groups(["new", "h0"], ["a", "b"])
-    assert thresholds.begin(1.0, two, np.array([2, 2])).reached.tolist() == [1.0, 2.5]
+    assert thresholds.begin(1.0, two, np.array([2, 2])).reached == [1.0, 2.5]
