@@ -104,21 +104,14 @@ class Interference:
         name = scratch.view.layout.names[node]
         self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached[host])
 
-    def has_room(self, want: Want, scratch: Scratch) -> bool:
-        """Whether some node on offer has room for a class."""
-        return self.moment(scratch).outcome(want, self.demands.of(want.task_class))[0]
-
-    def again_s(self, want: Want, scratch: Scratch) -> float | None:
-        """When a class that was refused everywhere should look again; None where interference is not why."""
-        one, now_s = want.task_class, scratch.view.now_s
-        if not self._judges(one, now_s):
-            return None
-        moment = self.moment(scratch)
+    def refused(self, want: Want, scratch: Scratch) -> tuple[bool, float | None]:
+        """Whether some node on offer has room for a class; and where all that have refuse it, when to look again."""
+        one, now_s, moment = want.task_class, scratch.view.now_s, self.moment(scratch)
         room, accepted = moment.outcome(want, self.demands.of(one))
-        if accepted or not room:
-            return None
+        if accepted or not room or not self._judges(one, now_s):
+            return room, None
         self._refused_s.setdefault(one.id, now_s)
-        return math.ceil(min(moment.thresholds.ripe_s, now_s + self._config.recheck_s))
+        return room, math.ceil(min(moment.thresholds.ripe_s, now_s + self._config.recheck_s))
 
     # Learning
 

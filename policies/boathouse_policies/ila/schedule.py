@@ -99,7 +99,7 @@ class LookAgain:
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """When to look again."""
-        again_s = self._interference.again_s(want, scratch)
+        _, again_s = self._interference.refused(want, scratch)
         return () if again_s is None else (_again(want, again_s),)
 
     def refused(
@@ -110,12 +110,11 @@ class LookAgain:
             one = want.task_class
             if one.stage not in STAGES or one.gang_min:
                 continue
-            if not self._interference.has_room(want, scratch):
+            has_room, again_s = self._interference.refused(want, scratch)
+            if not has_room:
                 fits = scratch.view.layout.could_hold(want.least)
                 yield want, _NO_ROOM if fits else _NEVER, None
-                continue
-            again_s = self._interference.again_s(want, scratch)
-            if again_s is not None:
+            elif again_s is not None:
                 hold = _again(want, again_s)
                 yield want, hold.verdict, hold
 
