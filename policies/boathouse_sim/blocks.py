@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boathouse_policies import model
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
-
-    from boathouse_policies import model
 
 REPLICAS = 3
 
@@ -74,3 +74,14 @@ class Stores:
 
     def _pick(self, racks: Sequence[str]) -> str:
         return racks[int(self._random.integers(len(racks)))]
+
+
+def distance(here: model.Node, there: model.Node) -> model.Distance:
+    """How far one node is from another."""
+    if here.name == there.name:
+        return model.Distance.NODE
+    if here.server is not None and here.server == there.server:
+        return model.Distance.SERVER
+    if here.rack is not None and here.rack == there.rack:
+        return model.Distance.RACK
+    return model.Distance.ANYWHERE

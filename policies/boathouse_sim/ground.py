@@ -9,7 +9,7 @@ from boathouse_sim import results
 from boathouse_sim.clock import Clock, Priority
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from boathouse_sim.topology import Machine
     from boathouse_sim.workload import Cluster, Workload
@@ -78,6 +78,10 @@ class Ground(Generic[S, R]):
         profile: The policies.
         specs: What is submitted.
         arrive: Called when one of them comes.
+
+    Attributes:
+        freed: Nodes where room came free since the last cycles.
+        renewed: Whether a class is new since then, so that every node is worth a look.
     """
 
     def __init__(
@@ -93,6 +97,8 @@ class Ground(Generic[S, R]):
         self.tally = results.Tally()
         self.cycles = 0
         self.ended_jobs = 0
+        self.freed: set[model.NodeName] = set()
+        self.renewed = False
         self.runs: dict[model.JobId, R] = {}
         self.nodes = nodes_of(workload.cluster)
         for node in self.nodes:
@@ -110,6 +116,34 @@ class Ground(Generic[S, R]):
     def job_id(self, spec: S) -> model.JobId:
         """Its name as policies know it: of equal length, so that ties are broken in the order of the workload."""
         return model.JobId(spec.id.zfill(self._digits))
+
+    @property
+    def waits(self) -> bool:
+        """Whether any task waits."""
+        return len(self.room) > 0
+
+    def settle_down(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
+        """Cycles until nothing more can be placed, for shells in which tasks start when they fit.
+
+        Args:
+            cycle: Runs one, on some nodes or, for None, all.
+            once: Whether to run one whatever happened.
+        """
+        looks = self.room.tick(self.clock.now_s)
+        if self.profile.node_driven:
+            while once or ((self.freed or self.renewed) and self.waits):
+                offered = None if self.renewed or once else self.freed
+                once = self.renewed = False
+                cycle(offered)
+                if not self.renewed:
+                    break
+        else:
+            while looks or once:
+                once = False
+                cycle(None)
+                looks = self.room.tick(self.clock.now_s)
+        self.freed.clear()
+        self.renewed = False
 
     def finished(self) -> results.Outcome:
         """What was seen, when nothing is left to happen.

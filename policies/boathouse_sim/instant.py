@@ -31,8 +31,6 @@ class Instant:
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
         self.world = World(workload, profile, self._arrived, self._ended, errors=errors, seed=seed)
-        self._changed: set[model.NodeName] = set()
-        self._all = False  # whether a class is new, so that every node is worth a look
 
     def advance(self) -> bool:
         """One event; after the last of a millisecond, the cycles. False at the end."""
@@ -40,30 +38,14 @@ class Instant:
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
-            self._settle_down(clock.now_s)
+            self.world.settle_down(self._cycle)
         return True
 
-    def _settle_down(self, now_s: float) -> None:
-        """Cycles until nothing more can be placed."""
-        world = self.world
-        if not world.profile.node_driven:
-            while world.room.tick(now_s):
-                self._cycle(now_s, offered=None, park=True)
-            return
-        world.room.tick(now_s)
-        while (self._changed or self._all) and world.waiting:
-            offered, self._all = None if self._all else self._changed, False
-            self._cycle(now_s, offered=offered, park=False)
-            if not self._all:
-                break
-        self._changed.clear()
-        self._all = False
-
-    def _cycle(self, now_s: float, *, offered: Iterable[model.NodeName] | None, park: bool) -> None:
-        world = self.world
+    def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:
+        world, now_s = self.world, self.world.clock.now_s
         world.cycles += 1
         plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
-        world.room.settle(plan, now_s, park=park)
+        world.room.settle(plan, now_s, park=not world.profile.node_driven)
         for decision in plan.decisions:
             match decision:
                 case model.Create() | model.Bind():
@@ -72,14 +54,14 @@ class Instant:
                         self._master_placed(task)
                         continue
                     world.start(task)
-                    self._all |= world.placed_whole(task.run)
+                    world.renewed |= world.placed_whole(task.run)
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
                     world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
                 case _:
                     pass
 
     def _arrived(self, run: JobRun) -> None:
-        self._all = True
+        self.world.renewed = True
         if run.master is None:
             self.world.submit_next_phase(run)
         else:
@@ -92,7 +74,7 @@ class Instant:
         clock.at(clock.now_ms + run.spec.master.duration_ms, Priority.ARRIVAL, Call(self._master_up, run))
 
     def _master_up(self, run: JobRun) -> None:
-        self._all = True
+        self.world.renewed = True
         self.world.submit_next_phase(run)
 
     def _master_gone(self, task: Running) -> None:
@@ -100,11 +82,11 @@ class Instant:
         held_ms = world.clock.now_ms - task.started_ms
         world.tally.mb_ms += task.given_mb * held_ms
         world.tally.core_ms += cores * held_ms
-        self._changed.add(task.node)
+        self.world.freed.add(task.node)
         world.give_back([task])
 
     def _ended(self, tasks: Sequence[Running]) -> None:
-        self._changed.update([task.node for task in tasks])
+        self.world.freed.update([task.node for task in tasks])
         self.world.give_back(tasks)
         for task in tasks:
             run = task.run
@@ -112,7 +94,7 @@ class Instant:
             if not run.left:
                 self._job_ended(run)
             elif run.phase + 1 < len(run.classes):
-                self._all |= self.world.ended_whole(run)
+                self.world.renewed |= self.world.ended_whole(run)
 
     def _job_ended(self, run: JobRun) -> None:
         if run.container is not None:
@@ -122,4 +104,4 @@ class Instant:
 
     def _look_again(self) -> None:
         """Time itself is the event."""
-        self._all = True
+        self.world.renewed = True

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse_policies import model
 from boathouse_policies.yarn_me import penalty
@@ -108,6 +109,12 @@ class World(Ground["JobSpec", JobRun]):
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
         self._needs_probe = probing.asked_by(profile)
         self._ends: dict[int, list[Running]] = {}  # one event for all that ends at one time
+
+    @property
+    @override
+    def waits(self) -> bool:
+        """Whether any task waits: not counted anew."""
+        return self.waiting > 0
 
     # Jobs
 

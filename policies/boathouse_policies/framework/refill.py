@@ -1,8 +1,9 @@
 """The usual cycle of a full cluster: room came free on a few nodes, and who is parked for want of room may go there.
 
 Nothing else can have changed for those classes. So the few nodes are plain numbers here, and the order is kept from
-cycle to cycle (`Lineup.keys`): a turn costs as much as the nodes that came free, whatever waits. The decisions are
-those of the general way, which everything else goes.
+cycle to cycle (`Lineup.keys`): a turn costs as much as the nodes that came free, whatever waits. Whoever looks at all
+nodes, being new or parked for long, is turned away at once where none has room. The decisions are those of the general
+way, which everything else goes.
 """
 
 from __future__ import annotations

@@ -41,35 +41,16 @@ class Live:
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
-            self._settle_down(clock.now_s)
+            once, self._reports.ticked = self._reports.ticked, False
+            self.world.settle_down(self._cycle, once=once)
             self.world.rates.settle()
         return True
 
-    def _settle_down(self, now_s: float) -> None:
-        """Cycles until nothing more can be placed."""
-        world = self.world
-        once, self._reports.ticked = self._reports.ticked, False
-        waits = world.room.tick(now_s)
-        if not world.profile.node_driven:
-            while waits or once:
-                once = False
-                self._cycle(now_s, offered=None, park=True)
-                waits = world.room.tick(now_s)
-        else:
-            while once or ((world.freed or world.renewed) and len(world.room)):
-                offered = None if world.renewed or once else frozenset(world.freed)
-                once = world.renewed = False
-                self._cycle(now_s, offered=offered, park=False)
-                if not world.renewed:
-                    break
-        world.freed.clear()
-        world.renewed = False
-
-    def _cycle(self, now_s: float, *, offered: Iterable[model.NodeName] | None, park: bool) -> None:
-        world = self.world
+    def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:
+        world, now_s = self.world, self.world.clock.now_s
         world.cycles += 1
         plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
-        world.room.settle(plan, now_s, park=park)
+        world.room.settle(plan, now_s, park=not world.profile.node_driven)
         # Placements first: the cycle gave them room before it knew what its controllers let grow.
         for decision in plan.decisions:
             if isinstance(decision, model.Create | model.Bind):

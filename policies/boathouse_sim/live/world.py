@@ -50,8 +50,6 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         sizes: What pods take.
         pods: What runs or is about to.
         records: Of attempts that are over, where the conditions ask for them.
-        freed: Nodes where room came free since the shell looked.
-        renewed: Whether a class is new since the shell looked, so that every node is worth a look.
     """
 
     def __init__(
@@ -67,8 +65,6 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         self.pods: dict[model.TaskId, Pod] = {}
         self.records: list[TaskRecord] = []
         self.attempts: dict[model.TaskId, int] = {}
-        self.freed: set[model.NodeName] = set()
-        self.renewed = False
         self._periodic = 0
         self._alone_since_ms: int | None = None
         self._places = {node.name: node for node in self.nodes}
@@ -156,7 +152,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         if not locations:
             return None
         here = self._places[node]
-        return min(_distance(here, self._places[one]) for one in locations)
+        return min(blocks.distance(here, self._places[one]) for one in locations)
 
     # Time
 
@@ -387,16 +383,6 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         """Keep a record of a task inside an executor."""
         if self.conditions.records:
             self.records.append(recording.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
-
-
-def _distance(here: model.Node, there: model.Node) -> model.Distance:
-    if here.name == there.name:
-        return model.Distance.NODE
-    if here.server is not None and here.server == there.server:
-        return model.Distance.SERVER
-    if here.rack is not None and here.rack == there.rack:
-        return model.Distance.RACK
-    return model.Distance.ANYWHERE
 
 
 _HOUR_MS = 3_600_000

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from boathouse_policies import model, profiles
+from boathouse_policies.baselines import fifo
 from boathouse_policies.framework import refill
 from boathouse_sim import table2
 from boathouse_sim.instant import Instant
@@ -79,6 +80,37 @@ def test_what_is_left_waiting_is_named_and_explained():
     (left,) = plan.left.values()
     assert (len(make.placements(plan)), left.count, left.verdict.code) == (1, 11, model.Code.UNSCHEDULABLE)
     assert plan.diagnosis("first/map").message == "0/2 nodes are available: 2 Insufficient cpu, 2 Insufficient memory."
+
+
+def test_who_is_new_in_a_full_cluster_is_turned_away_the_short_way():
+    world = full()
+    world.cycle()
+    world.submit("second", 3, size=make.amount(1000, 2))
+    world.submit("giant", 1, size=make.amount(9000, 2))
+    assert goes_short(world)
+    world.cycle()
+    assert {one: verdict.code for one, verdict in world.room.parked().items()} == {
+        "first/map": model.Code.UNSCHEDULABLE,
+        "second/map": model.Code.UNSCHEDULABLE,
+        "giant/map": model.Code.NEVER_FITS,
+    }
+
+
+def test_an_order_whose_keys_are_constant_is_asked_for_each_job_once():
+    class Counted(fifo.Fifo):
+        asked = 0
+
+        def key(self, *those):
+            self.asked += 1
+            return super().key(*those)
+
+    world = full()
+    world.profile = dataclasses.replace(profiles.build("fifo"), order=Counted())
+    for index in range(1, 5):
+        world.end(f"ns/first/map-{index}")
+        assert goes_short(world)
+        world.cycle()
+    assert world.profile.order.asked == 1
 
 
 def test_nodes_that_a_class_may_not_use_are_left_out():
