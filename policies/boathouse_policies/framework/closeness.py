@@ -78,22 +78,12 @@ class Closeness:
         self._listed = [self._level(node, server, rack) for node, server, rack in by]
         self.levels = np.array(self._listed, np.int64)
 
-    def _places(self, task: model.Task) -> tuple[set[int], set[int], set[int]]:
-        """The nodes, hosts and racks that hold a task's input."""
-        index = self._index
+    def _count(self, task: model.Task, step: int) -> tuple[list[int], list[int], list[int]]:
+        """One task more or less has its input there: which nodes, hosts and racks hold that of no task any more."""
+        index, server_of, rack_of = self._index, self._server_of, self._rack_of
         nodes = {index[name] for name in task.locations if name in index}
-        return nodes, {self._server_of[one] for one in nodes}, {self._rack_of[one] for one in nodes}
-
-    def _count(self, task: model.Task, step: int) -> tuple[set[int], set[int], set[int]]:
-        """Which of its nodes, hosts and racks hold the input of no task any more."""
-        empty: tuple[set[int], set[int], set[int]] = (set(), set(), set())
-        counts = (self._nodes, self._by_server, self._by_rack)
-        for places, count, none in zip(self._places(task), counts, empty, strict=True):
-            for place in places:
-                count[place] += step
-                if not count[place]:
-                    none.add(place)
-        return empty
+        servers, racks = {server_of[node] for node in nodes}, {rack_of[node] for node in nodes}
+        return _add(self._nodes, nodes, step), _add(self._by_server, servers, step), _add(self._by_rack, racks, step)
 
     def _level(self, tasks: int, server: int, rack: int) -> int:
         if tasks:
@@ -123,14 +113,19 @@ class Closeness:
             for node in self._racks.members[rack].tolist():
                 if self._listed[node] == _RACK:
                     self._move(node, _ANYWHERE, further)
-        if further:
-            self.levels[further] = [self._listed[node] for node in further]
         return further
 
     def _move(self, node: int, level: int, further: list[int]) -> None:
         if self._listed[node] != level:
-            self._listed[node] = level
+            self._listed[node] = self.levels[node] = level
             further.append(node)
+
+
+def _add(counts: list[int], places: Iterable[int], step: int) -> list[int]:
+    """Add to some counts; where they are 0 now."""
+    for place in places:
+        counts[place] += step
+    return [place for place in places if not counts[place]]
 
 
 _NODE, _SERVER, _RACK, _ANYWHERE = map(int, Distance)  # plain numbers: an enum's are slow to get at

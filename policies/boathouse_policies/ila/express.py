@@ -76,7 +76,7 @@ class Express:
         if len(lineup.bands) != 1 or queue.queues[lineup.bands[0].queue].limits:
             return False
         return all(
-            one.is_plain and one.task_class.stage in STAGES and not any(task.expected for task in one.pool.order)
+            one.is_plain and one.task_class.stage in STAGES and not one.pool.order[-1].expected  # the last if any
             for one in lineup.waiting
         )
 

@@ -79,6 +79,13 @@ def test_nodes_that_offer_themselves_take_the_general_way():
     assert not goes_short(world_of(), offered=[NAMES[0]], max_per_node=1)
 
 
+def test_a_pod_that_is_still_to_come_takes_the_general_way():
+    world, job = world_of(), make.job("later")
+    one = make.task_class(job, stage=model.Stage.MAP)
+    world.room.submit(job, [one], [make.task(one, 0, expected=True), make.task(one, 1)])
+    assert not goes_short(world)
+
+
 def test_filters_of_a_shell_take_the_general_way():
     world = world_of()
     world.profile = dataclasses.replace(world.profile, filters=world.profile.filters[:-1])
