@@ -21,7 +21,7 @@ from boathouse_policies.framework.want import Spot
 from boathouse_policies.yarn_me.cast import Cast, is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from boathouse_policies.framework import ClusterView, Profile, WaitingRoom
     from boathouse_policies.yarn_me.cast import One
@@ -95,8 +95,7 @@ class _Turns:
         self._now_s = scratch.view.now_s
         self._wants: dict[int, Want] = {}
         self._room: list[int] | None = None  # of the only node on offer
-        self._columns: tuple[model.IntVector, model.IntMatrix, model.IntVector, model.FloatVector] | None = None
-        self._most = (0, 0.0)  # bytes free on any of the nodes on offer, and the longest gap
+        self._columns: _Columns | None = None
         self._closed: set[int] = set()
         self._allowed: set[model.ClassId] | None = None
         # Of nodes on offer: the owner's code, and how long others may stay, for ever where the node is kept for nobody.
@@ -166,13 +165,9 @@ class _Turns:
         if len(self._open) == 1:
             return self._open[0] if self._goes(one, self._open[0]) else None
         if self._columns is None:
-            places = np.array(self._open, np.intp)
-            owner = np.array([self._owner[node] for node in self._open])
-            gap_s = np.array([self._gap_s[node] for node in self._open])
-            self._columns = places, self.scratch.free[:, places], owner, gap_s
-            self._most = int(self._columns[1][model.MEMORY].max()), float(self._columns[3].max())
-        places, free, owner, gap_s = self._columns
-        if not self._might_go(one, *self._most, owner):
+            self._columns = _Columns(self._open, self.scratch.free, self._owner, self._gap_s)
+        free, owner, gap_s = self._columns.free, self._columns.owner, self._columns.gap_s
+        if not self._might_go(one, *self._columns.most(), owner):
             return None
         enough = np.logical_and.reduce(free[one.rows] >= one.need)
         if not np.count_nonzero(enough):
@@ -181,7 +176,7 @@ class _Turns:
         passing = enough & ((owner == one.code) | (seconds <= gap_s))
         if one.elastic is not None and np.count_nonzero(passing):
             passing &= seconds <= self._allowance_s(one, seconds[passing])
-        found = places[passing]
+        found = self._columns.places[passing]
         if len(found) <= 1:
             return int(found[0]) if len(found) else None
         score = self._profile.score_of(one.waiting.task_class.stage).score(self._want(one), self.scratch, found)
@@ -244,7 +239,7 @@ class _Turns:
             scratch.release(node)
         self.decisions.append(one.waiting.placement(pick, scratch.view.layout.names[node], size))
         if not scratch.offered[node]:
-            self._open = scratch.offered_places()
+            self._open, self._columns = scratch.offered_places(), None
         self._room = None
         self._kept(node, changed=True)
 
@@ -254,6 +249,7 @@ class _Turns:
             return
         for held in () if self.scratch.all_kept else keep_unkept(self._want(one), self.scratch):
             assert held.node is not None
+            self._columns = None
             self.decisions.append(held)
             self._kept(self.scratch.view.layout.index[held.node], changed=True)
         if self._allowed is None and self.scratch.all_kept:
@@ -272,17 +268,18 @@ class _Turns:
         self._held_by = held
 
     def _kept(self, node: int, *, changed: bool) -> None:
-        self._columns = None
-        owner = self.scratch.kept.get(node)
-        if owner is None:
-            self._owner[node], self._gap_s[node] = _NOBODY, math.inf
-            return
-        one = self._cast.by_id.get(owner)
-        self._owner[node] = _STRANGER if one is None else one.code
-        self._gap_s[node] = -math.inf
-        if self._waits is not None:
-            name, free = self.scratch.view.layout.names[node], self.scratch.free[:, node].tolist()
-            self._gap_s[node] = self._waits.until_s(name, owner, free, changed=changed) - self._now_s
+        """Note whom the node is kept for, and until when."""
+        owner, free = self.scratch.kept.get(node), self.scratch.free[:, node]
+        code, gap_s = _NOBODY, math.inf
+        if owner is not None:
+            one = self._cast.by_id.get(owner)
+            code, gap_s = _STRANGER if one is None else one.code, -math.inf
+            if self._waits is not None:
+                name = self.scratch.view.layout.names[node]
+                gap_s = self._waits.until_s(name, owner, free.tolist(), changed=changed) - self._now_s
+        self._owner[node], self._gap_s[node] = code, gap_s
+        if self._columns is not None:
+            self._columns.mend(node, free, code, gap_s)
 
     def left(self) -> Mapping[model.ClassId, Left]:
         """What is left waiting, and why."""
@@ -292,3 +289,35 @@ class _Turns:
             if want.left:
                 found[one.id] = Left(want, refusal(want, self._profile, self.scratch), want.left)
         return found
+
+
+class _Columns:
+    """The nodes on offer as columns, where there are several.
+
+    Attributes:
+        places: Of the nodes, ascending.
+        free: What is free there, shape [R, len(places)].
+        owner: The code of whom each is kept for.
+        gap_s: How long others may stay there.
+    """
+
+    def __init__(
+        self, places: Sequence[int], free: model.IntMatrix, owner: Mapping[int, int], gap_s: Mapping[int, float]
+    ) -> None:
+        self.places = np.array(places, np.intp)
+        self.free = free[:, self.places]
+        self.owner = np.array([owner[node] for node in places], np.int64)
+        self.gap_s = np.array([gap_s[node] for node in places])
+        self._most: tuple[int, float] | None = None
+
+    def mend(self, node: int, free: model.IntVector, owner: int, gap_s: float) -> None:
+        """Something changed on a node."""
+        i = int(self.places.searchsorted(node))
+        self.free[:, i], self.owner[i], self.gap_s[i] = free, owner, gap_s
+        self._most = None
+
+    def most(self) -> tuple[int, float]:
+        """Bytes free on any of them, and the longest gap."""
+        if self._most is None:
+            self._most = int(self.free[model.MEMORY].max()), float(self.gap_s.max())
+        return self._most

@@ -103,13 +103,18 @@ class Timeline:
 
     def _play(self, asked: _Ahead, until_s: float) -> None:
         """End after end, as long as that may show that the job will not still run at a time."""
-        known, new, jobs, memory, cpu = self._ends, self._new_ends, self._jobs, self._memory, self._cpu
+        known, new, order, kept = self._ends, self._new_ends, self._order, self._kept
+        jobs, memory, cpu = self._jobs, self._memory, self._cpu
         # A task placed at t or later ends at t + its run time or later.
         while asked.last_end_s < until_s and asked.wants and (known or new):
             is_known = not new or (bool(known) and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
-            if (known[-1] if is_known else new[0])[0] + asked.longest_s >= until_s:
+            time_s, _, node, bytes_freed, cpu_freed, job, _ = known[-1] if is_known else new[0]
+            if time_s + asked.longest_s >= until_s:
                 return
-            time_s, _, node, bytes_freed, cpu_freed, job, _ = known.pop() if is_known else heapq.heappop(new)
+            if is_known:
+                known.pop()
+            else:
+                heapq.heappop(new)
             one = jobs.get(job)
             if one is None or node not in memory:
                 continue
@@ -118,8 +123,8 @@ class Timeline:
             cpu[node] += cpu_freed
             one.held -= bytes_freed
             if one.wants:
-                heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
-            owner = self._kept.get(node)
+                heapq.heappush(order, (one.standing, one.held, one.rank, one))
+            owner = kept.get(node)
             if owner is None or not owner.wants or owner.wants[-1].memory <= free:
                 self._fill(node)
 
