@@ -12,7 +12,7 @@ from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import Shell, hosts, linear
 
 NAMES = [node.name for node in hosts(4, each=3)]
-CROWDED = linear(1.0, c_u=0.6, c_a=0.6, io_u=0.8)
+CROWDED = linear(0.9, c_u=0.6, c_a=0.6, io_u=0.8, t_c=0.3)
 
 jobs = st.lists(
     st.fixed_dictionaries(
