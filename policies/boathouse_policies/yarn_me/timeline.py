@@ -33,13 +33,13 @@ class _Ahead:
         self.held = book.held_bytes
         last_end_s = book.last_end_s
         self.last_end_s = max(last_end_s, now_s) if last_end_s > -math.inf else last_end_s  # overdue: any moment now
+        # The first is the last of the list, to be popped.
         self.wants = [
             _Wanted(one, left, seconds)
-            for one, seconds in zip(book.classes, book.seconds, strict=True)
+            for one, seconds in zip(book.classes[::-1], book.seconds[::-1], strict=True)
             if (left := book.left.get(one.id, 0)) > 0
         ]
-        self.wants.reverse()  # the first is the last of the list, to be popped
-        self.longest_s = max((want.seconds for want in self.wants), default=0.0)
+        self.longest_s = max([want.seconds for want in self.wants], default=0.0)
 
 
 class _Wanted:
