@@ -59,7 +59,8 @@ class ClusterView:
 
     def job_usage(self, job: model.JobId) -> model.IntVector:
         """What a job holds, shape [R]."""
-        return self._padded(self.by_job.get(job))
+        usage = self.by_job.get(job)
+        return self._padded(usage) if usage is None or len(usage) != len(self.layout.allocatable) else usage
 
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
         """What a queue's jobs hold, shape [R]."""
