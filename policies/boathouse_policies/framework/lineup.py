@@ -41,6 +41,7 @@ class Lineup:
         places: The place of each class.
         bands: The jobs by queue and priority.
         alone: Whether all are of one band, and its queue has no limits.
+        single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
         open: Whom the next cycle looks at, shape [C].
         narrow: Who of them can only go to nodes where room came free, shape [C].
@@ -63,7 +64,7 @@ class Lineup:
                 self.first.append(i)
             self.job_of.append(len(self.jobs) - 1)
         self._starts = np.array(self.first, np.intp)
-        self._single = len(self.jobs) == len(self.waiting)  # each job has one class: their places are the same
+        self.single = len(self.jobs) == len(self.waiting)
         self.first.append(len(self.waiting))
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
@@ -102,7 +103,7 @@ class Lineup:
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
         """Which jobs have an open class, shape [J]."""
-        if self._single:
+        if self.single:
             return open_classes
         some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return some
@@ -118,7 +119,7 @@ class Lineup:
             for job_id in self._due(order, view):
                 job = self.job_places[job_id]
                 key = order.key(self.jobs[job], view.job_usage(job_id), layout)
-                if self._single:
+                if self.single:
                     keys[job] = key
                 else:
                     keys[self.first[job] : self.first[job + 1]] = key

@@ -106,6 +106,7 @@ class _Turns:
 
     def run(self) -> bool:
         """Turn by turn until nothing more fits; False if a turn is not for here."""
+        single = self._lineup.single
         heap, newer, rooms, needs, nodes = self._heap, self._newer, self._rooms, self._needs, self._view.layout.nodes
         most = max([room[_MEMORY] for room in rooms.values()], default=0)  # scarce nearly always, so asked first
         while heap and rooms:
@@ -121,8 +122,10 @@ class _Turns:
                 continue
             if pick.task.expected:
                 return False
-            self._take(place, node, pick, key)
+            self._take(place, node, pick)
             most = max([room[_MEMORY] for room in rooms.values()], default=0)
+            if needs[place][_MEMORY] <= most or not single:  # else its job has no more turns, whatever its key is
+                self._mend(place, key)
         return True
 
     def _picker(self, place: int) -> Picker:
@@ -144,16 +147,14 @@ class _Turns:
             }
         return scores
 
-    def _take(self, place: int, node: int, pick: Pick, key: float) -> None:
+    def _take(self, place: int, node: int, pick: Pick) -> None:
         rooms = self._rooms
         self._pickers[place].take(pick)
         self._spots.append((place, pick, node))
         rooms[node] = room = list(map(operator.sub, rooms[node], self._needs[place]))
         if any(map(operator.lt, room, self._least)):
             del rooms[node]
-        if rooms:
-            self._shrunk(node, room)
-            self._mend(place, key)
+        self._shrunk(node, room)
 
     def _shrunk(self, node: int, room: Sequence[int]) -> None:
         """A node has less room: what its score is now for those who were about to use it."""
