@@ -108,10 +108,11 @@ class Claim:
 
     @property
     def why(self) -> str:
-        """The reason; where none is known and only the interval misses, that."""
-        if self.reason or self.holds or not dataclasses.replace(self, interval=None).holds:
+        """The reason, and whether only the interval misses."""
+        if self.holds or not dataclasses.replace(self, interval=None).holds:
             return self.reason
-        return f"The mean meets it, the interval over {self.seeds} runs does not: what is drawn differs much."
+        spread = f"The mean meets it, the interval over {self.seeds} runs does not: what is drawn differs much."
+        return f"{spread} {self.reason}".rstrip()
 
     def as_json(self) -> dict[str, Any]:
         """The row for programs."""

@@ -41,6 +41,13 @@ def test_without_a_value_nothing_holds():
     assert not made.claim("le", 0.5, value=None).holds
 
 
+def test_a_row_whose_mean_alone_meets_the_claim_says_so_before_its_reason():
+    wide = made.claim("ge", 0.5, value=0.6, interval=(0.4, 0.8), reason="Disks.")
+    assert wide.why.startswith("The mean meets it")
+    assert wide.why.endswith("Disks.")
+    assert made.claim("ge", 0.5, value=0.4, interval=(0.3, 0.5), reason="Disks.").why == "Disks."
+
+
 @pytest.mark.parametrize(("relation", "paper"), [("between", 0.5), ("ge", (0.4, 0.5))])
 def test_only_between_has_two_values(relation, paper):
     with pytest.raises(ValueError, match="two values"):
