@@ -168,7 +168,7 @@ class Sums(Generic[K]):
             total += [0] * (self._axis.width - len(total))
         for row, amount in amounts:
             total[row] += sign * amount
-        if not total[model.PODS] and not any(total):
+        if not total[_PODS] and not any(total):  # the first is the cheaper, and nearly always settles it
             del self.plain[key]
 
     def vectors(self) -> Mapping[K, model.IntVector]:
@@ -211,3 +211,6 @@ def unlike(known: Account, listed: Account) -> bool:
         listed.resources,
         listed.host_ports,
     )
+
+
+_PODS = model.PODS
