@@ -247,12 +247,15 @@ class _Turns:
         """Line 14; and once all nodes are kept, who may pass is known."""
         if one.never_fits:
             return
-        for held in () if self.scratch.all_kept else keep_unkept(self._want(one), self.scratch):
-            assert held.node is not None
+        all_kept = self.scratch.all_kept
+        if not all_kept:
             self._columns = None
-            self.decisions.append(held)
-            self._kept(self.scratch.view.layout.index[held.node], changed=True)
-        if self._allowed is None and self.scratch.all_kept:
+            for held in keep_unkept(self._want(one), self.scratch):
+                assert held.node is not None
+                self.decisions.append(held)
+                self._kept(self.scratch.view.layout.index[held.node], changed=True)
+            all_kept = self.scratch.all_kept
+        if self._allowed is None and all_kept:
             places = self._open
             self._allowed = self.scratch.owners()
             if self._waits is not None:
@@ -262,10 +265,11 @@ class _Turns:
 
     def _confine(self, classes: Collection[model.ClassId]) -> None:
         """Only these have turns from now on."""
-        job_of, held = self._cast.job_of, np.full(len(self._held_by), np.inf)
+        job_of, held = self._cast.job_of, self._held_by
         jobs = [job_of[one] for one in classes if one in job_of]
-        held[jobs] = self._held_by[jobs]
-        self._held_by = held
+        theirs = held[jobs]
+        held.fill(np.inf)
+        held[jobs] = theirs
 
     def _kept(self, node: int, *, changed: bool) -> None:
         """Note whom the node is kept for, and until when."""
