@@ -22,6 +22,7 @@ from boathouse.scheduling import assembly, configured, scheduler, translate
 from boathouse.services import dirty, leadership, learned
 from boathouse.services.mrjob import estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler, resync
 from boathouse.services.mrjob.model import JobUid
+from boathouse.services.mrjob.writes import NotLeading
 from boathouse.services.progress import auth, bundle, hub, server, tls
 from boathouse.telemetry import gauges, health
 from boathouse.telemetry import metrics as telemetry
@@ -176,7 +177,10 @@ class Leader:
                 self._feed.node_changed(model.NodeName(change.key), None)
 
     async def _reconcile(self, key: str) -> float | None:
-        return await self._reconciler.reconcile(key)
+        try:
+            return await self._reconciler.reconcile(key)
+        except NotLeading:
+            return TICK_S  # this process is about to end; what is due is its successor's
 
     def _mark(self, uid: JobUid) -> None:
         key = self._jobs.key(uid)

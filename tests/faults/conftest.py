@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config
+from boathouse.cluster import catalogue, client, config, errors
 from boathouse_e2e import faults, invariants, kubelets, lab
 
 if TYPE_CHECKING:
@@ -59,8 +59,11 @@ class Trial:
         return self.kubelets.jobs[self._uid]
 
     async def status(self) -> dict[str, Any]:
-        """The job's status."""
-        return (await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
+        """The job's status; empty when it is gone."""
+        try:
+            return (await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
+        except errors.NotFound:
+            return {}
 
     async def until(self, holds: Callable[[], Any], what: str, *, patience_s: float = _PATIENCE_S) -> None:
         """Wait for a condition, plain or async."""
