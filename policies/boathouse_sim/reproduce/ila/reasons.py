@@ -28,8 +28,8 @@ IAO: Final = (
     "times as long as LASM's"
 )
 THROUGHPUT: Final = (
-    "a scheduler that is told the truth gains 1.3 times, ILA 1.1 (8 schedules): the stream mixes I/O- and CPU-bound jobs, so "
-    "oblivious schedulers, too, put much on one host that does not collide. Where it does (Figure 9, full "
+    "a scheduler that is told the truth gains 1.3 times, ILA 1.1 (8 schedules): the stream mixes I/O- and CPU-bound "
+    "jobs, so oblivious schedulers, too, put much on one host that does not collide. Where it does (Figure 9, full "
     "form) ILA gains 1.9 times"
 )
 THROUGHPUT_IAO: Final = IAO
