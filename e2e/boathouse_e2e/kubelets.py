@@ -73,11 +73,13 @@ class Ledger:
     Attributes:
         winners: task to the attempt whose commit was first.
         attempts: task to how many of its attempts ended.
+        held: Whether its maps run on until this is taken back.
     """
 
     shape: Shape
     winners: dict[str, int] = dataclasses.field(default_factory=dict)
     attempts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    held: bool = False
 
     def committed(self, letter: str) -> int:
         """How many maps (`m`) or reduces (`r`) have committed."""
@@ -176,7 +178,7 @@ class Kubelets:
     def _is_ready(self, order: contract.TaskSpec) -> bool:
         """Whether there is something to do for a task: a reduce waits for all maps."""
         job = self.jobs.get(order.job_uid)
-        if job is None:
+        if job is None or (job.held and order.task_type is TaskType.MAP):
             return False
         done = job.committed("m") == job.shape.maps
         return done or order.task_type is not TaskType.REDUCE or bool(job.shape.fails or job.shape.lost)

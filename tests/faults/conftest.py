@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config, errors
+from boathouse.cluster import catalogue, client, config, errors, wire
 from boathouse_e2e import faults, invariants, kubelets, lab
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from collections.abc import Set as AbstractSet
 
 _JOBS = itertools.count(1)
@@ -86,6 +86,55 @@ class Trial:
             if one not in self._may_end and one.exit_code not in (None, -signal.SIGKILL):
                 pytest.fail(f"the operator ended with {one.exit_code}: {one.log.read_text()[-2000:]}")
 
+    async def deaths(
+        self,
+        operator: lab.Operator,
+        failpoint: str,
+        *,
+        most: int,
+        unless: Callable[[], Awaitable[bool]] | None = None,
+    ) -> int:
+        """Start an operator again and again that dies at a failpoint, until something holds; how often it died."""
+
+        async def over() -> bool:
+            return not operator.lives or (unless is not None and await unless())
+
+        kills = 0
+        for _ in range(most):
+            operator.start(failpoint)
+            await self.until(over, f"the operator dies at {failpoint}, or nothing is left to do")
+            kills += operator.exit_code == -signal.SIGKILL
+            operator.kill()
+        return kills
+
+    async def patch(self, spec: dict[str, Any]) -> None:
+        """Change the job's spec."""
+        await self.api.patch(catalogue.MRJOBS, self._name, {"spec": spec}, lab.NAMESPACE)
+
+    def running(self, number: int) -> Callable[[], Awaitable[bool]]:
+        """Whether so many of the job's pods run."""
+
+        async def holds() -> bool:
+            return sum(one.status.phase == "Running" for one in await self._pods()) == number
+
+        return holds
+
+    async def nothing_left(self) -> bool:
+        """Whether the job has no pods, ended ones included."""
+        return not await self._pods()
+
+    async def _pods(self) -> Sequence[wire.PodView]:
+        label = f"boathouse.dev/job-uid={self._uid}"
+        return (await self.api.list(catalogue.PODS, lab.NAMESPACE, labels=label)).items
+
+    async def gone(self) -> bool:
+        """Whether the job is deleted."""
+        try:
+            await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)
+        except errors.NotFound:
+            return True
+        return False
+
     async def ended(self) -> bool:
         """Whether the job has a final phase."""
         return (await self.status()).get("phase") in _FINAL
@@ -121,12 +170,7 @@ class Trial:
     async def _clean_up(self) -> None:
         """I4: with the job goes all that was made for it."""
         await self.api.delete(catalogue.MRJOBS, self._name, lab.NAMESPACE)
-
-        async def nothing_left() -> bool:
-            label = f"boathouse.dev/job-uid={self._uid}"
-            return not (await self.api.list(catalogue.PODS, lab.NAMESPACE, labels=label)).items
-
-        await self.until(nothing_left, "the job's pods are gone")
+        await self.until(self.nothing_left, "the job's pods are gone")
 
 
 @pytest.fixture
