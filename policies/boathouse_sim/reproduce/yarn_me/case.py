@@ -211,7 +211,9 @@ class Watch:
 
     def _placed(self, event: model.Placed) -> None:
         one, given = event.task_class, event.resources.memory_bytes
-        self._given[event.task] = (event.now_s, given // MB, given < self._ideal[one])
+        self._given[event.task] = (event.now_s, given // MB, given < self._ideal.get(one, 0))
+        if one not in self._left:
+            return  # an application master, which no phase has
         self._left[one] -= 1
         if not self._left[one] and one in self._next:
             self._requested_s[self._next[one]] = event.now_s

@@ -188,6 +188,12 @@ def test_every_row_names_its_place_and_can_be_written(part):
     assert all(figure.panels for figure in found.figures)
 
 
+def test_phases_are_watched_where_application_masters_run_too():
+    part = Cluster(seeds=1, counts=(1,), variants=VARIANTS, part=0.1)
+    case = next(one for one in part.cases() if one.watched and one.heartbeat_s)
+    assert {span.kind for span in cases.simulate(case).watched.spans} == {"map", "reduce"}
+
+
 def rows(part, times=None):
     return part.findings(seen_by(part, {**TIMES, **(times or {})})).claims
 
