@@ -265,7 +265,6 @@ def rows(top: int) -> Sequence[Row]:
             0.5,
             later_but_short,
             unit="%",
-            reason=why.LATER,
             groups=(6, 6),
         ),
     )

@@ -45,7 +45,6 @@ UNFAIR = (
     "65 %), by 15 to 24 s in the median: Fair gives the next free room to whoever holds nothing, which no order by "
     "size does"
 )
-LATER = ""
 
 
 def mode(groups: Groups) -> str:

@@ -20,9 +20,7 @@ UNRESERVED_REASON: Final = {
 }
 _LOADED: Final = (
     "Under load YARN-ME beats Meganode in nearly every trace, and so it does in DSS (in all loaded corners run with "
-    "it at "
-    "1.5x): ten elastic tasks run where one regular task would, for half as long again. Where the cluster is little "
-    "used "
-    "the two are equal. The share is thus that of loaded configurations, and the paper's grid is not given."
+    "it at 1.5x): ten elastic tasks run where one regular task would, for half as long again. Where the cluster is "
+    "little used the two are equal. The share is thus that of loaded configurations, and the paper's grid is not given."
 )
 MEGANODE_REASON: Final = {Law.UNIFORM: _LOADED, Law.EXPONENTIAL: _LOADED}
