@@ -15,12 +15,15 @@ class Config:
         disk_share: Part of it that elastic tasks may take together. The paper names no value: 0.5 is ours.
         refresh_s: How old a timeline may be while nothing but tasks' starts and ends happened. The paper's is renewed
             at every heartbeat, of 1 s: that costs more and changes mean job times by about 1 %.
+        refresh_share: Which part of the jobs must have come or ended for a new one before that: with up to 100 jobs any
+            one of them. The cost of a timeline grows with the jobs, so their number must not set its rate as well.
     """
 
     passing: bool = True
     disk_bytes_per_s: float | None = None
     disk_share: float = 0.5
     refresh_s: float = 10.0
+    refresh_share: float = 0.01
 
     def __post_init__(self) -> None:
         """Refuse values that have no meaning.
@@ -34,3 +37,5 @@ class Config:
             raise ValueError(f"disk_share must be above 0 and at most 1, not {self.disk_share}")
         if not self.refresh_s >= 0:
             raise ValueError(f"refresh_s must not be negative, but is {self.refresh_s}")
+        if not 0 <= self.refresh_share <= 1:
+            raise ValueError(f"refresh_share must be at least 0 and at most 1, not {self.refresh_share}")

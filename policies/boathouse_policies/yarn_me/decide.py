@@ -74,6 +74,7 @@ class Elasticity:
         self._kept: Mapping[model.NodeName, model.ClassId] = {}
         self._timeline: LookAhead | None = None
         self._made = (-math.inf, -1)
+        self._jobs_changed = 0
         self._cycle: _Cycle | None = None
         self._sizes: dict[tuple[model.Resources, int], Sized] = {}
 
@@ -82,8 +83,7 @@ class Elasticity:
     def observe(self, event: model.Event) -> None:
         """Keep the book."""
         self._book.observe(event)
-        if isinstance(event, _RENEWING):
-            self._made = (-math.inf, -1)
+        self._jobs_changed += isinstance(event, _CHANGING_JOBS)
 
     def dump(self) -> Mapping[str, Any]:
         """As the book."""
@@ -191,9 +191,10 @@ class Elasticity:
 
     def _renew(self, view: ClusterView) -> None:
         """Look ahead anew if the timeline is too old."""
-        made_s, changes = self._made
-        if changes != self._book.changes and view.now_s - made_s >= self._config.refresh_s:
-            self._made = (view.now_s, self._book.changes)
+        (made_s, changes), changed = self._made, self._jobs_changed
+        is_old = view.now_s - made_s >= self._config.refresh_s and changes != self._book.changes
+        if is_old or (changed and changed >= self._config.refresh_share * len(self._book.jobs)):
+            self._made, self._jobs_changed = (view.now_s, self._book.changes), 0
             self._timeline = self._look_ahead(self._book, view, self._kept)
             self._book.columns.ask_again()
 
@@ -293,6 +294,6 @@ class Elasticity:
         return self._book
 
 
-_RENEWING = (model.Submitted, model.Ended)
+_CHANGING_JOBS = (model.Submitted, model.Ended)
 _ABOVE = 2.0  # above every regular rank's span of 0..1, so that none of them falls among the elastic ones
 _SIZES_KEPT = 65_536

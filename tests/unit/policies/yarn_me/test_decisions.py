@@ -215,6 +215,16 @@ def test_the_future_is_looked_at_anew_when_a_job_comes_or_ends():
     assert looking.ahead.made_s == [0.0, 1.0, 2.0]
 
 
+def test_among_many_jobs_one_that_comes_does_not_yet_make_the_future_look_different():
+    looking = Looking()
+    for i in range(200):
+        looking.comes(f"first-{i}")
+    for now_s in (0.0, 1.0, 2.0, 3.0, 13.0):
+        looking.cycle(now_s)
+        looking.comes(f"then-{now_s}")
+    assert looking.ahead.made_s == [0.0, 3.0, 13.0]
+
+
 def test_answers_are_kept_as_long_as_the_future_that_gave_them():
     looking = Looking()
     looking.cycle(0.0)
@@ -246,7 +256,8 @@ def strip_estimates(driver: Instant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("disk_bytes_per_s", 0.0), ("disk_share", 0.0), ("disk_share", 1.1), ("refresh_s", -1.0)]
+    ("field", "value"),
+    [("disk_bytes_per_s", 0.0), ("disk_share", 0.0), ("disk_share", 1.1), ("refresh_s", -1.0), ("refresh_share", 1.1)],
 )
 def test_constants_without_meaning_are_refused(field, value):
     with pytest.raises(ValueError, match=field):
