@@ -6,6 +6,7 @@ Cluster autoscalers buy nodes for pods whose condition says Unschedulable, so th
 import asyncio
 import dataclasses
 import datetime as dt
+import math
 from collections.abc import Callable
 
 from boathouse.cluster import catalogue, client, errors, recorder, wire
@@ -40,8 +41,8 @@ class _Told:
 class Notices:
     """Writes conditions and events for pods; `run` it in a task.
 
-    A condition is written when its reason changes, or when only its message did and the last write is some seconds ago;
-    an event at most once a minute for a pod and a reason.
+    A condition is written when its reason changes, or when only its message did and the last write is some seconds ago
+    (`repeat` says later what was held back); an event at most once a minute for a pod and a reason.
 
     Args:
         api: Speaks to the API server.
@@ -66,6 +67,9 @@ class Notices:
         self._clock = clock
         self._told: dict[str, _Told] = {}
         self._due: dict[str, tuple[wire.PodView, Reason]] = {}
+        self._writing: set[str] = set()
+        self._held_back: dict[str, tuple[wire.PodView, Reason]] = {}
+        self._next_s = math.inf
         self._wake = asyncio.Event()
 
     def waits(self, pod: wire.PodView, why: Reason) -> None:
@@ -73,20 +77,30 @@ class Notices:
         uid, now_s = pod.metadata.uid, self._clock()
         told = self._told.get(uid)
         known = told.condition if told is not None else _stated(pod)
-        if known != why and not (
-            told is not None
-            and known is not None
-            and known.reason == why.reason
-            and now_s - told.condition_at_s < MESSAGE_WINDOW_S
-        ):
-            told = told or _Told(condition=why, condition_at_s=now_s)
+        again_s = now_s if told is None else told.condition_at_s + MESSAGE_WINDOW_S
+        if told is None:
+            told = self._told[uid] = _Told(condition=why, condition_at_s=now_s)
+        self._held_back.pop(uid, None)
+        if known is not None and known.reason == why.reason and known != why and now_s < again_s:
+            self._held_back[uid] = (pod, why)
+            self._next_s = min(self._next_s, again_s)
+        elif known != why:
             told.condition, told.condition_at_s = why, now_s
             self._due[uid] = (pod, why)
             self._wake.set()
-        if told is None:
-            told = _Told(condition=why, condition_at_s=now_s)
-        self._told[uid] = told
         self._tell(pod, why, told, now_s)
+
+    def next_s(self) -> float:
+        """When `repeat` has something to say; infinite for never."""
+        return self._next_s
+
+    def repeat(self) -> None:
+        """Say what was held back, where it has been long enough: a message that is out of date must not stay."""
+        if self._clock() < self._next_s:
+            return
+        self._next_s = math.inf
+        for pod, why in list(self._held_back.values()):
+            self.waits(pod, why)
 
     def _tell(self, pod: wire.PodView, why: Reason, told: _Told, now_s: float) -> None:
         if now_s - told.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
@@ -115,6 +129,7 @@ class Notices:
         """A pod does not wait any more."""
         self._told.pop(uid, None)
         self._due.pop(uid, None)
+        self._held_back.pop(uid, None)
 
     async def run(self) -> None:
         """Write conditions until cancelled."""
@@ -124,13 +139,20 @@ class Notices:
 
     async def _write_for_ever(self) -> None:
         while True:
-            while not self._due:
+            while (uid := self._next()) is None:
                 self._wake.clear()
                 await self._wake.wait()
-            uid = next(iter(self._due))
             pod, why = self._due.pop(uid)
             if self._leader.valid():
-                await self._write(pod, why)
+                self._writing.add(uid)
+                try:
+                    await self._write(pod, why)
+                finally:
+                    self._writing.remove(uid)
+
+    def _next(self) -> str | None:
+        """The next pod to write about: of two writes about one at a time the older might come last, and stay."""
+        return next((uid for uid in self._due if uid not in self._writing), None)
 
     async def _write(self, pod: wire.PodView, why: Reason) -> None:
         meta = pod.metadata

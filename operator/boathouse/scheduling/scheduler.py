@@ -328,8 +328,9 @@ class Scheduler:
 
     def _nap_s(self) -> float:
         now_s = self._clock()
-        timers_s = (self.room.next_wake_s(), self.exclusions.next_s(), self._ahead.next_s(), self._tell_due_s)
-        return max(0.0, min(self.options.idle_s, min(timers_s) - now_s))
+        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.notices))
+        timer_s = min(self.room.next_wake_s(), self._tell_due_s, *others_s)
+        return max(0.0, min(self.options.idle_s, timer_s - now_s))
 
     def cycle(self) -> None:
         """Decide once, without awaiting anything: snapshot, run the cycle, assume, hand over."""
@@ -351,6 +352,7 @@ class Scheduler:
         if now_s >= self._tell_due_s:
             self._tell_due_s, self._told_s = math.inf, now_s
             self._tell_pods()
+        self.notices.repeat()
         for work in list(self._ahead.due(self.room, self.jobs, self.carrier.making_ahead)):
             self.carrier.add(work)
 

@@ -21,6 +21,8 @@ class Desk:
         self.patched: list[dict[str, object]] = []
         self.events: list[tuple[str, str]] = []
         self.epoch: int | None = 1
+        self.answers = asyncio.Event()
+        self.answers.set()
         self.notices = notices.Notices(self, self, self, metrics.Metrics().scheduler, lambda: self.now_s)
 
     def valid(self) -> bool:
@@ -28,6 +30,7 @@ class Desk:
 
     async def patch_status(self, _resource, _name, status, _namespace, **_options) -> None:
         self.patched += status["conditions"]
+        await self.answers.wait()
 
     def record(self, about, *, type_, reason, action, note) -> None:
         del about, type_, action
@@ -69,6 +72,42 @@ async def test_a_message_that_keeps_changing_is_written_every_ten_seconds_at_mos
         await desk.written()
     assert await desk.written() == ["at 0", "at 10", "at 20"]
     assert len(desk.events) == 1
+
+
+async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again():
+    desk = Desk()
+    for second in range(3):
+        desk.now_s = second
+        desk.notices.waits(pod(), notices.Reason(reason="Unschedulable", message=f"at {second}"))
+        await desk.written()
+    assert desk.notices.next_s() == 10
+    desk.now_s = 10
+    desk.notices.repeat()
+    assert await desk.written() == ["at 0", "at 2"]
+
+
+async def test_a_pod_that_is_placed_is_not_told_what_was_held_back():
+    desk = Desk()
+    for message in ("one", "another"):
+        desk.notices.waits(pod(), notices.Reason(reason="Unschedulable", message=message))
+    desk.notices.forget(pod().metadata.uid)
+    desk.now_s = 10
+    desk.notices.repeat()
+    assert await desk.written() == []
+
+
+async def test_two_writes_about_a_pod_go_out_one_after_the_other():
+    desk = Desk()
+    desk.answers = asyncio.Event()
+    desk.notices.waits(pod(), WANT)
+    running = asyncio.create_task(desk.notices.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    desk.notices.waits(pod(), OTHER)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    running.cancel()
+    assert [one["message"] for one in desk.patched] == [WANT.message]
 
 
 async def test_an_event_may_be_repeated_after_a_minute():
