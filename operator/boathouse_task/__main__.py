@@ -15,7 +15,6 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 
@@ -26,12 +25,9 @@ from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes
 
 _GRACE_S = 3.0
+_OVER = b"\0"  # no signal has this number
 _SIZE = re.compile(r"(\d+)(Ki|Mi|Gi)?")
 _UNITS = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
-
-
-class _Terminated(BaseException):
-    """SIGTERM has come."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,27 +49,25 @@ def run_pod(order: str, surroundings: Environment) -> int:
     keep_small()
     processes = Processes()
     results: list[TaskResult] = []
+    # Both ends of the wait are bytes in a pipe: an exception that a handler raises comes only when the main thread is
+    # next awake, and a signal that finds it on its way to a lock, or finds another thread, does not wake it.
+    wait, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+    signal.set_wakeup_fd(wake)
 
     def work() -> None:
         try:
-            spec = msgspec.json.decode(order, type=TaskSpec)
-        except msgspec.DecodeError as error:
-            message = f"{contract.TASK_ENV} cannot be read: {error}; are operator and task image of one version?"
-            results.append(runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False)))
-            return
-        _say(
-            f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of"
-            f" {spec.namespace}/{spec.job_name} begins"
-        )
-        results.append(runner.run(spec, surroundings, processes))
+            results.append(_run(order, surroundings, processes))
+        finally:
+            os.write(wake, _OVER)
 
     worker = threading.Thread(target=work, name="task", daemon=True)
-    signal.signal(signal.SIGTERM, _raise_terminated)
-    try:
-        worker.start()
-        worker.join()
+    worker.start()
+    if os.read(wait, 1) == _OVER:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    except _Terminated:
+        worker.join()
+    else:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         processes.stop_all(_GRACE_S)
         ended = TaskError(
@@ -87,6 +81,17 @@ def run_pod(order: str, surroundings: Environment) -> int:
     return status
 
 
+def _run(order: str, surroundings: Environment, processes: Processes) -> TaskResult:
+    try:
+        spec = msgspec.json.decode(order, type=TaskSpec)
+    except msgspec.DecodeError as error:
+        message = f"{contract.TASK_ENV} cannot be read: {error}; are operator and task image of one version?"
+        return runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
+    name = contract.attempt_name(spec.task_type, spec.index, spec.attempt)
+    _say(f"{name} of {spec.namespace}/{spec.job_name} begins")
+    return runner.run(spec, surroundings, processes)
+
+
 _M_ARENA_MAX = -8
 _M_MMAP_THRESHOLD = -3
 
@@ -97,10 +102,6 @@ def keep_small() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_ARENA_MAX, 1)
         libc.mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
-
-
-def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
-    raise _Terminated
 
 
 def _finish(result: TaskResult, surroundings: Environment) -> int:

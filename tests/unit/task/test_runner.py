@@ -1,3 +1,4 @@
+import ctypes
 import json
 import os
 import signal
@@ -131,19 +132,41 @@ def test_an_order_that_cannot_be_read_is_a_result_too(workshop):
     assert "of one version" in result.message
 
 
+class Stopped:
+    """A pod whose command has started two processes, to be stopped."""
+
+    def __init__(self, workshop) -> None:
+        self.workshop, self._pids = workshop, workshop.folder / "pids"
+        new = f"{self._pids}.new"
+        command = ["sh", "-c", f"sleep 1000 & echo $! $$ > {new}; mv {new} {self._pids}; echo ready >&2; wait"]
+        self.process = start_pod(workshop, msgspec.json.encode(workshop.map_spec(b"x\n", command)))
+        assert self.process.stderr is not None
+        while self.process.stderr.readline() != b"ready\n":
+            pass
+
+    def threads(self) -> list[int]:
+        return sorted(int(one.name) for one in Path(f"/proc/{self.process.pid}/task").iterdir())
+
+    def assert_ended(self) -> None:
+        assert self.process.stderr is not None
+        self.process.stderr.read()
+        self.process.stderr.close()
+        assert self.process.wait(timeout=30) == contract.EXIT_TERMINATED
+        result = msgspec.json.decode((self.workshop.folder / "log").read_bytes(), type=TaskResult)
+        assert result.reason == "Terminated"
+        assert not any(is_running(int(pid)) for pid in self._pids.read_text().split())
+
+
 def test_sigterm_ends_the_command_with_all_it_started_and_says_so(workshop):
-    pids = workshop.folder / "pids"
-    command = ["sh", "-c", f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; echo ready >&2; wait"]
-    process = start_pod(workshop, msgspec.json.encode(workshop.map_spec(b"x\n", command)))
-    assert process.stderr is not None
-    while process.stderr.readline() != b"ready\n":
-        pass
-    process.send_signal(signal.SIGTERM)
-    process.stderr.read()
-    process.stderr.close()
-    assert process.wait(timeout=30) == contract.EXIT_TERMINATED
-    assert msgspec.json.decode((workshop.folder / "log").read_bytes(), type=TaskResult).reason == "Terminated"
-    assert not any(is_running(int(pid)) for pid in pids.read_text().split())
+    pod = Stopped(workshop)
+    pod.process.send_signal(signal.SIGTERM)
+    pod.assert_ended()
+
+
+def test_sigterm_is_answered_also_where_it_does_not_wake_the_main_thread(workshop):
+    pod = Stopped(workshop)
+    ctypes.CDLL(None).tgkill(pod.process.pid, pod.threads()[-1], signal.SIGTERM)
+    pod.assert_ended()
 
 
 def is_running(pid: int) -> bool:
