@@ -186,14 +186,15 @@ class Reconciler:
             if memory is None:
                 memory = self._memories[key] = _remember(body, job)
             return await self._look(key, job, memory)
-        except errors.Conflict:
-            await self._read_again(key)
+        except (errors.Conflict, errors.NotFound) as error:
+            found = await self._read_again(key)
+            if found is None:
+                _log.info("the job is gone", job=key)
+                self._forget(key)
+                return None
+            if isinstance(error, errors.NotFound) and found["metadata"]["uid"] == body["metadata"]["uid"]:
+                raise  # it is something else that is not there
             return 0.0
-        except errors.NotFound:
-            _log.info("the job is gone", job=key)
-            self._parts.jobs.drop(key)
-            self._forget(key)
-            return None
 
     async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
         seen = await self._observe(job, memory.record)
@@ -260,13 +261,14 @@ class Reconciler:
         urgent = _shape(wire) != _shape(memory.written)
         if not urgent and since_s < STATUS_DISTANCE_S:
             return STATUS_DISTANCE_S - since_s
-        await self._patch(key, wire)
+        await self._patch(key, memory.uid, wire)
         memory.written, memory.written_s = wire, self._parts.monotonic()
         return None
 
-    async def _patch(self, key: str, wire: Mapping[str, Any]) -> None:
+    async def _patch(self, key: str, uid: JobUid, wire: Mapping[str, Any]) -> None:
         body = self._parts.jobs.get(key)
-        assert body is not None
+        if body is None or body["metadata"]["uid"] != uid:
+            raise errors.Conflict(409, "Conflict", "the job is gone, or another one, since it was looked at")
         await self._writes.status(body, wire)
 
     async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
@@ -319,11 +321,14 @@ class Reconciler:
 
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
-        status = body.get("status") or {}
-        known = record.from_wire(status, reduces=(status.get("reduces") or {}).get("total", 0))
+        status, memory = body.get("status") or {}, self._memories.get(key)
+        known = memory.record if memory else record.from_wire(status, (status.get("reduces") or {}).get("total", 0))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
-            await self._patch(key, record.to_wire(refused))
+            wire = record.to_wire(refused)
+            await self._patch(key, body["metadata"]["uid"], wire)
+            if memory is not None:
+                memory.record, memory.written = refused, wire
         self._parts.metrics.phase(key, refused)
         return RESYNC_S
 
@@ -342,13 +347,22 @@ class Reconciler:
         await self._writes.expire(job)
         return None
 
-    async def _read_again(self, key: str) -> None:
-        """Somebody else changed the resource: take theirs, and count anew from it."""
+    async def _read_again(self, key: str) -> Body | None:
+        """Somebody else changed the resource: take theirs, and count anew from it; None when it is gone."""
         namespace, _, name = key.partition("/")
-        body = await self._parts.api.get(_MRJOBS, name, namespace)
+        known = self._parts.jobs.get(key)
+        try:
+            body = await self._parts.api.get(_MRJOBS, name, namespace)
+        except errors.NotFound:
+            if known is not None:
+                self._parts.jobs.gone(known)
+            return None
         self._parts.jobs.put(body)
-        self._memories.pop(key, None)
+        memory = self._memories.get(key)
+        if memory is not None and memory.uid == body["metadata"]["uid"]:
+            del self._memories[key]  # what stands for a former job of the name is left to the next look, to withdraw
         _log.debug("read again after a conflict", job=key)
+        return body
 
     def _forget(self, key: str) -> None:
         memory = self._memories.pop(key, None)

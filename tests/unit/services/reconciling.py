@@ -1,0 +1,119 @@
+"""A reconciler at its desk: all it talks to is here, and a test may let the world change while it waits."""
+
+from typing import Any
+
+from prometheus_client import registry
+
+from boathouse.cluster import errors, recorder
+from boathouse.resources import names
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import jobstore, metrics, plans, podindex, pods, reconciler
+from boathouse.services.progress import hub
+from boathouse.telemetry import gauges
+from tests.unit.services.conftest import Build
+
+KEY = "demo/wordcount"
+GONE = errors.NotFound(404, "NotFound", "")
+STALE = errors.Conflict(409, "Conflict", "")
+
+
+def body(uid: str = "u1", revision: int = 1, **spec: Any) -> dict[str, Any]:
+    """An MRJob as the API server holds it."""
+    made = Build.body(**spec)
+    return {**made, "metadata": made["metadata"] | {"uid": uid, "resourceVersion": str(revision)}}
+
+
+class Desk:
+    """The reconciler, its API server and its scheduler.
+
+    Attributes:
+        stored: the MRJob that the API server has.
+        meanwhile: called while a ConfigMap is asked for, and while a status is written.
+        refusal: what a write of a status ends with.
+        queue: what the namespace's label names.
+        over: tasks whose pods the scheduler saw go.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self.stored: dict[str, Any] | None = None
+        self.meanwhile = lambda: None
+        self.refusal: errors.ClusterError | None = None
+        self.queue: str | None = None
+        self.over: set[str] = set()
+        self.written: list[tuple[str, dict[str, Any]]] = []
+        self.submitted: list[tuple[str, ...]] = []
+        self.withdrawn: list[str] = []
+        self.published: list[str] = []
+        self.now_s = Build.CREATED_S
+        self.jobs = jobstore.JobStore(lambda _: None)
+        self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
+        self.reconciler = reconciler.Reconciler(self._parts(config))
+
+    def _parts(self, config: dict[str, Any]) -> reconciler.Parts:
+        target = registry.CollectorRegistry()
+        settings = OperatorConfig.model_validate({"task": {"image": "task:dev"}} | config)
+        settings.follow(lambda _: self.queue)
+        return reconciler.Parts(
+            api=self,
+            jobs=self.jobs,
+            pod_index=self.pods,
+            plans=plans.Plans(self),
+            scheduler=self,
+            hub=hub.Hub(),
+            bundle=self,
+            events=recorder.RecordedEvents(self, controller="boathouse.dev/test", instance="test"),
+            metrics=metrics.JobMetrics(target, gauges.ScrapeGauges()),
+            config=settings,
+            pod_settings=pods.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
+            may_lead=lambda: True,
+            now=lambda: self.now_s,
+            monotonic=lambda: self.now_s,
+        )
+
+    def holds(self, one: dict[str, Any] | None) -> None:
+        """Let the API server hold this MRJob, and the watch have told of it."""
+        if self.stored is not None and (one is None or one["metadata"]["uid"] != self.stored["metadata"]["uid"]):
+            self.jobs.gone(self.stored)
+        self.stored = one
+        if one is not None:
+            self.jobs.seen(one)
+
+    async def look(self) -> float | None:
+        return await self.reconciler.reconcile(KEY)
+
+    # The API server
+
+    async def get(self, resource, _name, _namespace):
+        if resource.kind != names.MRJOB_KIND:
+            self.meanwhile()
+            raise GONE
+        if self.stored is None:
+            raise GONE
+        return self.stored
+
+    async def patch_status(self, _resource, _name, status, _namespace, *, uid, **_more):
+        self.meanwhile()
+        if self.refusal is not None:
+            raise self.refusal
+        self.written.append((uid, status))
+        known = self.stored["metadata"]
+        metadata = known | {"resourceVersion": str(int(known["resourceVersion"]) + 1)}
+        self.stored = self.stored | {"metadata": metadata, "status": status}
+        return self.stored
+
+    # The scheduler
+
+    def submit(self, _job, _classes, tasks, _factory):
+        self.submitted.append(tuple(task.id for task in tasks))
+        return [task.id for task in tasks if task.id in self.over]
+
+    def withdraw(self, job_id) -> None:
+        self.withdrawn.append(job_id)
+
+    def diagnosis(self, _job_id) -> None:
+        return None
+
+    # The bundle
+
+    async def ensure(self, namespace: str) -> None:
+        self.published.append(namespace)
