@@ -51,3 +51,17 @@ def test_a_late_word_of_a_former_jobs_deletion_does_not_touch_its_successor(jobs
     jobs.seen(body(5, uid="u2"))
     jobs.gone(body(2, uid="u1"))
     assert (jobs.key("u1"), jobs.key("u2")) == (None, "demo/wc")
+
+
+def test_what_comes_late_does_not_bring_a_deleted_job_back(jobs, marked):
+    jobs.seen(body(1))
+    jobs.gone(body(3))
+    assert not jobs.put(body(2))  # the answer to a write of ours
+    jobs.seen(body(2))  # a list that was begun before
+    assert (jobs.get("demo/wc"), jobs.key("u1"), len(marked)) == (None, None, 2)
+
+
+def test_a_job_that_was_deleted_before_it_was_seen_is_not_taken_in_either(jobs):
+    jobs.gone(body(3))
+    jobs.seen(body(2))
+    assert jobs.get("demo/wc") is None

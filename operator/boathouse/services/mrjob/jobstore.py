@@ -1,11 +1,13 @@
 """The MRJobs as last seen, by `namespace/name`: from Kopf's events and from the answers to our own writes."""
 
+import collections
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from boathouse.services.mrjob.model import JobUid
 
 Body = Mapping[str, Any]
+_REMEMBERED = 1024
 
 
 class JobStore:
@@ -19,6 +21,7 @@ class JobStore:
         self._on_change = on_change
         self._bodies: dict[str, Body] = {}
         self._keys: dict[JobUid, str] = {}
+        self._gone: collections.deque[str] = collections.deque(maxlen=_REMEMBERED)
 
     def seen(self, body: Body) -> None:
         """A watch or a list showed the resource."""
@@ -27,17 +30,20 @@ class JobStore:
 
     def gone(self, body: Body) -> None:
         """The resource was deleted; an older event about a successor's predecessor changes nothing."""
-        key = key_of(body)
+        key, uid = key_of(body), body["metadata"]["uid"]
+        self._gone.append(uid)
         known = self._bodies.get(key)
-        if known is None or known["metadata"]["uid"] != body["metadata"]["uid"]:
+        if known is None or known["metadata"]["uid"] != uid:
             return
-        self.drop(key)
+        del self._bodies[key], self._keys[JobUid(uid)]
         self._on_change(key)
 
     def put(self, body: Body) -> bool:
-        """Keep the body if it is newer than what is known; True if it was."""
+        """Keep the body if it is newer than what is known; True if it was. An answer or a list may come late."""
         key = key_of(body)
         known = self._bodies.get(key)
+        if body["metadata"]["uid"] in self._gone:
+            return False
         if known is not None and _revision(body) <= _revision(known):
             return False
         if known is not None:
@@ -45,12 +51,6 @@ class JobStore:
         self._bodies[key] = body
         self._keys[JobUid(body["metadata"]["uid"])] = key
         return True
-
-    def drop(self, key: str) -> None:
-        """The resource is gone."""
-        known = self._bodies.pop(key, None)
-        if known is not None:
-            self._keys.pop(JobUid(known["metadata"]["uid"]), None)
 
     def get(self, key: str) -> Body | None:
         """The resource as last seen."""

@@ -52,11 +52,12 @@ class Resync:
 
     async def _check(self, key: str) -> None:
         namespace, _, name = key.partition("/")
+        known = self._jobs.get(key)  # from here on another one may come under that name
+        if known is None:
+            return
         try:
             body = await self._api.get(_MRJOBS, name, namespace)
             self._jobs.seen(body)
         except errors.NotFound:
-            known = self._jobs.get(key)
-            if known is not None:
-                _log.info("an MRJob was deleted without our hearing of it", job=key)
-                self._jobs.gone(known)
+            _log.info("an MRJob was deleted without our hearing of it", job=key)
+            self._jobs.gone(known)
