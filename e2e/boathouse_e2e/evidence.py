@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from boathouse_e2e.spec import Cluster
 
 LOG_LINES: Final = "500"
+LAST_EVENTS: Final = 40
 
 
 def save(cluster: Cluster, namespace: str, folder: Path) -> None:
@@ -37,3 +38,12 @@ def _said(cluster: Cluster, arguments: tuple[str, ...]) -> str:
         return cluster.run(*arguments)
     except errors.ClusterError as error:
         return f"{error}\n"
+
+
+def glance(cluster: Cluster, namespace: str) -> str:
+    """A namespace's pods with why they wait, and its last events: what the report of a failed test should hold."""
+    why = '.status.conditions[?(@.type=="PodScheduled")].message'
+    columns = f"POD:.metadata.name,NODE:.spec.nodeName,PHASE:.status.phase,WAITS:{why}"
+    pods = _said(cluster, ("get", "pods", "-n", namespace, "-o", f"custom-columns={columns}"))
+    events = _said(cluster, ("get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp"))
+    return f"{pods}\n" + "\n".join(events.splitlines()[-LAST_EVENTS:])

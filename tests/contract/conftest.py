@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import functools
 import os
-import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from boathouse.cluster import catalogue, client, config
+from boathouse_e2e import catalogue as programs
+from boathouse_e2e import evidence, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import Cluster, ClusterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
+
+PATIENCE_S = 100  # some of Kubernetes' controllers look again after 15 s only, and the machine may be busy
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the programs before the first test, whose time they would take."""
+    if session.items and not session.config.option.collectonly:
+        tools.ensure((*programs.for_provider("local", nodes=0, kwok_nodes=1), *programs.WORKLOADS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """Put what a failed test's namespace holds into the report, while it is there."""
+    report = yield
+    known = getattr(item, "funcargs", {})
+    if report.when == "call" and report.failed and {"control_plane", "namespace"} <= known.keys():
+        report.sections.append(("its namespace", evidence.glance(known["control_plane"], known["namespace"])))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -62,15 +81,7 @@ async def namespace(api):
     await api.delete(catalogue.NAMESPACES, name)
 
 
-async def _eventually(holds: Callable[[], Awaitable[object] | object], *, within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while True:
-        answer = holds()
-        if await answer if asyncio.iscoroutine(answer) else answer:
-            return
-        if time.monotonic() > deadline:
-            pytest.fail(f"did not come true within {within_s} s")
-        await asyncio.sleep(0.05)
+_eventually = functools.partial(waiting.eventually, within_s=PATIENCE_S)
 
 
 @pytest.fixture

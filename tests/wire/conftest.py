@@ -8,6 +8,7 @@ import pytest
 
 from tests.wire import fake_api, waiting
 
+LAST_CALLS = 40
 logging.getLogger("boathouse").setLevel(logging.ERROR)  # these tests break things on purpose
 
 
@@ -21,6 +22,25 @@ async def api():
 async def client(api):
     async with api.client() as connected:
         yield connected
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Put what the server held and was asked into the report of a failed test."""
+    report = yield
+    server = getattr(item, "funcargs", {}).get("api")
+    if report.when == "call" and report.failed and server is not None:
+        report.sections.append(("the fake API server", "\n".join(_told(server))))
+    return report
+
+
+def _told(server):
+    for key, pod in server.objects("pods").items():
+        why = [f"{one['type']}: {one.get('message', '')}" for one in pod["status"].get("conditions", ())]
+        yield f"pod {key} on {pod['spec'].get('nodeName') or 'no node'}, {pod['status'].get('phase')}; {why}"
+    for key, job in server.objects("mrjobs").items():
+        yield f"mrjob {key}: {job.get('status')}"
+    yield from (f"call {call.name} {call.key}" for call in server.calls[-LAST_CALLS:])
 
 
 @pytest.fixture

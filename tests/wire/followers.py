@@ -40,7 +40,7 @@ class Follower:
 
 
 @asynccontextmanager
-async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 5.0, seed: int = 1, **options):
+async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60.0, seed: int = 1, **options):
     """Run an informer until it has listed and watches; give it and its follower."""
     follower = Follower()
     followed = informer.Informer(
@@ -63,6 +63,19 @@ async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 5.
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+class missing:  # noqa: N801 - reads as a statement
+    """Within it the informer hears nothing; at the end the connection breaks."""
+
+    def __init__(self, api):
+        self.api = api
+
+    def __enter__(self):
+        self.api.watches.silence("pods")
+
+    def __exit__(self, *exc_info):
+        self.api.watches.cut("pods")
 
 
 def truth(api, plural: str = "pods", *, selects=lambda _: True) -> dict[str, tuple[str, str]]:

@@ -64,7 +64,7 @@ class PlaceAtOnce:
         self.waiting: dict[str, tuple[str, ...]] = {}
         self.why: Why | None = None
 
-    def submit(self, job, classes, tasks, factory) -> None:
+    def submit(self, job, classes, tasks, factory) -> tuple[str, ...]:
         resources = {each.id: each.resources for each in classes}
         self.waiting[job.id] = tuple(task.id for task in tasks)
         for task in tasks:
@@ -74,6 +74,7 @@ class PlaceAtOnce:
                 running = asyncio.create_task(self._create(manifest))
                 self._tasks.add(running)
                 running.add_done_callback(self._tasks.discard)
+        return ()
 
     def withdraw(self, job_id) -> None:
         self.waiting.pop(job_id, None)

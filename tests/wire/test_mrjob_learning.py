@@ -47,7 +47,7 @@ def ended(cluster):
 async def test_observers_see_a_job_come_run_and_end(cluster, witness, eventually):
     cluster.api.add(mrjob())
     async with cluster.running():
-        await eventually(lambda: witness.of(model.Ended), within_s=60)
+        await eventually(lambda: witness.of(model.Ended))
     placed = [event.task.rpartition("-s0-")[2] for event in witness.of(model.Placed)]
     assert sorted(placed) == ["commit-a1", "m-00000-a1", "m-00001-a1", "m-00002-a1", "r-00000-a1", "setup-a1"]
     assert len(witness.of(model.Finished)) == len(witness.of(model.Started)) == 6
@@ -60,7 +60,7 @@ async def test_observers_see_a_job_come_run_and_end(cluster, witness, eventually
 async def test_what_is_left_to_place_agrees_with_what_is_placed(cluster, witness, eventually):
     cluster.api.add(mrjob())
     async with cluster.running():
-        await eventually(lambda: witness.of(model.Ended), within_s=60)
+        await eventually(lambda: witness.of(model.Ended))
     first = next(e for e in witness.of(model.Submitted) if len(e.classes) == 3)
     after = witness.events[witness.events.index(first) :]
     for one in first.classes:
@@ -72,7 +72,7 @@ async def test_a_failed_attempt_is_told_as_failed_and_its_successor_as_placed(cl
     cluster.kubelet.script["m-00001", 1] = failing()
     cluster.api.add(mrjob())
     async with cluster.running():
-        await eventually(ended(cluster), within_s=60)
+        await eventually(ended(cluster))
     assert [(e.task.rpartition("-s0-")[2], e.reason) for e in witness.of(model.Failed)] == [
         ("m-00001-a1", "UserCommandFailed")
     ]
@@ -86,7 +86,7 @@ async def test_an_operator_that_restarts_tells_of_what_runs_again(cluster, witne
     witness.events.clear()
     cluster.kubelet.script.clear()
     async with cluster.running():
-        await eventually(lambda: witness.of(model.Ended), within_s=60)
+        await eventually(lambda: witness.of(model.Ended))
     assert {e.task.rpartition("-s0-")[2] for e in witness.of(model.Placed)} >= {"m-00000-a1", "m-00002-a1"}
     assert isinstance(witness.events[0], model.Submitted)
 

@@ -68,7 +68,7 @@ async def test_a_job_past_its_deadline_fails_and_nothing_of_it_runs(cluster, eve
     cluster.kubelet.script["m-00001", 1] = None
     cluster.api.add(mrjob(activeDeadlineSeconds=1))
     async with cluster.running():
-        await eventually(ended(cluster), within_s=60)
+        await eventually(ended(cluster))
         await eventually(lambda: live(cluster) == [])
     assert cluster.condition("Failed") == ("True", "DeadlineExceeded")
 
@@ -78,8 +78,8 @@ async def test_a_finished_job_expires(cluster, eventually, script):
     cluster.kubelet.script |= script
     cluster.api.add(mrjob(ttlSecondsAfterFinished=1))
     async with cluster.running():
-        await eventually(ended(cluster), within_s=60)
-        await eventually(lambda: cluster.api.get("mrjobs", KEY) is None, within_s=60)
+        await eventually(ended(cluster))
+        await eventually(lambda: cluster.api.get("mrjobs", KEY) is None)
 
 
 async def test_a_running_job_does_not_expire(cluster, eventually):
@@ -113,6 +113,6 @@ async def test_a_task_that_is_lost_again_and_again_fails_the_job_with_the_reason
     }
     cluster.api.add(mrjob())
     async with cluster.running():
-        await eventually(ended(cluster), within_s=60)
+        await eventually(ended(cluster))
     assert cluster.condition("Failed") == ("True", "StorageError")
     assert cluster.status["failures"] == {"user": 0, "infrastructure": 2}

@@ -23,6 +23,7 @@ TASKS, PODS, NODES = 12, 6, 3
 SEEDS, AT_ONCE = 1000, 10
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(6))
 async def test_random_faults_never_over_commit_and_lose_nothing(seed):
     await survive(seed)

@@ -1,11 +1,13 @@
 """Whatever goes wrong between us and the API server, each pod is placed once, and nothing is over-committed."""
 
 import asyncio
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from tests.wire import fake_api
+from tests.wire.followers import missing
 from tests.wire.scheduling_world import LEASE, Leader, over_committed, world
 
 AMBIGUOUS = [
@@ -68,7 +70,7 @@ async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
     api.fail_next("create pods", status=429, retry_after_s=2)
     async with world(api) as w:
         w.submit("wc", 1)
-        await eventually(w.placed, within_s=10)
+        await eventually(w.placed)
     assert w.metric("boathouse_api_write_errors_total", operation="create", code="429") == 1
     assert w.metric("boathouse_pod_scheduling_sli_duration_seconds_sum") >= 2
 
@@ -84,18 +86,19 @@ async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(a
         w.submit("wc", 1)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "QuotaExceeded")
         assert w.scheduler.ledger.free("n1")[0] == 4000
-        assert 25 < w.scheduler.room.next_wake_s() - w.now_s < 31
+        assert w.now_s + 25 < w.scheduler.room.next_wake_s() < time.time() + 31
     assert "exceeded quota: small" in w.scheduler.diagnosis("wc").message
 
 
 async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(api, eventually):
     api.add(fake_api.node("n1", cpu="1"))
     api.add(fake_api.pod("p", namespace="demo", cpu="1"))
-    api.fail_next("create pods/binding", delay_s=0.2)
+    bind = api.hold_next("create pods/binding")
     async with world(api) as w:
         await eventually(lambda: api.called("create pods/binding"))
         api.remove("pods", "demo/p")
         api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+        bind.set()
         await eventually(w.placed)
         await eventually(w.at_rest)
         assert w.scheduler.ledger.free("n1")[0] == 0
@@ -151,10 +154,9 @@ async def test_pods_that_vanished_while_the_watch_was_away_leave_no_ghosts(api, 
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
-        api.watches.cut("pods")
-        await eventually(lambda: not api.watches.count("pods"))
-        api.remove("pods", "default/a")
-        api.remove("pods", "default/b")
+        with missing(api):
+            api.remove("pods", "default/a")
+            api.remove("pods", "default/b")
         await eventually(lambda: len(w.placed()) == 2)
 
 
@@ -173,11 +175,13 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
 
 async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_was_sent(api, eventually):
     api.add(fake_api.node("n1", cpu="2"))
-    api.fail_next("create pods", delay_s=0.3)
+    create = api.hold_next("create pods")
     async with world(api, workers=1, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(lambda: api.called("create pods"))
         api.add(fake_api.pod("theirs", cpu="1", node="n1", scheduler="default-scheduler", phase="Running"))
+        await eventually(lambda: w.parts.pods.get("default/theirs"))
+        create.set()
         await eventually(lambda: "demo/wc-00000" in w.placed() and w.at_rest())
     assert len(api.called("create pods")) == 1
     assert not over_committed(api)
@@ -195,17 +199,18 @@ async def test_a_task_whose_node_vanished_is_placed_elsewhere(api, eventually):
     assert list(w.placed().values())[1:].count("n2") >= 2
 
 
-async def test_a_node_whose_kubelet_refused_a_pod_is_left_alone_by_that_kind(api, eventually):
+async def test_a_node_whose_kubelet_refused_a_pod_is_left_alone_by_that_kind(api, eventually, monkeypatch):
     api.add(fake_api.node("n1", cpu="1"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.placed)
+        monkeypatch.setattr(w.scheduler, "cycle", lambda: None)  # the watch that tells of the room may be the first
         api.set_phase("demo/wc-00000", "Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")
         await eventually(lambda: w.metric("boathouse_kubelet_rejections_total", reason="OutOfcpu"))
-        await eventually(w.at_rest)
+        monkeypatch.undo()
         w.submit("other", 1)
-        await eventually(lambda: "demo/other-00000" in w.placed() or "demo/wc-00001" in w.placed())
-    assert "demo/wc-00001" not in w.placed() or len(w.scheduler.exclusions) == 1
+        await eventually(lambda: len(w.placed()) == 2)
+    assert sorted(w.placed()) == ["demo/other-00000", "demo/wc-00000"]
 
 
 @pytest.mark.parametrize("moment", [1, 7, 20, 39])
@@ -258,13 +263,15 @@ async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
     assert w.metric("boathouse_cache_comparisons_total", result="skipped") == 1
 
 
-async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(api, monkeypatch):
+async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(api, eventually, monkeypatch):
     async def hear(_):
+        told = watch.stats.bookmarks
         api.watches.bookmark("pods")
-        await asyncio.sleep(0.01)
+        await eventually(lambda: watch.stats.bookmarks > told)
 
     api.add(fake_api.pod("p", node="n1", phase="Running"))
     async with world(api) as w:
+        watch = w.parts.pods
         monkeypatch.setattr(w.parts.comparer, "_sleep", hear)
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
         del w.parts.pods._reflectors[0].store.objects["default/p"]

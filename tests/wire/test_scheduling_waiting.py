@@ -22,7 +22,7 @@ async def test_a_pod_made_ahead_is_bound_when_there_is_room(api, eventually):
     api.add(fake_api.node("n1", cpu="1"))
     async with world(api, pending_ahead=1) as w:
         w.submit("wc", 2)
-        await eventually(w.waiting)
+        await eventually(lambda: w.placed() and w.waiting())
         await eventually(lambda: w.condition("demo/wc-00001"))
         api.end_pod("demo/wc-00000")
         await eventually(lambda: "demo/wc-00001" in w.placed())
@@ -134,8 +134,9 @@ async def test_a_condition_is_written_once_and_an_event_too_while_nothing_change
     async with world(api) as w:
         api.add(fake_api.pod("p", namespace="demo", cpu="2", nodeSelector={"zone": "a"}))
         await eventually(lambda: w.events("FailedScheduling"))
-        for i in range(5):  # each of these wakes a cycle that looks at the pod again
-            api.change("nodes", "n1", {"metadata": {"labels": {"turn": str(i)}}})
+        for turn in "12345":  # each of these wakes a cycle that looks at the pod again
+            api.change("nodes", "n1", {"metadata": {"labels": {"turn": turn}}})
+            await eventually(lambda turn=turn: w.parts.nodes.get("n1").metadata.labels.get("turn") == turn)
             await eventually(w.at_rest)
     assert len(api.called("patch pods/status")) == 1
     assert len(w.events("FailedScheduling")) == 1
@@ -146,6 +147,6 @@ async def test_a_condition_that_could_not_be_written_is_written_later(api, event
     api.fail_next("patch pods/status", status=500)
     async with world(api) as w:
         api.add(fake_api.pod("p", namespace="demo", cpu="2"))
-        await eventually(lambda: api.called("patch pods/status"))
+        await eventually(lambda: w.metric("boathouse_api_write_errors_total", operation="status", code="500"))
         api.change("nodes", "n1", {"metadata": {"labels": {"turn": "1"}}})
         await eventually(lambda: w.condition("demo/p"))

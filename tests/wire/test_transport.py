@@ -7,7 +7,7 @@ import dataclasses
 import datetime as dt
 import gc
 import socket
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
 from boathouse.cluster import config, transport
 from boathouse.services.progress import tls
@@ -26,7 +26,12 @@ class Endless:
     def client_sockets(self):
         port = int(self.config.server.rpartition(":")[2])
         sockets = [one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() != -1]
-        return [one for one in sockets if one.family == socket.AF_INET and one.getsockname()[1] != port]
+        return [one for one in sockets if one.family == socket.AF_INET and peer_port(one) == port]
+
+
+def peer_port(one):
+    with suppress(OSError):  # other tests' sockets are here too, and some of them listen
+        return one.getpeername()[1]
 
 
 @asynccontextmanager

@@ -1,21 +1,8 @@
 """Waiting for a condition, which is what tests do instead of sleeping."""
 
-from __future__ import annotations
+import functools
 
-import asyncio
-import time
-from typing import TYPE_CHECKING
+from boathouse_e2e import waiting
 
-import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-async def eventually(holds: Callable[[], object], *, within_s: float = 20.0) -> None:
-    """Wait until a condition holds, and fail when it does not in time."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        if time.monotonic() > deadline:
-            pytest.fail(f"did not come true within {within_s} s")
-        await asyncio.sleep(0.002)
+# All happens in this process, within milliseconds; the patience ends before pytest's for a whole test.
+eventually = functools.partial(waiting.eventually, within_s=60.0, every_s=0.002)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +21,7 @@ class Fault:
         retry_after_s: The Retry-After header.
         reset: Whether the connection is broken off instead of an answer.
         delay_s: How long the answer is held back.
+        released: Until when the call is held back.
     """
 
     status: int = 0
@@ -25,6 +30,7 @@ class Fault:
     retry_after_s: float | None = None
     reset: bool = False
     delay_s: float = 0.0
+    released: asyncio.Event | None = None
 
 
 class Faults:

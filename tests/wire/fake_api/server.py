@@ -149,6 +149,12 @@ class FakeApi:
         """Let the next calls of that name (or pattern) go wrong; keywords are ``Fault``'s."""
         self._faults.add(call, faults.Fault(**fault), times)
 
+    def hold_next(self, call: str) -> asyncio.Event:
+        """Let the next call of that name wait until the event is set."""
+        released = asyncio.Event()
+        self.fail_next(call, released=released)
+        return released
+
     def heal(self) -> None:
         """From here on all goes well."""
         self._faults.clear()
@@ -180,6 +186,8 @@ class FakeApi:
         fault = self._faults.take(call.name) or self.chaos(call) or faults.Fault()
         if delay_s := fault.delay_s or self.latency_s:
             await asyncio.sleep(delay_s)
+        if fault.released:
+            await fault.released.wait()
         goes_wrong = fault.reset or bool(fault.status)
         answer: web.StreamResponse | None = None
         if not goes_wrong or fault.after_commit:

@@ -1,0 +1,54 @@
+"""Waiting for a condition, which is what tests do instead of sleeping; who waits in vain hears what was seen last.
+
+The patience is for a machine that is slow or busy: it costs a test that passes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+
+
+def until(look: Callable[[], T | None], what: str, *, within_s: float, every_s: float = 0.1) -> T:
+    """Ask again until the answer is true, and return it.
+
+    Raises:
+        AssertionError: It was not in time; says what the last answer was.
+    """
+    deadline_s = time.monotonic() + within_s
+    while not (found := look()):
+        _check(found, what, deadline_s, within_s)
+        time.sleep(every_s)
+    return found
+
+
+async def eventually(
+    look: Callable[[], Awaitable[T] | T], what: str = "", *, within_s: float, every_s: float = 0.05
+) -> T:
+    """`until` for a condition that may be a coroutine function.
+
+    Raises:
+        AssertionError: It was not true in time; says what the last answer was.
+    """
+    deadline_s = time.monotonic() + within_s
+    while not (found := await _answer(look)):
+        _check(found, what, deadline_s, within_s)
+        await asyncio.sleep(every_s)
+    return found
+
+
+async def _answer(look: Callable[[], Awaitable[T] | T]) -> T:
+    answer = look()
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _check(last: object, what: str, deadline_s: float, within_s: float) -> None:
+    if time.monotonic() > deadline_s:
+        raise AssertionError(f"in {within_s:g} s not: {what or 'what was waited for'}; the last answer was {last!r}")
