@@ -81,11 +81,12 @@ class Jobs:
         classes: Sequence[model.TaskClass],
         tasks: Sequence[model.Task],
         factory: PodFactory,
-    ) -> None:
-        """Say all that a job still has to do; replaces what was said before."""
+    ) -> list[model.TaskId]:
+        """Say all that a job still has to do; replaces what was said before. Returns those that are over."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
         entry.job, entry.classes, entry.factory = job, tuple(classes), factory
         self._set_tasks(entry, tasks)
+        return [task.id for task in tasks if task.id in entry.over]
 
     def withdraw(self, job: model.JobId) -> None:
         """Forget a job. Nothing of it waits any more; its pods are its owner's to delete."""

@@ -135,7 +135,7 @@ class Scheduler:
         classes: Sequence[model.TaskClass],
         tasks: Sequence[model.Task],
         factory: jobs.PodFactory,
-    ) -> None:
+    ) -> list[model.TaskId]:
         """Say all that a job still has to do; replaces what was said before.
 
         Tasks that run are welcome among them and do not wait; a task whose pod was seen to end never waits again.
@@ -146,6 +146,9 @@ class Scheduler:
             tasks: Its tasks that are not done.
             factory: Makes its pods.
 
+        Returns:
+            Those whose pods were seen to end or go: they do not wait, and need another task.
+
         Raises:
             ValueError: A task's class is not among the classes.
         """
@@ -153,8 +156,8 @@ class Scheduler:
         if strange := next((task for task in tasks if task.task_class not in known), None):
             raise ValueError(f"{strange.id} is of class {strange.task_class!r}, which was not submitted with {job.id}")
         self._claims_wait = self._claims_wait or any(one.constraints.claims for one in classes)
-        self.jobs.submit(job, classes, tasks, factory)
         self.wake()
+        return self.jobs.submit(job, classes, tasks, factory)
 
     def withdraw(self, job_id: model.JobId) -> None:
         """Nothing of a job waits any more. Its pods stay: their owner deletes them."""

@@ -23,12 +23,13 @@ class Book:
             self.room, placed=self.placed, pods=self.pods, clock=lambda: self.now_s, queue_of=accounts.default_queue
         )
 
-    def submit(self, count: int) -> None:
+    def submit(self, count: int) -> list[model.TaskId]:
         job = model.Job(id=model.JobId("j"), queue=QUEUE, submitted_s=0)
         one = model.TaskClass(id=model.ClassId("j/map"), job=job.id, resources=model.Resources(cpu_milli=1))
         tasks = [model.Task(id=model.TaskId(f"demo/t{i}"), task_class=one.id, index=i) for i in range(count)]
-        self.jobs.submit(job, [one], tasks, factory=object())
+        over = self.jobs.submit(job, [one], tasks, factory=object())
         self.jobs.flush()
+        return over
 
     def waiting(self) -> list[model.Task]:
         self.jobs.flush()
@@ -140,3 +141,10 @@ def test_a_task_waits_from_when_it_was_first_submitted():
 def test_a_pod_names_its_queue_by_a_label():
     assert accounts.default_queue(pod()) == "default"
     assert accounts.default_queue(pod(meta={"labels": {"boathouse.dev/queue": "night"}})) == "night"
+
+
+def test_whoever_submits_a_task_that_is_over_is_told_so():
+    book = Book()
+    book.submit(2)
+    book.jobs.over(model.TaskId("demo/t0"), waited=False)
+    assert book.submit(2) == ["demo/t0"]

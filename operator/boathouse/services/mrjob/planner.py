@@ -11,7 +11,7 @@ before the status that counts it is written.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from boathouse.resources import mrjob, mrjob_status, names, quantity
 from boathouse.services.mrjob import attempts, conditions, lifetime, steps
@@ -91,6 +91,16 @@ def plan(seen: Observation) -> Desired:
         results=results,
         failures=settlement.failures,
     )
+
+
+def noticed(record: Record, unseen: Iterable[Attempt]) -> Record:
+    """The record of a job of which these attempts' pods came and went unseen: the next look settles them as lost."""
+    stages = {kind: stage.copy() for kind, stage in record.stages.items()}
+    for each in unseen:
+        if each.step == record.step:
+            last = stages[each.task_type].last
+            last[each.index] = max(last[each.index], each.number)
+    return dataclasses.replace(record, stages=stages)
 
 
 def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:

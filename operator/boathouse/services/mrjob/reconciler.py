@@ -7,7 +7,7 @@ written at most once a second; what must not happen before it is written (deleti
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, recorder
@@ -20,6 +20,7 @@ from boathouse.services.mrjob.feed import Feed
 from boathouse.services.mrjob.jobstore import Body, JobStore
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.observation import Observation, Timeouts, Waiting
+from boathouse.services.mrjob.partners import Bundle, Placing
 from boathouse.services.mrjob.planner import Desired
 from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
@@ -39,53 +40,11 @@ WAITING_LOOK_S: Final = 2.0
 """How often a job that waits is asked why."""
 RUNNING_LOOK_S: Final = 10.0
 """How often the progress of tasks that run is taken into the status."""
+SAY_AGAIN_S: Final = 60.0
+"""How often the scheduler is told again what waits, though there is no news."""
 RESYNC_S: Final = 300.0
 LONGEST_NAP_S: Final = 3600.0
 """A look that is due later is asked for again, so that a changed clock or spec does not matter."""
-
-
-class Diagnosis(Protocol):
-    """Why a job waits."""
-
-    @property
-    def reason(self) -> str:
-        """A CamelCase token."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """What is scarce and who holds it."""
-        ...
-
-
-class Placing(Protocol):
-    """The scheduler, as far as jobs need it."""
-
-    def submit(
-        self,
-        job: policy.Job,
-        classes: Sequence[policy.TaskClass],
-        tasks: Sequence[policy.Task],
-        factory: tasks.Factory,
-    ) -> None:
-        """Replace what waits of a job."""
-        ...
-
-    def withdraw(self, job_id: policy.JobId) -> None:
-        """Let nothing of a job wait."""
-        ...
-
-    def diagnosis(self, job_id: policy.JobId) -> Diagnosis | None:
-        """Why a job's tasks wait."""
-        ...
-
-
-class Bundle(Protocol):
-    """Publishes whom tasks trust."""
-
-    async def ensure(self, namespace: str) -> None:
-        """Have it in the namespace."""
-        ...
 
 
 @dataclasses.dataclass(slots=True)
@@ -117,7 +76,10 @@ class _Told:
         """Whether there is no news: what waits no more is what was placed since, and that the scheduler knows."""
         if (self.job, self.classes, self.unplaced) != (now.job, now.classes, now.unplaced):
             return False
-        if now.waiting - self.waiting or (now.unplaced and now.at_s >= self.at_s + RUNNING_LOOK_S):
+        age_s = now.at_s - self.at_s
+        if (now.unplaced and age_s >= RUNNING_LOOK_S) or (now.waiting and age_s >= SAY_AGAIN_S):
+            return False
+        if now.waiting - self.waiting:
             return False
         known = {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in placed if pod.node is not None}
         gone = self.waiting - now.waiting
@@ -215,9 +177,9 @@ class Reconciler:
             self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
             return await self._finish(job, desired, delay_s)
         classes = await self._tell(job, desired, seen)
-        await self._submit(job, memory, desired, seen, classes)
+        unseen = await self._submit(job, memory, desired, seen, classes)
         again = [RESYNC_S] if delay_s is None else [delay_s]
-        if desired.write_plan:
+        if desired.write_plan or unseen:
             again.append(0.0)
         if desired.recheck_at_s is not None:
             again.append(max(0.0, desired.recheck_at_s - self._parts.now()))
@@ -290,7 +252,8 @@ class Reconciler:
         desired: Desired,
         seen: Observation,
         classes: Sequence[policy.TaskClass],
-    ) -> None:
+    ) -> bool:
+        """Say what waits, if that is news; True when a look is due at pods that came and went unseen."""
         waiting = desired.waiting
         if waiting or any(pod.state.live for pod in seen.pods):  # tasks that run must trust a new leader too
             await self._parts.bundle.ensure(job.namespace)
@@ -303,21 +266,25 @@ class Reconciler:
         )
         if memory.told is not None and memory.told.covers(told, seen.pods):
             memory.told = dataclasses.replace(told, at_s=memory.told.at_s)
-            return
+            return False
         kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
         priority = await self._surroundings.priority(job)
         self._writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
-        self._parts.scheduler.submit(
+        over = self._parts.scheduler.submit(
             tasks.scheduler_job(job, priority),
             tasks.classes(job, waiting, classes),
             tasks.tasks(job, waiting, plan),
             tasks.Factory(builder),
         )
         failpoints.hit("after-mrjob.submit")
-        memory.told = told
+        pod_names = (task.partition("/")[2] for task in over)
+        unseen = [pods.parse_attempt(name) for name in pod_names if self._parts.pod_index.find(job.uid, name) is None]
+        memory.told = None if unseen else told
+        memory.record = planner.noticed(memory.record, unseen) if unseen else memory.record
+        return bool(unseen)
 
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
