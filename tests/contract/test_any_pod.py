@@ -51,8 +51,16 @@ async def test_the_pods_of_a_deployment_run_and_are_told_so(api, namespace, even
         return (await api.get(DEPLOYMENTS, "web", namespace)).get("status", {}).get("availableReplicas") == 3
 
     await eventually(available)
-    events = (await api.list(catalogue.EVENTS, namespace, fields="reason=Scheduled")).items
-    assert {one["reportingController"] for one in events} <= {"boathouse.dev/scheduler"}
+
+    async def told() -> list[str]:
+        events = (await api.list(catalogue.EVENTS, namespace, fields="reason=Scheduled")).items
+        return [one["reportingController"] for one in events]
+
+    async def all_told() -> bool:
+        return len(await told()) == 3
+
+    await eventually(all_told)
+    assert set(await told()) == {"boathouse.dev/scheduler"}
 
 
 @pytest.mark.usefixtures("scheduling")
@@ -103,13 +111,27 @@ async def test_a_pod_that_is_deleted_while_it_waits_is_forgotten_and_its_name_ma
     await eventually(placed)
 
 
-async def test_the_pod_of_the_highest_priority_gets_what_there_is(api, namespace, eventually):
+@pytest.fixture
+async def scarce(api, namespace):
+    """A resource of which one node has one, and no other test knows."""
+    name = f"example.com/{namespace}"
+
+    async def offer(amount: str | None) -> None:
+        await api.patch_status(
+            catalogue.NODES.untyped(), "kwok-0", {"capacity": {name: amount}, "allocatable": {name: amount}}
+        )
+
+    await offer("1")
+    yield name
+    await offer(None)
+
+
+async def test_the_pod_of_the_highest_priority_gets_what_there_is(api, namespace, scarce, eventually):
     values = {"low": 10, "high": 1000, "middle": 100}
     for name, value in values.items():
         manifest = {"metadata": {"name": f"{namespace}-{name}"}, "value": value}
         await api.create(PRIORITIES, manifest)
-        gpu = {"requests": {"example.com/one": "1"}, "limits": {"example.com/one": "1"}}
-        container = {"name": "c", "image": "none", "resources": gpu}
+        container = {"name": "c", "image": "none", "resources": {"requests": {scarce: "1"}, "limits": {scarce: "1"}}}
         more = {"containers": [container], "priorityClassName": f"{namespace}-{name}"}
         manifest = {"metadata": {"name": name}, "spec": spec(**more)}
 
@@ -121,8 +143,6 @@ async def test_the_pod_of_the_highest_priority_gets_what_there_is(api, namespace
             return True
 
         await eventually(taken)
-    room = {"capacity": {"example.com/one": "1"}, "allocatable": {"example.com/one": "1"}}
-    await api.patch_status(catalogue.NODES.untyped(), "kwok-0", room)
     options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
     async with comparison.boathouse(api, options=options):
 

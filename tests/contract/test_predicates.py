@@ -51,7 +51,7 @@ async def prepare(api: client.ApiClient) -> None:
     await comparison.ensure(api, comparison.RUNTIME_CLASSES, generator.RUNTIME_CLASS)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_both_schedulers_find_the_same_nodes_feasible_for_sixty_generated_pods(bare_control_plane):
     found = await compare(bare_control_plane, seed=1, cases=60)
     assert not found, "\n".join(map(str, found))
@@ -75,7 +75,7 @@ BROKEN = {
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("broken", BROKEN)
 async def test_a_predicate_that_is_left_out_is_found(bare_control_plane, monkeypatch, broken):
     monkeypatch.setattr(*BROKEN[broken])

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from concurrent import futures
+from typing import IO
 
 import msgspec
 import pytest
@@ -36,18 +37,18 @@ def endpoint(tmp_path_factory):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     keys = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
-    log = (folder.parent / "s3.log").open("wb")
+    log = (folder.parent / "s3.log").open("w+b")
     command = [program, "--port", f"127.0.0.1:{port}", "posix", folder]
     server = subprocess.Popen(command, env=keys, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
-    wait_for(url, server)
+    wait_for(url, server, log)
     yield url
     server.send_signal(signal.SIGTERM)
     server.wait(30)
     log.close()
 
 
-def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
+def wait_for(url: str, server: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     while server.poll() is None:
         try:
             urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own http server
@@ -56,12 +57,13 @@ def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
             return
         except OSError:
             time.sleep(0.05)
-    raise AssertionError("versitygw has ended")
+    log.seek(0)
+    raise AssertionError(f"versitygw has ended: {log.read()!r}")
 
 
 def storage_of(endpoint: str, key: str = KEY, secret: str = SECRET) -> Storage:
     credentials = {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
-    return Storage(S3Config(endpoint_url=endpoint), credentials, part_bytes=5 << 20, retry_s=2)
+    return Storage(S3Config(endpoint_url=endpoint), credentials, part_bytes=5 << 20, retry_s=60)
 
 
 def at(path: str) -> locations.Location:

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from boathouse.cluster import catalogue, errors, storage
+from boathouse.cluster import catalogue, errors, informer, storage
 from boathouse.scheduling import scheduler
 from tests.contract.predicates import comparison
 
@@ -22,6 +22,11 @@ class World:
     def __init__(self, api, namespace: str) -> None:
         self.api, self.namespace = api, namespace
         self.tag = uuid.uuid4().hex[:6]
+        self.watches: dict[str, informer.Informer] = {}
+
+    def knows(self, plural: str, *keys: str) -> bool:
+        """Whether the scheduler has seen these: each kind has its watch, and none waits for another."""
+        return all(self.watches[plural].get(key) for key in keys)
 
     async def storage_class(self, *, provisioner: str = storage.NO_PROVISIONER, **more) -> str:
         name = f"class-{self.tag}"
@@ -82,7 +87,8 @@ class World:
 async def world(api, namespace):
     options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
     made = World(api, namespace)
-    async with comparison.boathouse(api, options=options):
+    async with comparison.boathouse(api, options=options) as parts:
+        made.watches = dict(parts.storage)
         yield made
     for kind in (storage.VOLUMES, storage.CLASSES):
         for one in (await api.list(kind)).items:
@@ -132,6 +138,8 @@ async def test_a_claim_is_provisioned_where_the_class_allows_and_the_pod_waits_f
         return await world.node_of("p") == "kwok-2"
 
     await eventually(asked)
+    await world.pod("later")
+    await eventually(lambda: world.node_of("later"))
     assert not await placed()
     await world.bind("data")
     await eventually(placed)
@@ -160,10 +168,12 @@ async def test_a_driver_without_room_on_a_node_gets_no_claim_there(world, eventu
     name = f"roomy-{world.tag}.example.com"
     by = await world.storage_class(provisioner=name)
     here = {"matchLabels": {"kubernetes.io/hostname": "kwok-3"}}
-    for size, labels in (("5Gi", here), ("100Mi", {})):
-        offer = {"metadata": {"generateName": "c-"}, "storageClassName": by, "capacity": size, "nodeTopology": labels}
+    for offered, size, labels in (("here", "5Gi", here), ("anywhere", "100Mi", {})):
+        offer = {"metadata": {"name": offered}, "storageClassName": by, "capacity": size, "nodeTopology": labels}
         await world.api.create(capacities, offer, world.namespace)
     await world.api.create(drivers, {"metadata": {"name": name}, "spec": {"storageCapacity": True}})
+    offers = [f"{world.namespace}/{offered}" for offered in ("here", "anywhere")]
+    await eventually(lambda: world.knows("csidrivers", name) and world.knows("csistoragecapacities", *offers))
     await world.claim("data", by)
     await world.pod("p", "data")
     await eventually(lambda: world.selected("data"))
@@ -247,12 +257,21 @@ async def test_a_claim_for_one_pod_only_is_mounted_by_one_pod_after_the_other(wo
     await eventually(lambda: world.node_of("second"))
 
 
-async def test_a_node_takes_no_more_volumes_of_a_driver_than_it_says(world, eventually):
-    driver = f"few-{world.tag}.example.com"
+@pytest.fixture
+async def driver(world, eventually):
+    """A driver that takes one volume on each node, as the scheduler knows."""
+    name = f"few-{world.tag}.example.com"
     csi_nodes = storage.CSI_NODES.untyped()
     for node in NODES:
-        limit = [{"name": driver, "nodeID": node, "allocatable": {"count": 1}}]
+        limit = [{"name": name, "nodeID": node, "allocatable": {"count": 1}}]
         await world.api.create(csi_nodes, {"metadata": {"name": node}, "spec": {"drivers": limit}})
+    await eventually(lambda: world.knows("csinodes", *NODES))
+    yield name
+    for node in NODES:
+        await world.api.delete(csi_nodes, node)
+
+
+async def test_a_node_takes_no_more_volumes_of_a_driver_than_it_says(world, driver, eventually):
     by = await world.storage_class(provisioner=driver)
     for i in range(5):
         source = {"driver": driver, "volumeHandle": f"v{i}"}
@@ -267,8 +286,4 @@ async def test_a_node_takes_no_more_volumes_of_a_driver_than_it_says(world, even
         waits = [one for i in range(5) if "exceed max volume count" in (one := await world.refusal(f"p{i}"))]
         return await nodes() == ["", *NODES] and len(waits) == 1
 
-    try:
-        await eventually(full)
-    finally:
-        for node in NODES:
-            await world.api.delete(csi_nodes, node)
+    await eventually(full)

@@ -14,6 +14,7 @@ from boathouse_e2e import tools
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
+PATIENCE_S = 100
 
 Manifest = dict[str, Any]
 
@@ -124,9 +125,9 @@ class Cluster:
     @staticmethod
     def until(answer: Callable[[], str], expected: str) -> None:
         """Wait for an answer: the API server's own caches take some milliseconds to learn of a change."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while expected not in (last := answer()):
-            assert time.monotonic() < deadline, f"in 30 s not {expected!r}, but {last!r}"
+            assert time.monotonic() < deadline, f"in {PATIENCE_S} s not {expected!r}, but {last!r}"
 
     # What follows is a dry run: admitted or not, and nothing is left behind. Each returns `admitted`, or the refusal.
 
@@ -150,12 +151,13 @@ class Cluster:
         """Delete an object (`pod/p`)."""
         return self._answer("delete", what, f"--namespace={namespace}", "--dry-run=server", "--wait=false")
 
-    def may(self, verb: str, resource: str, namespace: str = "", *, name: str = "") -> bool:
-        """Ask the API server's authorizer; `resource` may have a subresource (`pods/binding`)."""
+    def may(self, verb: str, resource: str, namespace: str = "", *, name: str = "") -> str:
+        """Ask the API server's authorizer: `yes`, `no`, or what went wrong; `resource` may have a subresource."""
         scope = f"--namespace={namespace}" if namespace else "--all-namespaces"
         kind, _, part = resource.partition("/")
         subject = [f"{kind}/{name}" if name else kind, *([f"--subresource={part}"] if part else [])]
-        return self.kubectl("auth", "can-i", verb, *subject, scope).stdout.strip() == "yes"
+        done = self.kubectl("auth", "can-i", verb, *subject, scope)
+        return done.stdout.strip() or done.stderr
 
     def _answer(self, *arguments: str, body: Sequence[Manifest] = ()) -> str:
         done = self.kubectl(*arguments, body=body)

@@ -112,6 +112,7 @@ def installed(cluster, chart):
     cluster.apply(*manifests)
     for namespace in ("boathouse-system", "demo", "unguarded"):
         cluster.until(lambda name=namespace: cluster.creates(pod(namespace=name)), "admitted")  # it has its account
+    cluster.until(lambda: cluster.creates(mrjob()), "admitted")  # its CRD is served
     cluster.apply(*waiting, mrjob())
     wait_for_policies(cluster)
     yield cluster
