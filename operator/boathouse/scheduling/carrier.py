@@ -87,7 +87,7 @@ class Carrier:
         self._parked: dict[model.TaskId, _Parked] = {}
         self._queue: collections.deque[tuple[Work, float]] = collections.deque()
         self._arrived = asyncio.Semaphore(0)
-        self._writing: set[model.TaskId] = set()
+        self._writing: list[model.TaskId] = []  # a task may be in it twice: when its pod or its node went meanwhile
         self._failures: collections.Counter[model.TaskId] = collections.Counter()
 
     def add(self, work: Work) -> None:
@@ -156,11 +156,11 @@ class Carrier:
         while True:
             await self._arrived.acquire()
             work, decided_at = self._queue.popleft()
-            self._writing.add(work.task.id)
+            self._writing.append(work.task.id)
             try:
                 outcome = await self._carry_out(work)
             finally:
-                self._writing.discard(work.task.id)
+                self._writing.remove(work.task.id)
             if isinstance(outcome, volume_writer.Awaits):
                 self._park(work, outcome, decided_at)
             else:
@@ -272,23 +272,22 @@ class Carrier:
             case outcomes.Done():
                 self._done(work, outcome.pod, duration_s)
             case outcomes.NotDone():
-                self._release(task)
+                self._release(work)
                 self._again(work, outcome)
                 self._parts.counters.attempt("error", duration_s)
             case outcomes.Elsewhere():
-                self._release(task)
+                self._release(work)
                 self.unconfirmed[task] = self._parts.clock()
                 self._parts.seen.apply(outcome.pod)
                 self._parts.jobs.touch(task)
             case outcomes.Vanished():
-                self._release(task)
-                self._parts.seen.waiting.pop(task, None)
-                self._parts.jobs.over(task, waited=True)
+                self._release(work)
+                self._vanished(work)
             case outcomes.NameTaken():
-                self._release(task)
+                self._release(work)
                 self._again(work, _name_taken(outcome.pod))
             case outcomes.Skipped():
-                self._release(task)
+                self._release(work)
                 if task not in self.making_ahead:
                     self._parts.jobs.touch(task)
             case outcomes.Fenced():
@@ -306,7 +305,8 @@ class Carrier:
             parts.seen.apply(pod)
             return
         parts.room.succeeded(task)
-        parts.volumes.forget(task)
+        if work.task_class.constraints.claims and self._is_current(work):
+            parts.volumes.forget(task)
         parts.counters.attempt("scheduled", duration_s)
         parts.counters.pod_attempts.observe(self._failures.pop(task, 0) + 1)
         if (waited_s := parts.jobs.waited_s(task)) is not None:
@@ -315,7 +315,24 @@ class Carrier:
             self.unconfirmed[task] = parts.clock()
         parts.notices.placed(task, pod.metadata.uid if pod is not None else work.task.pod_uid or "", work.node)
 
-    def _release(self, task: model.TaskId) -> None:
+    def _vanished(self, work: Work) -> None:
+        task = work.task.id
+        waiting = self._parts.seen.waiting.get(task)
+        if waiting is None or waiting.metadata.uid == work.task.pod_uid:  # else it is another's turn: a new pod's
+            self._parts.seen.waiting.pop(task, None)
+            self._parts.jobs.over(task, waited=True)
+
+    def _is_current(self, work: Work) -> bool:
+        """Say whether what is assumed is this decision: a task may be decided anew when its pod or its node went."""
+        if isinstance(work, Ahead):
+            return False
+        account = self._parts.ledger.account(work.task.id)
+        return account is None or (account.node, account.uid) == (work.node, work.task.pod_uid)
+
+    def _release(self, work: Work) -> None:
+        if not self._is_current(work):
+            return
+        task = work.task.id
         freed = self._parts.ledger.forget(task)
         self._parts.volumes.forget(task)
         if task not in self._parts.ledger:

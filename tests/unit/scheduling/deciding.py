@@ -1,0 +1,140 @@
+"""A scheduler at its desk: the test shows it the cluster, lets it decide, and answers its writes one by one."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+from boathouse.cluster import errors, store, wire
+from boathouse.resources import names
+from boathouse.scheduling import scheduler
+from boathouse.telemetry import metrics
+from boathouse_policies import model, profiles
+from tests.unit.scheduling import builders
+
+QUEUE = model.QueueName("default")
+OWNER = wire.OwnerReference(kind="MRJob", name="j", uid="j", controller=True)
+
+
+def foreign(uid: str, *, revision: int = 1, **spec: Any) -> wire.PodView:
+    """Somebody's pod `demo/p` on our scheduler."""
+    meta = {"uid": uid, "resource_version": str(revision)}
+    return builders.pod("p", meta=meta, scheduler_name=names.SCHEDULER_NAME, **spec)
+
+
+class Factory:
+    """Makes the pods of a job's tasks."""
+
+    def build(self, task, resources, node) -> dict[str, Any]:
+        del resources
+        namespace, _, name = task.partition("/")
+        owner = {"kind": "MRJob", "name": "j", "uid": "j", "controller": True}
+        metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
+        return {"metadata": metadata, "spec": {"nodeName": node, "containers": [{"name": "main"}]}}
+
+
+class Desk:
+    """The scheduler; its leadership, its API server and its recorder are here.
+
+    Attributes:
+        asked: what the API server was asked and has not answered yet, as (verb, what) to a future.
+    """
+
+    epoch: int | None = 1
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
+        self.scheduler = scheduler.Scheduler(
+            self,
+            self,
+            self,
+            metrics.Metrics(),
+            profile=profiles.build("fair"),
+            queues=[model.Queue.of(QUEUE)],
+            on_fatal=lambda _: None,
+            clock=lambda: self.now_s,
+        )
+
+    def valid(self) -> bool:
+        return True
+
+    def record(self, *_args: object, **_event: object) -> None:
+        pass
+
+    # The cluster
+
+    def node(self, name: str) -> None:
+        self.scheduler.on_node(store.Added(key=name, new=builders.node(name)))
+
+    def node_goes(self, name: str) -> None:
+        self.scheduler.on_node(store.Deleted(key=name, old=builders.node(name)))
+
+    def comes(self, pod: wire.PodView) -> None:
+        self.scheduler.on_pod(store.Added(key=pod.metadata.key, new=pod))
+
+    def goes(self, pod: wire.PodView) -> None:
+        self.scheduler.on_pod(store.Deleted(key=pod.metadata.key, old=pod, final=pod))
+
+    def submit(self, task: str = "demo/t") -> model.TaskId:
+        job = model.Job(id=model.JobId("j"), queue=QUEUE, submitted_s=0)
+        size = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
+        one = model.TaskClass(id=model.ClassId("j/map"), job=job.id, resources=size)
+        self.scheduler.submit(job, [one], [model.Task(id=model.TaskId(task), task_class=one.id, index=0)], Factory())
+        return model.TaskId(task)
+
+    # The API server
+
+    async def bind(self, _namespace, _name, uid, node, _annotations, _labels):
+        return await self._ask("bind", f"{uid} {node}")
+
+    async def create_pod(self, _namespace, manifest):
+        return await self._ask("create", f"{manifest['metadata']['name']} {manifest['spec']['nodeName']}")
+
+    async def patch_status(self, _resource, name, *_args, **_more):
+        return await self._ask("status", name)
+
+    async def get(self, _resource, name, _namespace):
+        return await self._ask("get", name)
+
+    async def _ask(self, verb: str, what: str) -> Any:
+        key = (verb, what)
+        self.asked[key] = asyncio.get_running_loop().create_future()
+        try:
+            return await self.asked[key]
+        finally:
+            del self.asked[key]
+
+    async def answers(self, verb: str, what: str, answer: Any = None) -> None:
+        """Answer a request, or let it fail; then wait until nothing moves."""
+        future = self.asked[verb, what]
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+        await settled()
+
+    async def decides(self) -> list[tuple[str, str]]:
+        """Run a cycle; return what is asked of the API server then."""
+        self.scheduler.cycle()
+        await settled()
+        return sorted(self.asked)
+
+    @contextlib.asynccontextmanager
+    async def writing(self):
+        tasks = [asyncio.create_task(one.run()) for one in (self.scheduler.carrier, self.scheduler.notices)]
+        await settled()
+        yield self
+        for task in tasks:
+            assert not task.done(), task
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+NOT_FOUND = errors.NotFound(404, "NotFound", "")
+OVERLOADED = errors.TooManyRequests(429, "TooManyRequests", "")

@@ -1,0 +1,57 @@
+"""While a write is under way, pods and nodes come and go, and a task may be decided anew."""
+
+from boathouse_policies import framework
+from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, Desk, foreign
+
+
+async def test_a_pod_made_anew_while_its_predecessor_was_bound_is_bound_as_well():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(foreign("u1"))
+        assert await desk.decides() == [("bind", "u1 n1")]
+        desk.goes(foreign("u1"))
+        desk.comes(foreign("u2", revision=3))
+        await desk.answers("bind", "u1 n1", NOT_FOUND)
+        await desk.answers("get", "p", foreign("u2", revision=3))
+        assert await desk.decides() == [("bind", "u2 n1")]
+
+
+async def test_a_successor_that_is_being_bound_stays_in_the_book():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(foreign("u1"))
+        await desk.decides()
+        desk.goes(foreign("u1"))
+        desk.comes(foreign("u2", revision=3))
+        assert await desk.decides() == [("bind", "u1 n1"), ("bind", "u2 n1")]
+        await desk.answers("bind", "u1 n1", NOT_FOUND)
+        await desk.answers("get", "p", foreign("u2", revision=3))
+        assert desk.scheduler.ledger.state("demo/p") is framework.State.ASSUMED
+        await desk.answers("bind", "u2 n1", OVERLOADED)
+        desk.now_s += 60
+        assert await desk.decides() == [("bind", "u2 n1")]
+
+
+async def test_a_failure_on_a_node_that_went_does_not_take_back_what_was_decided_since():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        task = desk.submit()
+        assert await desk.decides() == [("create", "t n1")]
+        desk.node_goes("n1")
+        desk.node("n2")
+        desk.submit()
+        assert await desk.decides() == [("create", "t n1"), ("create", "t n2")]
+        await desk.answers("create", "t n1", OVERLOADED)
+        assert desk.scheduler.ledger.state(task) is framework.State.ASSUMED
+        assert desk.scheduler.carrier.is_writing(task)
+
+
+async def test_a_pod_that_went_while_it_was_bound_waits_no_more():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(foreign("u1"))
+        await desk.decides()
+        await desk.answers("bind", "u1 n1", NOT_FOUND)
+        await desk.answers("get", "p", NOT_FOUND)
+        assert await desk.decides() == []
+        assert not desk.scheduler.seen.waiting
