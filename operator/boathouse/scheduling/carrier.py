@@ -176,6 +176,8 @@ class Carrier:
     # Writing
 
     async def _carry_out(self, work: Work) -> outcomes.Outcome | volume_writer.Awaits:
+        if isinstance(work, model.Bind):
+            await self._parts.notices.silence(work.task.pod_uid or "")
         if not self._makes_sense(work):
             return outcomes.Skipped()
         if not isinstance(work, Ahead) and work.task_class.constraints.claims:
@@ -259,7 +261,7 @@ class Carrier:
         node = self._parts.seen.nodes.get(work.node)
         if free is None or node is None:
             return False
-        return all(free[row] >= 0 for row, _ in wanted)
+        return all(left >= 0 for left, amount in zip(free, wanted, strict=False) if amount)
 
     # Bookkeeping
 

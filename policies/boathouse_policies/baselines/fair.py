@@ -36,11 +36,11 @@ class FairShare:
             usage = scratch.job_usage(job.id)
             one = known.get(job.id)
             if one is None or one[0] is not usage or one[1] != job.weight:  # usage is a new vector when it changes
-                one = known[job.id] = (usage, job.weight, self.key(job, usage, scratch.view.layout))
+                one = known[job.id] = (usage, job.weight, self.key(job, usage.tolist(), scratch.view.layout))
             keys.append(one[2])
         return keys
 
-    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
         """The same from what the job holds."""
         return layout.dominant_share(usage) / job.weight
 

@@ -23,7 +23,7 @@ class Fifo:
         """The time of submission."""
         return [job.submitted_s for job in jobs]
 
-    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:  # noqa: ARG002 - the protocol's
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """The time of submission."""
         return job.submitted_s
 

@@ -29,7 +29,7 @@ class MemoryHeld:
         """Bytes held."""
         return [float(scratch.job_usage(job.id)[model.MEMORY]) for job in jobs]
 
-    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:  # noqa: ARG002 - the protocol's
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """Bytes held."""
         return float(usage[model.MEMORY])
 

@@ -1,4 +1,4 @@
-"""What the ledger keeps of one pod, and sums over pods."""
+"""What the ledger keeps of one pod."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import dataclasses
 import enum
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-import numpy as np
-
-from boathouse_policies import model
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from boathouse_policies import model
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -140,59 +136,6 @@ class Shared(Generic[K, V]):
         return self._values
 
 
-class Sums(Generic[K]):
-    """Amounts added up by key: plain numbers, for they change one at a time.
-
-    Args:
-        axis: Says how many rows there are.
-
-    Attributes:
-        plain: The sum of each key by row, as long as the axis was when it began or last grew; those of zero are left
-            out.
-        changed: Whose sum is another since `vectors` was asked last, or somebody cleared it.
-    """
-
-    def __init__(self, axis: model.Axis) -> None:
-        self._axis = axis
-        self._vectors: dict[K, model.IntVector] = {}
-        self.plain: dict[K, list[int]] = {}
-        self.changed: set[K] = set()
-
-    def add(self, key: K, amounts: model.Amounts, sign: int) -> None:
-        """Add amounts, or take them away with the sign -1."""
-        self.changed.add(key)
-        total = self.plain.get(key)
-        if total is None:
-            total = self.plain[key] = [0] * self._axis.width
-        elif amounts[-1][0] >= len(total):
-            total += [0] * (self._axis.width - len(total))
-        for row, amount in amounts:
-            total[row] += sign * amount
-        if not total[_PODS] and not any(total):  # the first is the cheaper, and nearly always settles it
-            del self.plain[key]
-
-    def vectors(self) -> Mapping[K, model.IntVector]:
-        """The same as vectors, which do not move: what changed is in a new dictionary."""
-        if self.changed:
-            self._vectors = vectors = self._vectors.copy()
-            for key in self.changed:
-                total = self.plain.get(key)
-                if total is None:
-                    vectors.pop(key, None)
-                else:
-                    vectors[key] = np.array(total, np.int64)
-        self.changed = set()  # another one: what changed until now may be of use to whoever asked
-        return self._vectors
-
-
-def difference(now: model.Amounts, before: model.Amounts) -> model.Amounts:
-    """What has to be added to amounts, so that they are others."""
-    rows = dict(now)
-    for row, amount in before:
-        rows[row] = rows.get(row, 0) - amount
-    return tuple((row, amount) for row, amount in sorted(rows.items()) if amount)
-
-
 def keep_labels(pod: Account, known: Account) -> Account:
     """What the ledger was told of job, queue and class stands where the pod's own labels do not say it."""
     return dataclasses.replace(
@@ -211,6 +154,3 @@ def unlike(known: Account, listed: Account) -> bool:
         listed.resources,
         listed.host_ports,
     )
-
-
-_PODS = model.PODS

@@ -55,8 +55,8 @@ class Lasting(JobOrder, Protocol):
     Where `constant` is true, it depends on the job alone, and lasts for ever; an order may leave that out.
     """
 
-    def key(self, job: model.Job, usage: model.IntVector, layout: Layout) -> float:
-        """The same key as `keys` gives, from what the job holds, shape [R]."""
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
+        """The same key as `keys` gives, from what the job holds, by row."""
         ...
 
 

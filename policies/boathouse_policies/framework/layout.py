@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import operator
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -66,9 +67,10 @@ class Layout:
         """1 / allocatable, 0 where there is none, shape [R, N]."""
         return _inverse(self.allocatable)
 
-    def dominant_share(self, amounts: model.IntVector) -> float:
+    def dominant_share(self, amounts: Sequence[int]) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
-        return max(map(operator.mul, amounts.tolist(), self._inverse_totals_listed), default=0.0)
+        share: float = max(map(operator.mul, amounts, self._inverse_totals_listed))
+        return share
 
     @functools.cached_property
     def _inverse_totals_listed(self) -> Sequence[float]:
@@ -122,6 +124,11 @@ class Layout:
     def hostless(self) -> Topology:
         """The rack of each node alone."""
         return Topology(server={}, rack=self.topology.rack)
+
+    def free(self, place: int, held: model.Amounts) -> list[int]:
+        """What is free on a node of which so much is held, by row."""
+        has = self.allocatable_by_node[place]
+        return list(map(operator.sub, has, held if len(held) == len(has) else itertools.chain(held, _NOTHING)))
 
     def could_hold(self, need: model.IntVector) -> bool:
         """Whether some node, empty, would have the resources."""
@@ -221,4 +228,5 @@ class Eligibilities:
         ]
 
 
+_NOTHING = itertools.repeat(0)
 _CONSTRAINTS_KEPT = 1024  # arbitrary: foreign pods may each bring their own

@@ -20,14 +20,14 @@ All pods of all schedulers are counted. One writer: the shell, between two await
 
 from __future__ import annotations
 
-import itertools
 import operator
+import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import accounts
+from boathouse_policies.framework import accounts, sums
 from boathouse_policies.framework import layout as layouts
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.view import ClusterView
@@ -50,14 +50,15 @@ class Ledger:
         self._version = 0
         self._layout = layouts.Layout((), {}, axis)
         self._layout_stale = False
-        self._requested = np.zeros((len(axis), 0), np.int64)
         self._entries: dict[model.TaskId, accounts.Entry] = {}
-        self._on_node = accounts.Sums[model.NodeName](axis)
-        self._by_job = accounts.Sums[model.JobId](axis)
-        self._by_queue = accounts.Sums[model.QueueName](axis)
+        self._on_node: sums.OfNodes = sums.Sums(sums.Columns(self._layout), {})
+        self._by_job: sums.OfJobs = sums.Sums(sums.Vectors(), {})
+        self._by_queue: sums.OfQueues = sums.Sums(sums.Vectors(), {})
         self._by_class = accounts.Shared[model.ClassId, int]()
         self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
         self._eligibilities = layouts.Eligibilities()
+        self._touched: set[model.JobId] = set()
+        self._shown: weakref.ref[sums.Held] | None = None  # what a snapshot shows of the sums as they are now
         self._snapshots = 0
 
     # Nodes
@@ -185,39 +186,46 @@ class Ledger:
         """What is free on a node, by row; None for an unknown node."""
         self._renew_layout()
         i = self._layout.index.get(node)
-        if i is None:
-            return None
-        has, held = self._layout.allocatable_by_node[i], self._on_node.plain.get(node)
-        return has.copy() if held is None else list(map(operator.sub, has, itertools.chain(held, _NOTHING)))
+        return None if i is None else self._layout.free(i, self._on_node.plain.get(node, ()))
 
     def snapshot(
         self, now_s: float, *, offered: Iterable[model.NodeName] | None = None, max_per_node: int | None = None
     ) -> ClusterView:
-        """Freeze what is known now. Cheap: of columns and sums only what changed is made anew.
+        """Freeze what is known now. Cheap: columns and vectors are made when somebody asks, of what changed.
 
         Args:
             now_s: The shell's time.
             offered: Nodes that the cycle may use; None for all.
             max_per_node: Most tasks that the cycle may place on one node.
         """
-        self._renew_columns()
+        self._renew_layout()
         self._snapshots += 1
-        touched = self._by_job.changed
         return ClusterView(
             now_s=now_s,
             axis=self._axis,
             layout=self._layout,
-            requested=self._requested,
-            by_job=self._by_job.vectors(),
-            by_queue=self._by_queue.vectors(),
+            held=self._held(),
             by_class=self._by_class.freeze(),
             host_ports=self._ports.freeze(),
             eligibilities=self._eligibilities,
             offered=None if offered is None else self._mask(offered),
             max_per_node=max_per_node,
             serial=self._snapshots,
-            touched=touched,
         )
+
+    def _held(self) -> sums.Held:
+        held = self._shown() if self._shown is not None else None
+        if held is None:
+            held = sums.Held(self._on_node, self._by_job, self._by_queue, self._touched)
+            self._touched = set()
+            self._shown = weakref.ref(held)
+        return held
+
+    def _keep_shown(self) -> None:
+        held = self._shown() if self._shown is not None else None
+        if held is not None:  # somebody may still look at what was known until now
+            held.keep()
+        self._shown = None
 
     def compare(self, pods: Iterable[accounts.Account], nodes: Iterable[model.Node]) -> Drift:
         """Compare with a LIST at equal resourceVersion (terminal pods left out); assumed tasks are set aside.
@@ -255,13 +263,13 @@ class Ledger:
 
     def _enter(self, task: model.TaskId, entry: accounts.Entry) -> None:
         self._entries[task] = entry
-        self._charge(entry, entry.amounts, +1)
+        self._charge(entry, entry.amounts, operator.add)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, +1)
 
     def _drop(self, task: model.TaskId) -> accounts.Freed:
         entry = self._entries.pop(task)
-        self._charge(entry, entry.amounts, -1)
+        self._charge(entry, entry.amounts, operator.sub)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
         return accounts.Freed(node=entry.node, queue=entry.queue)
@@ -286,20 +294,22 @@ class Ledger:
 
     def _recount(self, entry: accounts.Entry, size: model.Resources) -> accounts.Freed | None:
         amounts = self._axis.amounts(size)
-        difference = accounts.difference(amounts, entry.amounts)
+        difference = sums.combined(operator.sub, amounts, entry.amounts)
         entry.amounts = amounts
-        if not difference:
+        if not any(difference):
             return None
-        self._charge(entry, difference, +1)
-        shrunk = any(amount < 0 for _, amount in difference)
-        return accounts.Freed(node=entry.node, queue=entry.queue) if shrunk else None
+        self._charge(entry, difference, operator.add)
+        return accounts.Freed(node=entry.node, queue=entry.queue) if min(difference) < 0 else None
 
-    def _charge(self, entry: accounts.Entry, amounts: model.Amounts, sign: int) -> None:
-        self._on_node.add(entry.node, amounts, sign)
+    def _charge(self, entry: accounts.Entry, amounts: model.Amounts, step: sums.Step) -> None:
+        if self._shown is not None:
+            self._keep_shown()
+        self._on_node.add(entry.node, amounts, step)
         if entry.job is not None:
-            self._by_job.add(entry.job, amounts, sign)
+            self._touched.add(entry.job)
+            self._by_job.add(entry.job, amounts, step)
         if entry.queue is not None:
-            self._by_queue.add(entry.queue, amounts, sign)
+            self._by_queue.add(entry.queue, amounts, step)
 
     def _count(self, entry: accounts.Entry, step: int) -> None:
         if entry.counted is not None:
@@ -328,29 +338,8 @@ class Ledger:
             self._axis.vector(node.allocatable, pods=node.max_pods)  # extended resources grow the axis first
         self._layout = layouts.Layout(self._nodes.values(), self._versions, self._axis)
         self._layout_stale = False
-        self._requested = np.zeros((0, 0), np.int64)
-
-    def _renew_columns(self) -> None:
-        """Bring layout and columns up to date: the columns are a new array if anything changed."""
-        self._renew_layout()
-        held = self._on_node
-        names: Iterable[model.NodeName] = held.changed
-        if self._requested.shape != self._layout.allocatable.shape:
-            columns, names = np.zeros(self._layout.allocatable.shape, np.int64), held.plain
-        elif held.changed:
-            columns = self._requested.copy()
-        else:
-            return
-        for name in names:
-            i = self._layout.index.get(name)
-            if i is not None:
-                total = held.plain.get(name)
-                if total is None:
-                    columns[:, i] = 0
-                else:
-                    columns[: len(total), i] = total
-        columns.setflags(write=False)
-        self._requested, held.changed = columns, set()
+        self._keep_shown()
+        self._on_node = sums.Sums(sums.Columns(self._layout), self._on_node.plain)
 
     def recomputed(self) -> model.IntMatrix:
         """The requested columns, added up anew from every pod: what the kept ones must equal."""
@@ -358,9 +347,5 @@ class Ledger:
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)
             if i is not None:
-                for row, amount in entry.amounts:
-                    columns[row, i] += amount
+                columns[: len(entry.amounts), i] += entry.amounts
         return columns
-
-
-_NOTHING = itertools.repeat(0)

@@ -118,7 +118,7 @@ class Lineup:
         if self._serial != view.serial:
             for job_id in self._due(order, view):
                 job = self.job_places[job_id]
-                key = order.key(self.jobs[job], view.job_usage(job_id), layout)
+                key = order.key(self.jobs[job], view.held_by(job_id), layout)
                 if self.single:
                     keys[job] = key
                 else:
@@ -129,7 +129,7 @@ class Lineup:
     def _due(self, order: Lasting, view: ClusterView) -> Iterable[model.JobId]:
         if self._serial >= 0 and getattr(order, "constant", False):
             return ()
-        return self.job_places.keys() & view.touched if self._serial == view.serial - 1 else self.job_places
+        return self.job_places.keys() & view.held.touched if self._serial == view.serial - 1 else self.job_places
 
     def sizes(self, sizer: Sizer, axis: model.Axis) -> model.IntMatrix:
         """The least size of each class, shape [R, C]."""

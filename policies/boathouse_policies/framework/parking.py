@@ -53,6 +53,7 @@ class Parking:
         standing: Who is looked at in every cycle, but is no reason to run one, shape [rows].
         stirred: Parked for want of room, and some came free on nodes of `freed`: only there can it go, shape [rows].
         freed: Nodes where room came free since the last cycle, and what was free when it did.
+        unseen: Those of them that `stir` did not look at.
         changes: Another number whenever it is others who look.
     """
 
@@ -77,7 +78,7 @@ class Parking:
         self._standing: set[int] = set()
         self._parked: set[int] = set()
         self._choosy: set[int] = set()  # the rows of `_far`
-        self._unseen: dict[model.NodeName, Sequence[int]] = {}
+        self.unseen: dict[model.NodeName, Sequence[int]] = {}
         self._earliest_s = math.inf
 
     # Rows
@@ -217,7 +218,7 @@ class Parking:
 
     def room_on(self, node: model.NodeName, free: Sequence[int]) -> None:
         """Room came free on a node: remembered, and compared with all sizes at once when somebody wants to know."""
-        self._unseen[node] = free
+        self.unseen[node] = free
 
     def stir(self) -> list[Waiting]:
         """Compare the room that came free since the last call with the sizes of all.
@@ -228,10 +229,8 @@ class Parking:
         Returns:
             The others whom the room fits: they may go elsewhere too by now.
         """
-        if not self._unseen:
-            return []
-        rooms, self._unseen = self._unseen, {}
-        if not self._parked:
+        rooms, self.unseen = self.unseen, {}
+        if not rooms or not self._parked:
             return []
         self.freed.update(rooms)
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:

@@ -18,11 +18,13 @@ from boathouse_policies import model
 from boathouse_policies.framework.attempt import UNSCHEDULABLE, refusal
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.scratch import Scratch
+from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.want import Spot, Want
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_policies.framework.classes import Waiting
     from boathouse_policies.framework.extension import Lasting, Local
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.framework.policy import Profile
@@ -36,13 +38,13 @@ def plan(room: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
     if not profile.refills or view.offered is not None or view.max_per_node is not None or not room.looks_at_freed:
         return None
     lineup = room.lineup()
-    has, holds, index = view.layout.allocatable, view.requested, view.layout.index
-    if not lineup.alone or lineup.orphans or len(has) != view.axis.width:
+    layout, held = view.layout, view.held.nodes.plain
+    if not lineup.alone or lineup.orphans or len(layout.allocatable) != view.axis.width:
         return None
-    nodes = sorted([index[name] for name in room.freed if name in index])
-    rooms: dict[int, list[int]] = {node: (has[:, node] - holds[:, node]).tolist() for node in nodes}
+    nodes = sorted([layout.index[name] for name in room.freed if name in layout.index])
+    rooms = {node: layout.free(node, held.get(layout.names[node], ())) for node in nodes}
     nowhere = () if lineup.open is lineup.narrow else _nowhere(lineup, profile, view)
-    if nowhere is None or any(min(room) < 0 for room in rooms.values()):  # over-committed
+    if nowhere is None or min(map(min, rooms.values()), default=0) < 0:  # over-committed
         return None
     turns = _Turns(lineup, profile, view, rooms)
     return turns.plan(nowhere) if turns.run() else None
@@ -66,7 +68,9 @@ class _Turns:
 
     __slots__ = (
         "_constant",
+        "_had",
         "_heap",
+        "_held",
         "_least",
         "_lineup",
         "_looked_at",
@@ -74,13 +78,10 @@ class _Turns:
         "_newer",
         "_of_room",
         "_order",
-        "_pickers",
         "_profile",
         "_rooms",
-        "_scores",
         "_scratch",
         "_spots",
-        "_usage",
         "_view",
     )
 
@@ -98,10 +99,9 @@ class _Turns:
         heapq.heapify(self._heap)
         self._newer: dict[int, float] = {}  # keys of whose job got a task in this cycle
         self._of_room = cast("Local", profile.score).of_room
-        self._scores: dict[int, dict[int, float]] = {}
-        self._pickers: dict[int, Picker] = {}
-        self._usage: dict[int, model.IntVector] = {}
-        self._spots: list[tuple[int, Pick, int]] = []
+        self._had: dict[int, tuple[dict[int, float], Picker]] = {}  # who had a turn: its nodes' scores, its tasks
+        self._held: dict[int, model.Amounts] = {}  # what a job holds that got a task in this cycle
+        self._spots: list[tuple[Waiting, Pick, int]] = []
         self._scratch: Scratch | None = None
 
     def run(self) -> bool:
@@ -113,53 +113,45 @@ class _Turns:
             key, place = heapq.heappop(heap)
             if needs[place][_MEMORY] > most or newer.get(place, key) != key:  # too large, or its job got a task
                 continue
-            scores = self._scores_of(place)
+            scores, picker = self._had.get(place) or self._first_turn(place)
             if not scores:
                 continue
-            node = max(scores, key=scores.__getitem__)
-            pick = self._picker(place).closest(nodes[node])
+            node = max(scores, key=scores.__getitem__) if len(scores) > 1 else next(iter(scores))
+            pick = picker.closest(nodes[node])
             if pick is None:  # its last task has just been taken
                 continue
             if pick.task.expected:
                 return False
-            self._take(place, node, pick)
+            picker.take(pick)
+            self._spots.append((self._lineup.waiting[place], pick, node))
+            self._shrink(node, needs[place])
             most = max([room[_MEMORY] for room in rooms.values()], default=0)
             if needs[place][_MEMORY] <= most or not single:  # else its job has no more turns, whatever its key is
                 self._mend(place, key)
         return True
 
-    def _picker(self, place: int) -> Picker:
-        picker = self._pickers.get(place)
-        if picker is None:
-            picker = self._pickers[place] = self._lineup.waiting[place].picker(self._profile, self._view.layout)
-        return picker
+    def _first_turn(self, place: int) -> tuple[dict[int, float], Picker]:
+        """The scores of the nodes that a class may use and that have room for it, in their order; and its tasks."""
+        one, need, inverse = self._lineup.waiting[place], self._needs[place], self._view.layout.inverse_by_node
+        allowed = one.eligibility(self._view)
+        scores = {
+            node: self._of_room(need, room, inverse[node])
+            for node, room in self._rooms.items()
+            if all(map(operator.le, need, room)) and (allowed.everywhere or allowed.mask[node])
+        }
+        turn = self._had[place] = scores, one.picker(self._profile, self._view.layout)
+        return turn
 
-    def _scores_of(self, place: int) -> dict[int, float]:
-        """The scores of the nodes that a class may use and that have room for it, in their order."""
-        scores = self._scores.get(place)
-        if scores is None:
-            need, inverse, of_room = self._needs[place], self._view.layout.inverse_by_node, self._of_room
-            allowed = self._lineup.waiting[place].eligibility(self._view)
-            scores = self._scores[place] = {
-                node: of_room(need, room, inverse[node])
-                for node, room in self._rooms.items()
-                if all(map(operator.le, need, room)) and (allowed.everywhere or allowed.mask[node])
-            }
-        return scores
-
-    def _take(self, place: int, node: int, pick: Pick) -> None:
+    def _shrink(self, node: int, taken: Sequence[int]) -> None:
+        """A node has less room: what its score is now for those who were about to use it."""
         rooms = self._rooms
-        self._pickers[place].take(pick)
-        self._spots.append((place, pick, node))
-        rooms[node] = room = list(map(operator.sub, rooms[node], self._needs[place]))
+        rooms[node] = room = list(map(operator.sub, rooms[node], taken))
         if any(map(operator.lt, room, self._least)):
             del rooms[node]
-        self._shrunk(node, room)
-
-    def _shrunk(self, node: int, room: Sequence[int]) -> None:
-        """A node has less room: what its score is now for those who were about to use it."""
+            if not rooms:
+                return
         inverse = self._view.layout.inverse_by_node[node]
-        for place, scores in self._scores.items():
+        for place, (scores, _) in self._had.items():
             if node in scores:
                 need = self._needs[place]
                 if all(map(operator.le, need, room)):
@@ -174,11 +166,9 @@ class _Turns:
             return
         lineup, view = self._lineup, self._view
         job = lineup.job_of[place]
-        usage = self._usage.get(job)
-        if usage is None:
-            usage = view.job_usage(lineup.jobs[job].id)
-        self._usage[job] = usage = usage + lineup.waiting[place].sizing(self._profile.sizer, view.axis).least
-        key = self._order.key(lineup.jobs[job], usage, view.layout)
+        held = self._held.get(job) or view.held_by(lineup.jobs[job].id)
+        self._held[job] = held = combined(operator.add, held, self._needs[place])
+        key = self._order.key(lineup.jobs[job], held, view.layout)
         for one in range(*lineup.first[job : job + 2]):
             if lineup.narrow[one]:
                 self._newer[one] = key
@@ -188,14 +178,11 @@ class _Turns:
 
     def plan(self, nowhere: Sequence[int]) -> Plan:
         """The plan; some more classes looked at all nodes in vain."""
-        waiting, names = self._lineup.waiting, self._view.layout.names
+        names = self._view.layout.names
         decisions = tuple(
-            [
-                waiting[place].placement(pick, names[node], waiting[place].task_class.resources)
-                for place, pick, node in self._spots
-            ]
+            [one.placement(pick, names[node], one.task_class.resources) for one, pick, node in self._spots]
         )
-        counts = {place: picker.left for place, picker in self._pickers.items()}  # settling changes the pools
+        counts = {place: picker.left for place, (_, picker) in self._had.items()}  # settling changes the pools
         news = (lambda: self._refused(nowhere)) if nowhere else dict
         return Plan(decisions, news, self._profile, self._worked_out, still=lambda: self._left(counts))
 
@@ -221,8 +208,8 @@ class _Turns:
         """The scratch copy that the general way would have ended with, for whoever asks why something waits."""
         if self._scratch is None:
             self._scratch = scratch = Scratch(self._view)
-            for place, pick, node in self._spots:
-                want = Want(self._lineup.waiting[place], self._profile, scratch)
+            for one, pick, node in self._spots:
+                want = Want(one, self._profile, scratch)
                 scratch.place(Spot(want, pick, node, want.task_class.resources, want.least))
         return self._scratch
 

@@ -53,6 +53,7 @@ class Scratch:
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
         self._nothing = view.axis.nothing
+        self._by_job, self._by_queue = view.by_job, view.by_queue
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
         self._classes: dict[model.ClassId, int] = {}
@@ -66,14 +67,14 @@ class Scratch:
         """What a job holds, tasks of this cycle included, shape [R]."""
         usage = self._jobs.get(job)
         if usage is None:
-            usage = self.view.by_job.get(job, self._nothing)
+            usage = self._by_job.get(job, self._nothing)
         return usage if len(usage) == len(self._nothing) else self._wide(usage)
 
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
         """What a queue's jobs hold, tasks of this cycle included, shape [R]."""
         usage = self._queues.get(queue)
         if usage is None:
-            usage = self.view.by_queue.get(queue, self._nothing)
+            usage = self._by_queue.get(queue, self._nothing)
         return usage if len(usage) == len(self._nothing) else self._wide(usage)
 
     def placed(self, task_class: model.ClassId) -> int:
@@ -117,7 +118,7 @@ class Scratch:
 
     def dominant_share(self, usage: model.IntVector) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
-        return self.view.layout.dominant_share(usage)
+        return self.view.layout.dominant_share(usage.tolist())
 
     def _wide(self, vector: model.IntVector) -> model.IntVector:
         return np.pad(vector, (0, len(self._nothing) - len(vector)))

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from boathouse_policies import model
 
-    from boathouse_policies import model
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from boathouse_policies.framework.layout import Eligibilities, Layout
+    from boathouse_policies.framework.sums import Held
 
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that costs more than all else of a snapshot
@@ -22,36 +24,45 @@ class ClusterView:
         now_s: The only time that a policy knows.
         axis: Which row is which resource.
         layout: The nodes and what they have.
-        requested: What all pods of all schedulers take, assumed ones too, shape [R, N], read-only.
-        by_job: What each job holds, shape [R] each.
-        by_queue: What each queue's jobs hold, shape [R] each.
+        held: What nodes, jobs and queues hold.
         by_class: Placed tasks of each class that starts together with others.
         host_ports: Ports taken on a node.
         eligibilities: Static masks.
         offered: Nodes that this cycle may use, shape [N]; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
         serial: Number of this snapshot.
-        touched: Jobs that hold something else than at the snapshot before.
     """
 
     now_s: float
     axis: model.Axis
     layout: Layout
-    requested: model.IntMatrix
-    by_job: Mapping[model.JobId, model.IntVector]
-    by_queue: Mapping[model.QueueName, model.IntVector]
+    held: Held
     by_class: Mapping[model.ClassId, int]
     host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
     eligibilities: Eligibilities
     offered: model.BoolVector | None = None
     max_per_node: int | None = None
     serial: int = 0
-    touched: Collection[model.JobId] = ()
 
     @property
     def nodes(self) -> tuple[model.Node, ...]:
         """The nodes, in the order of every column."""
         return self.layout.nodes
+
+    @property
+    def requested(self) -> model.IntMatrix:
+        """What all pods of all schedulers take, assumed ones too, shape [R, N], read-only."""
+        return self.held.nodes.arrays()
+
+    @property
+    def by_job(self) -> Mapping[model.JobId, model.IntVector]:
+        """What each job holds, shape [R] each."""
+        return self.held.jobs.arrays()
+
+    @property
+    def by_queue(self) -> Mapping[model.QueueName, model.IntVector]:
+        """What each queue's jobs hold, shape [R] each."""
+        return self.held.queues.arrays()
 
     def free(self) -> model.IntMatrix:
         """Allocatable minus requested, shape [R, N]; below zero where a node is over-committed. A new array."""
@@ -59,8 +70,11 @@ class ClusterView:
 
     def job_usage(self, job: model.JobId) -> model.IntVector:
         """What a job holds, shape [R]."""
-        usage = self.by_job.get(job)
-        return self._padded(usage) if usage is None or len(usage) != len(self.layout.allocatable) else usage
+        return self._padded(self.by_job.get(job))
+
+    def held_by(self, job: model.JobId) -> model.Amounts:
+        """The same as plain numbers, as far as there is something."""
+        return self.held.jobs.plain.get(job, _NOTHING)
 
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
         """What a queue's jobs hold, shape [R]."""
@@ -71,3 +85,6 @@ class ClusterView:
         if vector is None:
             return np.zeros(width, np.int64)
         return vector if len(vector) == width else np.pad(vector, (0, width - len(vector)))
+
+
+_NOTHING = (0,) * (model.PODS + 1)

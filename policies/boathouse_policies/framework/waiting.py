@@ -231,10 +231,9 @@ class WaitingRoom:
             park: Whether to park. A shell that offers nodes one by one parks nobody: the next node may take them.
         """
         news = plan.news if park else {}  # worked out before anything is taken out
-        released = self._carried_out(plan)
+        released, holds = self._carried_out(plan)
         if not park:
             return
-        holds = {d.task_class.id: d for d in plan.decisions if isinstance(d, model.Hold)}
         for class_id, hold in holds.items():
             if hold.task is not None and (waiting := self._classes.get(class_id)) is not None:
                 self._parking.look(waiting.row, active=False, standing=True)
@@ -249,22 +248,28 @@ class WaitingRoom:
         if released:
             self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
 
-    def _carried_out(self, plan: Plan) -> bool:
-        """Take out what was placed and remember what is kept; whether a node is kept for nobody any more."""
-        released, kept = False, self._kept.by_name
+    def _carried_out(self, plan: Plan) -> tuple[bool, Mapping[model.ClassId, model.Hold]]:
+        """Take out what was placed and remember what is kept.
+
+        Returns:
+            Whether a node is kept for nobody any more; and who waits for what.
+        """
+        released, kept, holds = False, self._kept.by_name, {}
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
                 if kept and kept.get(decision.node) == decision.task_class.id:
                     self._kept.let_go(decision.node)
                     released = True
-            elif isinstance(decision, model.Hold) and decision.node is not None and decision.task is None:
-                self._keep(decision.node, decision.task_class.id)
+            elif isinstance(decision, model.Hold):
+                holds[decision.task_class.id] = decision
+                if decision.node is not None and decision.task is None:
+                    self._keep(decision.node, decision.task_class.id)
         for node in plan.released:
             if node in kept:
                 self._kept.let_go(node)
                 released = True
-        return released
+        return released, holds
 
     def _placed(self, decision: model.Placement) -> None:
         waiting = self._classes.get(decision.task_class.id)
@@ -368,7 +373,7 @@ class WaitingRoom:
         Returns:
             Whether anything waits for the next cycle.
         """
-        if now_s >= self.next_wake_s():
+        if now_s >= self._parking.next_s() or now_s >= self._backoffs.next_s():
             for task, class_id in self._backoffs.over(now_s):
                 self.put_back(task, class_id)
             for waiting in self._parking.woken_by_time(now_s):
@@ -381,8 +386,9 @@ class WaitingRoom:
             self._activate(waiting)
 
     def _stir(self) -> None:
-        for waiting in self._parking.stir():
-            self._activate(waiting)
+        if self._parking.unseen:
+            for waiting in self._parking.stir():
+                self._activate(waiting)
 
 
 _PLACEMENTS = (model.Create, model.Bind)  # a tuple: to make a union anew for each decision is slow

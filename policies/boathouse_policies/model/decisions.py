@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
+from boathouse_policies.model.values import value
 from boathouse_policies.model.work import Distance
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from boathouse_policies.model.work import Job, Task, TaskClass
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Create:
     """Make the task's pod with these resources, on this node."""
 
@@ -26,7 +27,7 @@ class Create:
     distance: Distance = Distance.ANYWHERE
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Bind:
     """Bind the pod that exists (`task.pod_uid`), after a resize where `resources` are not the class' own."""
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 IntVector = npt.NDArray[np.int64]
 """One amount for each resource of an axis, shape [R]; or one for each node, shape [N]."""
 
-Amounts: TypeAlias = tuple[tuple[int, int], ...]
-"""The same as plain numbers: (row, amount), ascending, without zeros. For one vector quicker than an array."""
+Amounts: TypeAlias = tuple[int, ...]
+"""The same as plain numbers: for one vector quicker than an array. As long as the axis was when they were made."""
 
 IntMatrix = npt.NDArray[np.int64]
 """Amounts by resource and node, shape [R, N]: a resource is a contiguous row."""
@@ -152,11 +152,10 @@ class Axis:
     def amounts(self, resources: Resources) -> Amounts:
         """What a pod takes, as plain numbers."""
         known = self._amounts.get(resources)
-        if known is None:
+        if known is None or len(known) != self.width:
             if len(self._amounts) >= _VECTORS_KEPT:
                 self._amounts.clear()
-            vector = self.vector(resources).tolist()
-            known = self._amounts[resources] = tuple((row, amount) for row, amount in enumerate(vector) if amount)
+            known = self._amounts[resources] = tuple(self.vector(resources).tolist())
         return known
 
     def resources(self, vector: IntVector) -> Resources:

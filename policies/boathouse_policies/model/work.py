@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.model import constraints as _constraints
 from boathouse_policies.model import estimates as _estimates
+from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,7 @@ class TaskClass:
     estimates: _estimates.Estimates = _estimates.UNKNOWN
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Task:
     """One pod's worth of work that waits.
 

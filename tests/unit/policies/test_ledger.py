@@ -157,6 +157,25 @@ def test_a_snapshot_does_not_move(world):
     assert len(view.nodes) == 2
 
 
+def test_a_snapshot_does_not_move_even_where_nobody_looked_before_the_change(world):
+    view = world.view()
+    world.end(FIRST)
+    world.ledger.set_node(make.node("m9"))  # comes first by name
+    world.view()
+    assert view.requested[model.CPU].tolist() == [1000, 1000]
+    assert view.job_usage(model.JobId("job"))[model.CPU] == 2000
+    assert view.queue_usage(model.QueueName("default"))[model.PODS] == 2
+
+
+def test_a_resource_that_comes_later_is_counted_beside_what_was_held_before(world):
+    gpus = model.Resources.of(cpu_milli=1000, extended={"nvidia.com/gpu": 2})
+    world.ledger.observe(make.pod("gpu", on="n0", size=gpus))
+    world.end(FIRST)
+    assert world.view().requested[:, 0].tolist() == [1000, 0, 0, 1, 2]
+    world.end("ns/gpu")
+    assert world.view().requested[:, 0].sum() == 0
+
+
 def test_the_comparison_with_a_list_sets_assumptions_aside(world):
     assert not world.ledger.compare([], make.nodes(2))
 

@@ -1,0 +1,178 @@
+"""Amounts added up by key as pods come and go, and how they stood at one moment: what a snapshot is made of."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from boathouse_policies.framework.layout import Layout
+
+K = TypeVar("K")
+A = TypeVar("A")
+
+Step: TypeAlias = "Callable[[int, int], int]"
+"""`operator.add` or `operator.sub`."""
+
+
+class Form(Protocol[K, A]):
+    """The arrays that sums are asked for."""
+
+    def begun(self) -> A:
+        """Those of no sums."""
+        ...
+
+    def mended(self, arrays: A, plain: Mapping[K, model.Amounts], stale: Iterable[K]) -> A:
+        """New ones, from those in which some keys are not right any more."""
+        ...
+
+
+class Sums(Generic[K, A]):
+    """Amounts added up by key: plain numbers, for they change one at a time; and as arrays for whoever asks.
+
+    Args:
+        form: Of the arrays.
+        plain: The sums with which to begin.
+
+    Attributes:
+        plain: The sum of each key by row, a tuple that is replaced when it changes; those of zero are left out.
+    """
+
+    def __init__(self, form: Form[K, A], plain: dict[K, model.Amounts]) -> None:
+        self.plain = plain
+        self._form = form
+        self._arrays: A | None = None
+        self._stale: set[K] = set()  # whose sum is another than in the arrays
+
+    def add(self, key: K, amounts: model.Amounts, step: Step) -> None:
+        """Add amounts, or take them away."""
+        if self._arrays is not None:
+            self._stale.add(key)
+        known = self.plain.get(key, ())
+        total = tuple(map(step, known, amounts)) if len(known) == len(amounts) else combined(step, known, amounts)
+        if total[_PODS] or any(total):  # the first is the cheaper, and nearly always settles it
+            self.plain[key] = total
+            return
+        self.plain.pop(key, None)
+        if len(self._stale) > len(self.plain):
+            self._arrays = None  # to mend so many is as dear as to begin anew
+            self._stale.clear()
+
+    def copy(self) -> Self:
+        """The same sums, which do not change when these do."""
+        twin = copy.copy(self)  # which goes on with the dictionary and the set
+        self.plain, self._stale = self.plain.copy(), self._stale.copy()
+        return twin
+
+    def arrays(self) -> A:
+        """The same as arrays, which do not move: what changed is in new ones."""
+        if self._arrays is None:
+            self._arrays = self._form.mended(self._form.begun(), self.plain, self.plain)
+        elif self._stale:
+            self._arrays = self._form.mended(self._arrays, self.plain, self._stale)
+            self._stale.clear()
+        return self._arrays
+
+
+class Vectors(Generic[K]):
+    """Each sum is a vector, as long as the axis was when it began or last grew."""
+
+    def begun(self) -> Mapping[K, model.IntVector]:
+        """None."""
+        return {}
+
+    def mended(
+        self, arrays: Mapping[K, model.IntVector], plain: Mapping[K, model.Amounts], stale: Iterable[K]
+    ) -> Mapping[K, model.IntVector]:
+        """A new dictionary, with new vectors where they are others."""
+        vectors = dict(arrays)
+        for key in stale:
+            total = plain.get(key)
+            if total is None:
+                vectors.pop(key, None)
+            else:
+                vectors[key] = np.array(total, np.int64)
+        return vectors
+
+
+class Columns:
+    """Each sum is the column of a node.
+
+    Args:
+        layout: The nodes.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def begun(self) -> model.IntMatrix:
+        """Zeros, shape [R, N]."""
+        return np.zeros(self._layout.allocatable.shape, np.int64)
+
+    def mended(
+        self,
+        arrays: model.IntMatrix,
+        plain: Mapping[model.NodeName, model.Amounts],
+        stale: Iterable[model.NodeName],
+    ) -> model.IntMatrix:
+        """A new matrix, read-only."""
+        columns, index = arrays.copy(), self._layout.index
+        for name in stale:
+            i = index.get(name)
+            if i is not None:
+                total = plain.get(name, ())
+                columns[: len(total), i] = total
+                columns[len(total) :, i] = 0
+        columns.setflags(write=False)
+        return columns
+
+
+OfNodes: TypeAlias = Sums[model.NodeName, model.IntMatrix]
+OfJobs: TypeAlias = "Sums[model.JobId, Mapping[model.JobId, model.IntVector]]"
+OfQueues: TypeAlias = "Sums[model.QueueName, Mapping[model.QueueName, model.IntVector]]"
+
+
+class Held:
+    """What nodes, jobs and queues hold at one moment.
+
+    Attributes:
+        nodes: What all pods of all schedulers take, assumed ones too.
+        jobs: What each job holds.
+        queues: What each queue's jobs hold.
+        touched: Jobs that hold something else than at the moment before.
+    """
+
+    __slots__ = ("__weakref__", "jobs", "nodes", "queues", "touched")
+
+    def __init__(
+        self,
+        nodes: OfNodes,
+        jobs: OfJobs,
+        queues: OfQueues,
+        touched: Collection[model.JobId],
+    ) -> None:
+        self.nodes = nodes
+        self.jobs = jobs
+        self.queues = queues
+        self.touched = touched
+
+    def keep(self) -> None:
+        """The sums are about to change: go on with copies."""
+        self.nodes, self.jobs, self.queues = self.nodes.copy(), self.jobs.copy(), self.queues.copy()
+
+
+def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
+    """Amounts row by row; the shorter ones have nothing of what they do not name."""
+    if len(a) == len(b):
+        return tuple(map(step, a, b))
+    return tuple(itertools.starmap(step, itertools.zip_longest(a, b, fillvalue=0)))
+
+
+_PODS = model.PODS
