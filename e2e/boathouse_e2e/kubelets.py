@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.05
 _AT_ONCE = 16
+_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
+"""What a busy API server answers; the same is asked again."""
 _BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
 
 
@@ -127,9 +129,19 @@ class Kubelets:
         self._posting: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, tuple[_Pod, contract.TaskSpec]] = {}
         self._wake = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
         self.operators: list[lab.Operator] = []
         self.jobs: dict[str, Ledger] = {}
         self.refusals: list[str] = []
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._work = asyncio.create_task(self.run())
+
+    def check(self) -> None:
+        """Raise what ended the work, if something has."""
+        if self._work is not None and self._work.done():
+            self._work.result()
 
     async def run(self) -> None:
         """Follow all pods, and end those that may end."""
@@ -172,7 +184,7 @@ class Kubelets:
 
     async def _step_each(self, ready: Iterator[tuple[_Pod, contract.TaskSpec]]) -> None:
         for pod, order in ready:
-            with contextlib.suppress(errors.ConnectionLost):
+            with contextlib.suppress(*_PASSING):
                 await self._step(pod, order)
 
     def _is_ready(self, order: contract.TaskSpec) -> bool:
@@ -184,7 +196,16 @@ class Kubelets:
         return done or order.task_type is not TaskType.REDUCE or bool(job.shape.fails or job.shape.lost)
 
     async def close(self) -> None:
-        """End what is on its way."""
+        """End the work, and what is on its way; what went wrong is raised."""
+        try:
+            if self._work is not None:
+                self._work.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._work
+        finally:
+            await self._close_connections()
+
+    async def _close_connections(self) -> None:
         for task in self._posting.values():
             task.cancel()
         await asyncio.gather(*self._posting.values(), return_exceptions=True)
@@ -229,7 +250,11 @@ class Kubelets:
         result = contract.TaskResult(
             outcome="succeeded", digest=digest, splits=job.shape.maps, bytes_total=job.shape.maps
         )
-        await self._end(pod, job, "setup", result)
+        while pod.metadata.uid in self._running:
+            with contextlib.suppress(*_PASSING):
+                await self._end(pod, job, "setup", result)
+                return
+            await asyncio.sleep(_LOOK_S)
 
     async def _post(self, pod: _Pod, order: contract.TaskSpec, plan: bytes) -> str:
         """Post the plan as the setup task does, with the pod's own token, until a leader takes it."""
@@ -296,11 +321,8 @@ class Kubelets:
 async def running(api: client.ApiClient, place: lab.Lab) -> AsyncIterator[Kubelets]:
     """Kubelets at work until the block ends; what went wrong with them is raised then."""
     kubelets = Kubelets(api, place)
-    work = asyncio.create_task(kubelets.run())
+    kubelets.start()
     try:
         yield kubelets
     finally:
-        work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await work
         await kubelets.close()

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from boathouse import failpoints
-from boathouse_e2e import install, shell, tools
+from boathouse_e2e import install, shell, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
@@ -34,15 +34,21 @@ NAMESPACE = "demo"
 ACCOUNT = f"system:serviceaccount:{install.NAMESPACE}:boathouse"
 CANARY = "a-canary-that-sings-nowhere"
 IDENTITIES = ("op-1", "op-2")
+_REPLICAS = itertools.count(1)
+_PATIENCE_S = 120
 FEW = ClusterSpec(nodes=0, kwok_nodes=3, kwok_node_cpu=4, kwok_node_memory_mib=4096)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """How long a leader is waited for, in seconds."""
+    """How long a leader is waited for, in seconds.
 
-    duration_s: float = 15
-    renew_deadline_s: float = 10
+    A replica that starts again under its name takes its Lease at once, so where there is one only it may be long: no
+    pause of a busy machine ends it.
+    """
+
+    duration_s: float = 60
+    renew_deadline_s: float = 40
     retry_s: float = 2
 
 
@@ -52,8 +58,8 @@ class Operator:
     def __init__(self, lab: Lab, identity: str, lease: Lease) -> None:
         self._lab, self._identity = lab, identity
         self.port, self.metrics_port, health_port = _free_port(), _free_port(), _free_port()
-        self.log = lab.folder / f"{identity}.log"
-        self._config = lab.folder / f"{identity}.json"
+        self.log = lab.folder / f"{identity}.{next(_REPLICAS)}.log"  # of this replica alone, whatever others have said
+        self._config = self.log.with_suffix(".json")
         self._process: subprocess.Popen[bytes] | None = None
         config = {
             "namespace": install.NAMESPACE,
@@ -159,11 +165,12 @@ def _install(lab: Lab) -> None:
     manifests = [each for each in yaml.safe_load_all(rendered) if each]
     first = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
     cluster.apply(*first)
-    _wait_for(lambda: _established(cluster), "the API server serves the chart's resources")
+    waiting.until(lambda: _established(cluster), "the API server serves the chart's resources", within_s=_PATIENCE_S)
     cluster.apply(*(each for each in manifests if each["kind"] not in ("CustomResourceDefinition", "Deployment")))
     cluster.apply(*map(_replica, IDENTITIES), _secret())
     _write_kubeconfig(lab)
-    _wait_for(lambda: cluster.get("serviceaccounts", "-n", NAMESPACE)["items"], "the namespace has its account")
+    accounts = ("serviceaccounts", "-n", NAMESPACE)
+    waiting.until(lambda: cluster.get(*accounts)["items"], "the namespace has its account", within_s=_PATIENCE_S)
 
 
 def _established(cluster: Cluster) -> bool:
@@ -200,13 +207,6 @@ def _write_kubeconfig(lab: Lab) -> None:
     config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
     lab.operator_kubeconfig.touch(mode=0o600)
     lab.operator_kubeconfig.write_text(yaml.safe_dump(config))
-
-
-def _wait_for(holds: Any, what: str, timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, f"in {timeout_s} s not: {what}"
-        time.sleep(0.1)
 
 
 def _free_port() -> int:

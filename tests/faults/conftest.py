@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
-from boathouse_e2e import faults, invariants, kubelets, lab
+from boathouse_e2e import catalogue as catalogue_of_tools
+from boathouse_e2e import faults, invariants, kubelets, lab, tools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from collections.abc import Set as AbstractSet
 
 _JOBS = itertools.count(1)
-_PATIENCE_S = 120
+_PATIENCE_S = 200
 _FINAL = ("Succeeded", "Failed")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the programs before the first test, whose time they would take."""
+    if session.items and not session.config.option.collectonly:
+        tools.ensure((*catalogue_of_tools.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +65,11 @@ class Trial:
         """What the job's tasks have done."""
         return self.kubelets.jobs[self._uid]
 
+    @property
+    def has_job(self) -> bool:
+        """Whether a job was applied."""
+        return bool(self._name)
+
     async def status(self) -> dict[str, Any]:
         """The job's status; empty when it is gone."""
         try:
@@ -72,16 +84,18 @@ class Trial:
             answer = holds()
             if await answer if asyncio.iscoroutine(answer) else answer:
                 return
-            self._check_operators()
+            self._check()
             if time.monotonic() > deadline:
+                pods = [(one.metadata.name, one.spec.node_name, one.status.phase) for one in await self._pods()]
                 pytest.fail(
-                    f"in {patience_s} s not: {what}; the job: {await self.status()}; "
+                    f"in {patience_s} s not: {what}; the job: {await self.status()}; its pods: {pods}; "
                     f"the endpoint's last answers: {self.kubelets.refusals[-3:]}"
                 )
             await asyncio.sleep(0.05)
 
-    def _check_operators(self) -> None:
-        """An operator that ended by itself is a finding, not something to wait for."""
+    def _check(self) -> None:
+        """An operator or a kubelet that ended by itself is a finding, not something to wait for."""
+        self.kubelets.check()
         for one in self.kubelets.operators:
             if one not in self._may_end and one.exit_code not in (None, -signal.SIGKILL):
                 pytest.fail(f"the operator ended with {one.exit_code}: {one.log.read_text()[-2000:]}")
@@ -169,8 +183,13 @@ class Trial:
 
     async def _clean_up(self) -> None:
         """I4: with the job goes all that was made for it."""
-        await self.api.delete(catalogue.MRJOBS, self._name, lab.NAMESPACE)
+        await self.discard()
         await self.until(self.nothing_left, "the job's pods are gone")
+
+    async def discard(self) -> None:
+        """Delete the job, if it is there: one that a failed test left would take the nodes from the next."""
+        with contextlib.suppress(errors.NotFound):
+            await self.api.delete(catalogue.MRJOBS, self._name, lab.NAMESPACE)
 
 
 @pytest.fixture
@@ -181,7 +200,10 @@ async def trial(laboratory) -> AsyncIterator[Trial]:
             client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig)) as api,
             kubelets.running(api, laboratory) as nodes,
         ):
-            yield Trial(laboratory, api, nodes, recording)
+            one = Trial(laboratory, api, nodes, recording)
+            yield one
+            if one.has_job:
+                await one.discard()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
