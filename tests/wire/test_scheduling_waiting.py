@@ -2,6 +2,7 @@
 
 import pytest
 
+from boathouse.scheduling import notices
 from boathouse_policies import model
 from tests.wire import fake_api
 from tests.wire.scheduling_world import QUEUE, world
@@ -142,7 +143,8 @@ async def test_a_condition_is_written_once_and_an_event_too_while_nothing_change
     assert len(w.events("FailedScheduling")) == 1
 
 
-async def test_a_condition_that_could_not_be_written_is_written_later(api, eventually):
+async def test_a_condition_that_could_not_be_written_is_written_later(api, eventually, monkeypatch):
+    monkeypatch.setattr(notices, "MESSAGE_WINDOW_S", 0.1)
     api.add(fake_api.node("n1", cpu="1"))
     api.fail_next("patch pods/status", status=500)
     async with world(api) as w:

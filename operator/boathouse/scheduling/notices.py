@@ -33,7 +33,7 @@ class Reason:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Told:
-    condition: Reason
+    condition: Reason | None
     condition_at_s: float
     events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
 
@@ -41,8 +41,8 @@ class _Told:
 class Notices:
     """Writes conditions and events for pods; `run` it in a task.
 
-    A condition is written when its reason changes, or when only its message did and the last write is some seconds ago
-    (`repeat` says later what was held back); an event at most once a minute for a pod and a reason.
+    A condition is written when its reason changes, or when only its message did, or a write failed, and the last write
+    is some seconds ago (`repeat` says later what was held back); an event at most once a minute for a pod and a reason.
 
     Args:
         api: Speaks to the API server.
@@ -67,7 +67,7 @@ class Notices:
         self._clock = clock
         self._told: dict[str, _Told] = {}
         self._due: dict[str, tuple[wire.PodView, Reason]] = {}
-        self._writing: set[str] = set()
+        self._writing: dict[str, asyncio.Event] = {}
         self._held_back: dict[str, tuple[wire.PodView, Reason]] = {}
         self._next_s = math.inf
         self._wake = asyncio.Event()
@@ -76,19 +76,22 @@ class Notices:
         """A pod waits for this reason."""
         uid, now_s = pod.metadata.uid, self._clock()
         told = self._told.get(uid)
-        known = told.condition if told is not None else _stated(pod)
-        again_s = now_s if told is None else told.condition_at_s + MESSAGE_WINDOW_S
         if told is None:
-            told = self._told[uid] = _Told(condition=why, condition_at_s=now_s)
+            told = self._told[uid] = _Told(condition=_stated(pod), condition_at_s=-math.inf)
         self._held_back.pop(uid, None)
-        if known is not None and known.reason == why.reason and known != why and now_s < again_s:
-            self._held_back[uid] = (pod, why)
-            self._next_s = min(self._next_s, again_s)
-        elif known != why:
+        known = told.condition
+        other = known is not None and known.reason != why.reason
+        if known != why and (other or now_s >= told.condition_at_s + MESSAGE_WINDOW_S):
             told.condition, told.condition_at_s = why, now_s
             self._due[uid] = (pod, why)
             self._wake.set()
+        elif known != why:
+            self._hold_back(pod, why, told)
         self._tell(pod, why, told, now_s)
+
+    def _hold_back(self, pod: wire.PodView, why: Reason, told: _Told) -> None:
+        self._held_back[pod.metadata.uid] = (pod, why)
+        self._next_s = min(self._next_s, told.condition_at_s + MESSAGE_WINDOW_S)
 
     def next_s(self) -> float:
         """When `repeat` has something to say; infinite for never."""
@@ -131,6 +134,14 @@ class Notices:
         self._due.pop(uid, None)
         self._held_back.pop(uid, None)
 
+    async def silence(self, uid: str) -> None:
+        """A pod is about to be bound: what is being written must land before, for the binding says the opposite."""
+        while (written := self._writing.get(uid)) is not None:
+            await written.wait()
+        if self._due.pop(uid, None) is not None:
+            self._told[uid].condition = None
+        self._held_back.pop(uid, None)
+
     async def run(self) -> None:
         """Write conditions until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -144,11 +155,11 @@ class Notices:
                 await self._wake.wait()
             pod, why = self._due.pop(uid)
             if self._leader.valid():
-                self._writing.add(uid)
+                self._writing[uid] = asyncio.Event()
                 try:
                     await self._write(pod, why)
                 finally:
-                    self._writing.remove(uid)
+                    self._writing.pop(uid).set()
 
     def _next(self) -> str | None:
         """The next pod to write about: of two writes about one at a time the older might come last, and stay."""
@@ -169,8 +180,11 @@ class Notices:
             self.forget(meta.uid)  # it is gone, or another one
         except errors.ClusterError as error:
             self._counters.write_error("status", outcomes.code(error))
-            self._told.pop(meta.uid, None)  # said again when the pod is next looked at
             log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
+            told = self._told.get(meta.uid)
+            if told is not None and meta.uid not in self._due and meta.uid not in self._held_back:
+                told.condition = None
+                self._hold_back(pod, why, told)
 
 
 def _stated(pod: wire.PodView) -> Reason | None:

@@ -55,3 +55,37 @@ async def test_a_pod_that_went_while_it_was_bound_waits_no_more():
         await desk.answers("get", "p", NOT_FOUND)
         assert await desk.decides() == []
         assert not desk.scheduler.seen.waiting
+
+
+async def test_a_pod_is_bound_after_what_is_being_written_of_its_waiting():
+    async with Desk().writing() as desk:
+        desk.comes(foreign("u1"))
+        assert await desk.decides() == [("status", "p")]
+        desk.node("n1")
+        assert await desk.decides() == [("status", "p")]
+        await desk.answers("status", "p")
+        assert sorted(desk.asked) == [("bind", "u1 n1")]
+
+
+async def test_nothing_is_written_of_a_pods_waiting_while_it_is_bound():
+    async with Desk().writing() as desk:
+        desk.comes(foreign("u1"))
+        await desk.decides()
+        await desk.answers("status", "p", OVERLOADED)  # to be tried again
+        desk.node("n1")
+        await desk.decides()
+        desk.now_s += 60
+        assert await desk.decides() == [("bind", "u1 n1")]
+
+
+async def test_a_pod_whose_binding_failed_is_told_again_why_it_waits():
+    async with Desk().writing() as desk:
+        desk.comes(foreign("u1"))
+        await desk.decides()
+        await desk.answers("status", "p", OVERLOADED)
+        desk.node("n1")
+        await desk.decides()
+        await desk.answers("bind", "u1 n1", OVERLOADED)
+        desk.node_goes("n1")
+        desk.now_s += 60
+        assert await desk.decides() == [("status", "p")]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from boathouse.cluster import wire
+from boathouse.cluster import errors, wire
 from boathouse.scheduling import notices
 from boathouse.telemetry import metrics
 from tests.unit.scheduling.builders import pod
@@ -23,6 +23,7 @@ class Desk:
         self.epoch: int | None = 1
         self.answers = asyncio.Event()
         self.answers.set()
+        self.refusal: errors.ClusterError | None = None
         self.notices = notices.Notices(self, self, self, metrics.Metrics().scheduler, lambda: self.now_s)
 
     def valid(self) -> bool:
@@ -31,6 +32,8 @@ class Desk:
     async def patch_status(self, _resource, _name, status, _namespace, **_options) -> None:
         self.patched += status["conditions"]
         await self.answers.wait()
+        if self.refusal is not None:
+            raise self.refusal
 
     def record(self, about, *, type_, reason, action, note) -> None:
         del about, type_, action
@@ -108,6 +111,45 @@ async def test_two_writes_about_a_pod_go_out_one_after_the_other():
         await asyncio.sleep(0)
     running.cancel()
     assert [one["message"] for one in desk.patched] == [WANT.message]
+
+
+async def test_what_could_not_be_written_is_written_after_a_while_though_nobody_says_it_again():
+    desk = Desk()
+    desk.refusal = errors.ServerError(503, "", "")
+    desk.notices.waits(pod(), WANT)
+    await desk.written()
+    desk.refusal, desk.now_s = None, desk.notices.next_s()
+    desk.notices.repeat()
+    assert await desk.written() == [WANT.message] * 2
+    assert desk.now_s == 10
+
+
+async def test_a_server_that_takes_no_condition_is_not_asked_at_every_look():
+    desk = Desk()
+    desk.refusal = errors.Forbidden(403, "Forbidden", "")
+    for second in range(20):
+        desk.now_s = second
+        desk.notices.waits(pod(), WANT)
+        await desk.written()
+    assert len(desk.patched) == 2
+    assert len(desk.events) == 1
+
+
+async def test_what_was_said_since_is_not_overwritten_by_what_could_not_be_written():
+    desk = Desk()
+    desk.answers, desk.refusal = asyncio.Event(), errors.ServerError(503, "", "")
+    desk.notices.waits(pod(), WANT)
+    running = asyncio.create_task(desk.notices.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    desk.notices.waits(pod(), OTHER)
+    desk.answers.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    running.cancel()
+    desk.now_s, desk.refusal = 10, None
+    desk.notices.repeat()
+    assert await desk.written() == [WANT.message, OTHER.message, OTHER.message]
 
 
 async def test_an_event_may_be_repeated_after_a_minute():
