@@ -16,7 +16,7 @@ CHART: Final = paths.REPOSITORY / "charts" / "boathouse"
 NAMESPACE: Final = "boathouse-system"
 RELEASE: Final = "boathouse"
 DEPLOYMENT: Final = "deployment/boathouse"
-TIMEOUT_S: Final = 180
+TIMEOUT_S: Final = 300
 TAG: Final = "dev"
 
 

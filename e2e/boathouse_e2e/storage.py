@@ -33,8 +33,8 @@ PORT = 7070
 REGION = "us-east-1"
 SECRET = "s3-credentials"  # noqa: S105 # the name of a Secret
 ENDPOINT = f"http://{NAME}.{NAMESPACE}.svc:{PORT}"
-_READY_TIMEOUT_S = 120
-_FORWARD_TIMEOUT_S = 20
+_READY_TIMEOUT_S = 300
+_FORWARD_TIMEOUT_S = 60
 _SIGNED_FOR = timedelta(minutes=5)
 _LABELS = {"app.kubernetes.io/name": "versitygw", "app.kubernetes.io/instance": NAME}
 _NO_PRIVILEGES = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from boathouse_e2e.local.layout import Layout
 
-TIMEOUT_S = 10
+TIMEOUT_S = 30
 NOT_FOUND = 404
 CONFLICT = 409
 _FIRST_ERROR = 400

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PAUSE_IMAGE = "localhost/pause:dev"
 CNI_PLUGINS = "/usr/lib/cni"
 _EVICTION_MIB = 100
-_CONTAINERD_TIMEOUT_S = 20
+_CONTAINERD_TIMEOUT_S = 90
 _DNS_LABELS = {"k8s-app": "kube-dns", "kubernetes.io/name": "CoreDNS"}
 
 

@@ -119,7 +119,7 @@ def send(process: Process, cluster_id: str, number: signal.Signals) -> bool:
         os.close(descriptor)
 
 
-def end_all(cluster_id: str, *, first: str | None = None, timeout_s: float = 20) -> None:
+def end_all(cluster_id: str, *, first: str | None = None, timeout_s: float = 60) -> None:
     """Kill all processes of a cluster, those of the component `first` before the others, until none is left.
 
     Raises:
