@@ -107,6 +107,9 @@ class Bundle:
     async def ensure(self, namespace: str) -> None:
         self.namespaces.add(namespace)
 
+    def forget(self, namespace: str) -> None:
+        self.namespaces.discard(namespace)
+
 
 class Operator:
     """What the composition root wires, without Kopf, TLS and the real scheduler."""

@@ -43,7 +43,7 @@ class Desk:
         self.written: list[tuple[str, dict[str, Any]]] = []
         self.submitted: list[tuple[str, ...]] = []
         self.withdrawn: list[str] = []
-        self.published: list[str] = []
+        self.published: set[str] = set()
         self.now_s = Build.CREATED_S
         self.jobs = jobstore.JobStore(lambda _: None)
         self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
@@ -116,4 +116,7 @@ class Desk:
     # The bundle
 
     async def ensure(self, namespace: str) -> None:
-        self.published.append(namespace)
+        self.published.add(namespace)
+
+    def forget(self, namespace: str) -> None:
+        self.published.discard(namespace)

@@ -49,3 +49,7 @@ class Bundle(Protocol):
     async def ensure(self, namespace: str) -> None:
         """Have it in the namespace."""
         ...
+
+    def forget(self, namespace: str) -> None:
+        """It may not be there any more."""
+        ...

@@ -339,6 +339,7 @@ class Reconciler:
             self._parts.scheduler.withdraw(policy.JobId(memory.uid))
             self._parts.plans.forget(memory.uid)
             self._parts.hub.forget(memory.uid)
+            self._parts.bundle.forget(key.partition("/")[0])
 
 
 def _remember(body: Body, job: Job) -> _Memory:

@@ -3,6 +3,7 @@
 So a task trusts the standby before it becomes the leader.
 """
 
+import asyncio
 import datetime as dt
 from collections.abc import Callable, Mapping
 
@@ -35,6 +36,7 @@ class Bundles:
         self._now = now
         self._bundle = ""
         self._published: dict[str, str] = {}
+        self._publishing = asyncio.Lock()  # of two bundles on their way to a namespace the older might come last
 
     async def add(self, pem: str) -> None:
         """Publish this replica's authority, and drop those that have expired or are too many."""
@@ -62,7 +64,11 @@ class Bundles:
             await self.refresh()
         if self._published.get(namespace) == self._bundle:
             return
-        bundle = self._bundle
+        async with self._publishing:
+            if self._published.get(namespace) != self._bundle:
+                await self._publish(namespace, self._bundle)
+
+    async def _publish(self, namespace: str, bundle: str) -> None:
         failpoints.hit("before-progress.ca")
         try:
             await self._api.patch(
@@ -80,7 +86,7 @@ class Bundles:
         self._published[namespace] = bundle
 
     def forget(self, namespace: str) -> None:
-        """No job is active there."""
+        """Publish it anew when it is next needed there: the namespace may have gone, and may come again."""
         self._published.pop(namespace, None)
 
     async def _add(self, pem: str) -> None:
