@@ -124,7 +124,7 @@ class LeaderElection:
         self._renewed_at = -math.inf
         self._leading = asyncio.Event()
         self._lost = False
-        self._writing = asyncio.Lock()  # a renewal and the release would meet each other's versions of the lease
+        self._writing = asyncio.Lock()  # else a release would meet an acquisition or a renewal on its way
 
     def valid(self) -> bool:
         """Say whether we lead at this very moment; ask before every write."""
@@ -158,13 +158,13 @@ class LeaderElection:
 
     async def release(self) -> None:
         """Give the lease away, if we hold it, so that the next leader need not wait. Stop writing before."""
-        held, self._lost = self.epoch is not None and not self._lost, True
-        if not held:
+        if self._lost:
             return
+        self._lost = True
         try:
             async with asyncio.timeout(self._timing.retry_s):
-                await self._writing.acquire()  # and kept: nothing is renewed after this
-                lease = await self._read()
+                await self._writing.acquire()  # and kept: nothing is taken or renewed after this
+                lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
                     renewed = records.micro_time(self._now())
                     spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
@@ -176,7 +176,7 @@ class LeaderElection:
 
     async def _tried_to_acquire(self) -> bool:
         try:
-            async with asyncio.timeout(self._timing.renew_deadline_s):
+            async with asyncio.timeout(self._timing.renew_deadline_s), self._writing:
                 return await self._acquire()
         except errors.Conflict:
             return False  # another candidate was faster; its record is seen next time

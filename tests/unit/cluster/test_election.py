@@ -79,6 +79,29 @@ async def test_a_lease_released_amid_its_renewal_is_free(into_a_renewal_s):
         assert (server.lease.spec.holder_identity, a.lost) == ("", [])
 
 
+@pytest.mark.parametrize("into_its_life_s", [0.0, 0.1, 0.3, 1.0])
+async def test_a_candidate_that_stops_leaves_the_lease_to_others(into_its_life_s):
+    server = LeaseServer()
+    server.latency_s = 0.2
+    async with candidates(server, "a") as a:
+        await asyncio.sleep(into_its_life_s)
+        await a.election.release()
+        await asyncio.sleep(60)
+        assert server.lease is None or server.lease.spec.holder_identity == ""
+        assert not a.election.valid()
+
+
+async def test_a_candidate_that_stops_does_not_take_a_lease_that_comes_free():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        await asyncio.sleep(5)
+        leader, other = (a, b) if a.election.valid() else (b, a)
+        await other.election.release()
+        await leader.election.release()
+        await asyncio.sleep(60)
+        assert server.lease.spec.holder_identity == ""
+
+
 async def test_a_paused_leader_may_not_write_when_it_wakes():
     async with candidates(LeaseServer(), "a") as one:
         await one.election.acquired()
