@@ -4,7 +4,9 @@ PROVIDER, CONTEXT and CLUSTER choose the cluster as for `make cluster-up`; KEEP=
 A cluster that cannot be had is an error, never a skip.
 """
 
+import contextlib
 import os
+import pathlib
 import re
 import secrets
 from collections.abc import Iterator
@@ -12,21 +14,32 @@ from collections.abc import Iterator
 import pytest
 from obstore.store import S3Store
 
-from boathouse_e2e import evidence, images, install, paths, providers, storage
-from boathouse_e2e.spec import Cluster, ClusterSpec
+from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, storage
+from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 from e2e.tests import harness
 
 NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
 VALUES = {
     "queues": [{"name": "default", "weight": 1}, {"name": "left", "weight": 1}, {"name": "right", "weight": 1}],
-    # As short as they may be for tests that wait until another replica leads.
-    "lease": {"durationSeconds": 6, "renewDeadlineSeconds": 4, "retryPeriodSeconds": 1},
+    # Short for tests that wait until another replica leads, and longer than a busy machine holds a leader up.
+    "lease": {"durationSeconds": 12, "renewDeadlineSeconds": 9, "retryPeriodSeconds": 1},
 }
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    with contextlib.suppress(errors.ClusterError):  # the tests will say it
+        name = chosen().name
+        programs = (*catalogue.for_provider(name, nodes=2, kwok_nodes=1), *catalogue.WORKLOADS)
+        ahead.build(session, programs, with_images=name != "existing")
+
+
+def chosen() -> Provider:
+    return providers.choose(os.environ.get("PROVIDER", "auto"), name=NAME, context=os.environ.get("CONTEXT"))
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    provider = providers.choose(os.environ.get("PROVIDER", "auto"), name=NAME, context=os.environ.get("CONTEXT"))
+    provider = chosen()
     print(f"provider: {provider.name}")
     yield provider.up(ClusterSpec(name=NAME, nodes=2))
     if os.environ.get("KEEP") != "1":
@@ -73,8 +86,13 @@ def place(
     )
     yield harness.Place(cluster=installed, store=bucket, namespace=namespace)
     if _failed(request):
-        evidence.save(installed, namespace, paths.REPOSITORY / "build" / "e2e" / namespace)
+        evidence.save(installed, namespace, _folder_of(namespace))
     installed.run("delete", "namespace", namespace, "--wait=false")
+
+
+def _folder_of(namespace: str) -> pathlib.Path:
+    """Where what to look at after a failure is saved."""
+    return paths.REPOSITORY / "build" / "e2e" / namespace
 
 
 def _failed(request: pytest.FixtureRequest) -> bool:
@@ -113,8 +131,12 @@ _FAULTS = pytest.StashKey[list[tuple[object, ...]]]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Keep the call's report for the fixtures' ends, which save what to look at after a failure."""
+    """Keep the call's report for the fixtures' ends, which save what to look at after a failure; show the least."""
     report = yield
     if report.when == "call":
         item.stash[_REPORT] = report
+    place = getattr(item, "funcargs", {}).get("place")
+    if report.when == "call" and report.failed and place is not None:
+        report.sections.append(("its namespace", evidence.glance(place.cluster, place.namespace)))
+        report.sections.append(("more of it", str(_folder_of(place.namespace))))
     return report

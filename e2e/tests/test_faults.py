@@ -59,7 +59,8 @@ def job(place):
 
 def wait_for_both_replicas(cluster):
     """Both replicas are ready and one of them leads, so that every test begins alike."""
-    cluster.run("rollout", "status", install.DEPLOYMENT, "-n", install.NAMESPACE, "--timeout=60s")
+    rollout = ("rollout", "status", install.DEPLOYMENT, "-n", install.NAMESPACE)
+    cluster.run(*rollout, f"--timeout={harness.TIMEOUT_S}s", timeout_s=harness.TIMEOUT_S + 10)
 
     def leads():
         try:
@@ -67,26 +68,26 @@ def wait_for_both_replicas(cluster):
         except errors.ClusterError:
             return None
 
-    return harness.until(leads, "a replica leads", timeout_s=60)
+    return harness.until(leads, "a replica leads")
 
 
 def wait_for(place, name, moment):
     def come():
         return MOMENTS[moment](Seen(job=place.look(name), pods=place.pods(name)))
 
-    harness.until(come, f"the moment: {moment}", timeout_s=90, every_s=0.02)
+    harness.until(come, f"the moment: {moment}", every_s=0.02)
 
 
 def wait_for_successor(place, leader):
     """Seconds until the Lease has a new epoch."""
     began_s = time.monotonic()
-    harness.until(lambda: faults.epoch(place.cluster) > leader.epoch, "another epoch begins", timeout_s=60)
+    harness.until(lambda: faults.epoch(place.cluster) > leader.epoch, "another epoch begins")
     return time.monotonic() - began_s
 
 
 def check(place, name):
     """The job succeeded as if nothing had happened."""
-    job = place.succeed(name, timeout_s=240)
+    job = place.succeed(name)
     assert harness.pairs(place.parts(name)) == harness.counted(TEXT)
     counters = {key: value for group in job.counters.values() for key, value in group.items()}
     assert counters["Map input records"] == TEXT.count(b"\n")
@@ -103,14 +104,14 @@ def check_no_orphans(place, name):
     def all_ended():
         return {pod.phase for pod in place.pods(name)} <= {"Succeeded", "Failed"}
 
-    harness.until(all_ended, "all pods have ended", timeout_s=30)
+    harness.until(all_ended, "all pods have ended")
     place.cluster.run("delete", "mrjob", name, "-n", place.namespace, "--wait")
 
     def nothing_left():
         left = place.cluster.get("pods,configmaps", "-n", place.namespace)["items"]
         return not [each for each in left if each["metadata"].get("ownerReferences")]
 
-    harness.until(nothing_left, "the job's pods and plans are gone", timeout_s=90)
+    harness.until(nothing_left, "the job's pods and plans are gone")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_a_leader_paused_past_its_lease_changes_nothing_when_it_wakes(place, job
         leader.send(signal.SIGSTOP)
         pause_s = wait_for_successor(place, leader)
         leader.send(signal.SIGCONT)
-        harness.until(lambda: not leader.lives, "the old leader has ended", timeout_s=60)
+        harness.until(lambda: not leader.lives, "the old leader has ended")
         done = check(place, job)
         assert recording.over_commits() == []
         fault_table.append(("SIGSTOP", moment, pause_s, done, place.pods(job), len(recording.changes())))

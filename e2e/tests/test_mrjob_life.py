@@ -49,7 +49,7 @@ def test_a_suspended_job_holds_nothing_and_goes_on_where_it_was(place):
         "resources": harness.SMALL | {"limits": {"cpu": "1"}},
     }
     place.start("pause", mapper=slow, splitMaxSize="512Ki", suspend=True)
-    harness.until(lambda: place.look("pause").phase == "Suspended", "the job says that it is suspended", timeout_s=30)
+    harness.until(lambda: place.look("pause").phase == "Suspended", "the job says that it is suspended")
     assert place.pods("pause") == []
     patch(place, "pause", suspend=False)
     harness.until(lambda: (place.look("pause").maps.succeeded or 0) >= 2, "some maps are done")
@@ -58,7 +58,7 @@ def test_a_suspended_job_holds_nothing_and_goes_on_where_it_was(place):
     def all_gone():
         return not [pod for pod in place.raw_pods("pause") if pod["status"]["phase"] in ("Pending", "Running")]
 
-    harness.until(all_gone, "no pod of the suspended job is left", timeout_s=60)
+    harness.until(all_gone, "no pod of the suspended job is left")
     done = status(place, "pause")["maps"]["succeeded"]
     patch(place, "pause", suspend=False)
     place.succeed("pause")
@@ -83,7 +83,6 @@ def test_what_may_not_change_is_refused_by_name_and_placement_may_change_while_s
 def test_a_finished_job_expires_with_all_that_was_made_for_it(place):
     place.put("in/a.txt", b"a\nb\n")
     uid = place.look(place.start("brief", ttlSecondsAfterFinished=5)).uid
-    place.cluster.run("wait", "--for=condition=Succeeded", "mrjob/brief", "-n", place.namespace, "--timeout=120s")
     _nothing_left(place, uid)
     assert place.parts("brief")
 
@@ -107,7 +106,7 @@ def _nothing_left(place, uid):
                 return False
         return True
 
-    harness.until(none, "nothing that the job owned is left", timeout_s=120)
+    harness.until(none, "nothing that the job owned is left")
 
 
 def test_a_job_past_its_deadline_fails(place):
@@ -121,16 +120,18 @@ def test_a_job_past_its_deadline_fails(place):
 def test_a_command_that_does_nothing_is_ended(place):
     place.put("in/a.txt", b"a\n")
     stuck = {"command": ["sh", "-c", "echo waiting for the database >&2; sleep 600"], "maxAttempts": 1}
-    condition = failed(place, place.start("stuck", mapper=stuck | {"resources": harness.SMALL}, taskTimeoutSeconds=3))
+    condition = failed(place, place.start("stuck", mapper=stuck | {"resources": harness.SMALL}, taskTimeoutSeconds=15))
     assert condition.reason == "TaskTimeout"
     assert "waiting for the database" in condition.message
 
 
 def test_reduces_start_before_the_last_map_and_the_result_is_right(place):
-    data = harness.text(3_000_000)
+    data, last = harness.text(3_000_000), b"the last of all\n"
     place.put("in/a.txt", data)
-    slow = {"command": ["sh", "-c", "sleep 3; python3 mapper.py"], "resources": harness.SMALL}
-    place.start("early", mapper=slow, slowStartCompletedMapsPercent=20, splitMaxSize="256Ki")
+    place.put("in/b.txt", last)
+    script = "cat >input; if grep -qx 'the last of all' input; then sleep 25; fi; python3 mapper.py <input"
+    one_slow = {"command": ["sh", "-c", script], "resources": harness.SMALL}
+    place.start("early", mapper=one_slow, slowStartCompletedMapsPercent=20, splitMaxSize="256Ki")
 
     def overlaps():
         job = place.look("early")
@@ -139,7 +140,7 @@ def test_reduces_start_before_the_last_map_and_the_result_is_right(place):
 
     harness.until(overlaps, "a reduce runs while maps are not done")
     place.succeed("early")
-    assert harness.pairs(place.parts("early")) == harness.counted(data)
+    assert harness.pairs(place.parts("early")) == harness.counted(data + last)
 
 
 def test_a_task_killed_for_want_of_memory_says_which_field_to_raise(place):

@@ -66,7 +66,7 @@ def test_resources_that_no_node_has(place):
         scheduled = place.look("mistake").condition(names.ConditionType.SCHEDULED)
         return scheduled if scheduled and scheduled.status == "False" and "64" in scheduled.message else None
 
-    scheduled = harness.until(never_fits, "the job says that no node is large enough", timeout_s=60)
+    scheduled = harness.until(never_fits, "the job says that no node is large enough")
     assert scheduled.reason == "NeverFits"
     assert "cpu" in scheduled.message.lower()
 
@@ -80,7 +80,7 @@ def test_a_missing_secret(place):
         conditions = place.look("mistake").conditions.values()
         return next((each for each in conditions if each.reason == "SecretNotFound"), None)
 
-    assert "no-such-secret" in harness.until(says_so, "the job names the secret", timeout_s=60).message
+    assert "no-such-secret" in harness.until(says_so, "the job names the secret").message
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,10 @@ ELASTIC = {
 
 @pytest.fixture
 def profile(installed, request):
-    """Boathouse with the profile that the test asks for; afterwards with the default."""
+    """Boathouse with the profile that the test asks for, and nothing learnt; afterwards with the default."""
     install.install(installed, conftest.VALUES | {"profile": request.param})
+    forget = ("delete", "configmap", "boathouse-learned", "-n", names.OPERATOR_NAMESPACE, "--ignore-not-found")
+    installed.run(*forget)
     yield request.param
     install.install(installed, conftest.VALUES)
 
@@ -34,7 +36,7 @@ def test_jobs_run_under_a_profile_that_learns(profile, place):
     for name in ("first", "second"):
         place.succeed(place.start(name))
         assert harness.pairs(place.parts(name)) == harness.counted(data)
-    kept = harness.until(lambda: _learnt(place), f"what {profile} learnt is kept", timeout_s=150)
+    kept = harness.until(lambda: _learnt(place), f"what {profile} learnt is kept")
     assert kept["metadata"]["namespace"] == names.OPERATOR_NAMESPACE
 
 
@@ -55,7 +57,7 @@ def test_a_full_cluster_starts_maps_with_less_memory_and_says_so(profile, place)
         told = place.look("squeezed").condition(names.ConditionType.SCHEDULED)
         return told is not None and "less memory than they asked for" in told.message
 
-    harness.until(says_so, "the job says that some of its maps run with less memory", timeout_s=90)
+    harness.until(says_so, "the job says that some of its maps run with less memory")
     place.succeed("squeezed")
     assert sorted(b"".join(place.parts("squeezed").values()).split()) == sorted(b"%d" % i for i in range(12))
     maps = [pod for pod in place.raw_pods("squeezed") if pod["metadata"]["labels"][names.LABEL_TASK_TYPE] == "map"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config
+from boathouse_e2e import ahead, evidence, waiting
 from boathouse_e2e import catalogue as programs
-from boathouse_e2e import evidence, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import Cluster, ClusterSpec
 
@@ -23,9 +23,7 @@ PATIENCE_S = 100  # some of Kubernetes' controllers look again after 15 s only, 
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the programs before the first test, whose time they would take."""
-    if session.items and not session.config.option.collectonly:
-        tools.ensure((*programs.for_provider("local", nodes=0, kwok_nodes=1), *programs.WORKLOADS))
+    ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), *programs.WORKLOADS))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
-from boathouse_e2e import catalogue as catalogue_of_tools
-from boathouse_e2e import faults, invariants, kubelets, lab, tools
+from boathouse_e2e import ahead, faults, invariants, kubelets, lab
+from boathouse_e2e import catalogue as programs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -25,9 +25,7 @@ _FINAL = ("Succeeded", "Failed")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the programs before the first test, whose time they would take."""
-    if session.items and not session.config.option.collectonly:
-        tools.ensure((*catalogue_of_tools.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
+    ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
 
 
 @pytest.fixture(scope="session")
