@@ -1,6 +1,6 @@
 """Where split plans are: posted by setup and kept in memory, or accepted and kept in ConfigMaps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from boathouse import failpoints
@@ -42,12 +42,18 @@ class Plans:
                 self._stored[key] = found
         return self._stored.get(key)
 
-    async def write(self, job: Job, step: int) -> None:
-        """Keep the posted plan. Shards of another plan under the same names (of a setup whose operator died) go."""
+    async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
+        """Keep the posted plan. Shards of another plan under the same names (of a setup whose operator died) go.
+
+        Args:
+            job: The job.
+            step: Its step.
+            check_lead: Passes only a leader; asked before every write.
+        """
         kept = self._posted[job.uid]
         for manifest in shards.manifests(job, step, kept):
             failpoints.hit("before-plan.shard")
-            await self._write_shard(job.namespace, manifest)
+            await self._write_shard(job.namespace, manifest, check_lead)
             failpoints.hit("after-plan.shard")
         self._stored[job.uid, step] = kept
 
@@ -69,13 +75,16 @@ class Plans:
             return None
         return shards.read([first, *rest])
 
-    async def _write_shard(self, namespace: str, manifest: Mapping[str, Any]) -> None:
+    async def _write_shard(self, namespace: str, manifest: Mapping[str, Any], check_lead: Callable[[], None]) -> None:
         name = manifest["metadata"]["name"]
+        check_lead()
         try:
             await self._api.create(_PLANS, manifest, namespace)
         except errors.AlreadyExists:
             found = await self._api.get(_PLANS, name, namespace)
             if shards.same(manifest, found):
                 return
+            check_lead()
             await self._api.delete(_PLANS, name, namespace, uid=found["metadata"]["uid"])
+            check_lead()
             await self._api.create(_PLANS, manifest, namespace)

@@ -162,8 +162,7 @@ class Reconciler:
         seen = await self._observe(job, memory.record)
         desired = planner.plan(seen)
         if desired.write_plan:
-            self._writes.check_lead()
-            await self._parts.plans.write(job, desired.record.step)
+            await self._parts.plans.write(job, desired.record.step, self._writes.check_lead)
         told = percent.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
         desired = dataclasses.replace(desired, record=told)
         before, memory.record = memory.record, desired.record
