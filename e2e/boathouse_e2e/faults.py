@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from boathouse_e2e import errors, install, invariants
+from boathouse_e2e import errors, install, invariants, waiting
 
 if TYPE_CHECKING:
     import signal
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LEASE = "boathouse"
 OPERATOR = "app.kubernetes.io/name=boathouse"
 PROGRAM = b"boathouse"
+_PATIENCE_S = 120
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +97,19 @@ def _process(pod_uid: str) -> int:
 class Recording:
     """All changes of all pods, in the order in which the API server told them."""
 
-    def __init__(self, log: IO[str], nodes: list[dict[str, Any]]) -> None:
+    def __init__(self, log: IO[str], nodes: list[dict[str, Any]], watch: subprocess.Popen[str] | None = None) -> None:
         self._log = log
+        self._watch = watch
         self._nodes = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
 
     def changes(self) -> list[dict[str, Any]]:
-        """The changes so far; an unfinished last one is left out."""
+        """The changes so far; an unfinished last one is left out.
+
+        Raises:
+            ClusterError: The watch has ended, so that some are missing.
+        """
+        if self._watch is not None and self._watch.poll() is not None:
+            raise errors.ClusterError(f"the watch of all pods ended with {self._watch.returncode}")
         self._log.seek(0)
         text, decoder, at = self._log.read(), json.JSONDecoder(), 0
         found: list[dict[str, Any]] = []
@@ -126,13 +134,15 @@ def _skip_space(text: str, at: int) -> int:
 
 @contextlib.contextmanager
 def recording(cluster: Cluster) -> Iterator[Recording]:
-    """Record all changes of all pods while the block runs."""
+    """Record all changes of all pods while the block runs; some pod must be there, by which the beginning is known."""
     nodes = cluster.get("nodes")["items"]
     command = cluster.kubectl_command("get", "pods", "-A", "-o", "json", "--watch", "--output-watch-events")
     with tempfile.TemporaryFile("w+") as log:
         watch = subprocess.Popen(command, stdout=log, text=True)
         try:
-            yield Recording(log, nodes)
+            record = Recording(log, nodes, watch)
+            waiting.until(record.changes, "the watch of all pods has begun", within_s=_PATIENCE_S)
+            yield record
         finally:
             watch.terminate()
             watch.wait()
