@@ -176,6 +176,18 @@ async def test_a_job_that_has_its_plan_takes_no_other(endpoint, monkeypatch):
     assert status == 409
 
 
+async def test_a_plan_for_a_job_that_is_forgotten_meanwhile_is_not_kept(endpoint, api, eventually):
+    async def body():
+        plan = msgspec.json.encode(split_plan(1))
+        yield plan[:10]
+        await eventually(lambda: api.called("create tokenreviews"))
+        endpoint.hub.forget(JOB)
+        yield plan[10:]
+
+    status, _ = await endpoint.ask("POST", "demo/job-1/plan", endpoint.add("s", TaskType.SETUP), data=body())
+    assert (status, endpoint.plans.posted(JOB), endpoint.posted) == (409, None, [])
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [

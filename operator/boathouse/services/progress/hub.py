@@ -67,7 +67,8 @@ class Hub:
 
     def wants_plan(self, uid: JobUid) -> bool:
         """Whether the job's setup is still to be accepted."""
-        return self._jobs[uid].wants_plan
+        entry = self._jobs.get(uid)
+        return entry is not None and entry.wants_plan
 
     async def orders(self, uid: JobUid, since: int, wait_s: float) -> contract.Orders:
         """The job's orders: at once when they are not those of version `since`, else when they change or time is up."""
@@ -83,8 +84,11 @@ class Hub:
         return entry.orders
 
     def report(self, uid: JobUid, pod: str, report: contract.TaskReport) -> None:
-        """Remember a task's last report."""
-        self._jobs[uid].reports[pod] = report
+        """Remember a task's last report; that of a job which is gone is of no use."""
+        entry = self._jobs.get(uid)
+        if entry is None:
+            return
+        entry.reports[pod] = report
         if self._on_report is not None:
             self._on_report(uid, pod, report)
 

@@ -104,10 +104,10 @@ class ProgressServer:
         uid, pod = await self._task(request, None)
         if pod.task_type is not TaskType.SETUP:
             raise web.HTTPForbidden(text="only the setup task posts the plan")
-        if not self._hub.wants_plan(uid):
-            raise web.HTTPConflict(text="the job has its plan")
         body = await request.read()
         plan = await asyncio.to_thread(self._plan.decode, body)
+        if not self._hub.wants_plan(uid):  # asked now, for all that takes a while
+            raise web.HTTPConflict(text="the job has its plan, or is gone")
         failpoints.hit("before-plan.posted")
         kept = self._plans.post(uid, plan)
         failpoints.hit("after-plan.posted")
