@@ -19,6 +19,7 @@ from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 from e2e.tests import harness
 
 NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
+LABEL = "boathouse-end-to-end-test"
 VALUES = {
     "queues": [{"name": "default", "weight": 1}, {"name": "left", "weight": 1}, {"name": "right", "weight": 1}],
     # Short for tests that wait until another replica leads, and longer than a busy machine holds a leader up.
@@ -48,7 +49,8 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
-    """The cluster with Boathouse in it."""
+    """The cluster with Boathouse in it; what an earlier session left there goes."""
+    cluster.run("delete", "namespaces", "-l", LABEL, "--wait=false")
     images.load(cluster)
     install.install(cluster, VALUES)
     return cluster
@@ -75,7 +77,7 @@ def place(
     short = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     namespace = f"t-{short}-{secrets.token_hex(2)}"  # the bucket keeps what earlier runs wrote
     installed.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": {LABEL: "true"}}},
         storage.secret(credentials, namespace=namespace),
         {
             "apiVersion": "v1",

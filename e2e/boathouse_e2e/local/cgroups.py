@@ -13,7 +13,7 @@ from boathouse_e2e.errors import ClusterError
 ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "hugetlb", "systemd")
 _HYBRID = "unified"  # where systemd mounts v2 beside v1; container runtimes write there too
-_REMOVE_TIMEOUT_S = 10
+_REMOVE_TIMEOUT_S = 60
 
 
 def unified(root: Path = ROOT) -> bool:

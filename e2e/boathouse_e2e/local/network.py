@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HOLDER = "namespaces"
 _RESOLV_CONF = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
-_HOLDER_TIMEOUT_S = 10
+_HOLDER_TIMEOUT_S = 60
 # Mounts made inside stay inside and are shared among the cluster's processes only. /run, /var/log and /var/lib/kubelet
 # are its own, so that sockets and links which programs put there neither meet another cluster's, or those of the
 # machine's own kubelet, nor stay behind.
