@@ -145,6 +145,26 @@ class Ground(Generic[S, R]):
         self.freed.clear()
         self.renewed = False
 
+    def decide(
+        self, offered: Iterable[model.NodeName] | None = None, *, max_per_node: int | None = None, park: bool
+    ) -> Sequence[model.Decision]:
+        """Run a cycle and settle it in the waiting room.
+
+        Args:
+            offered: The nodes that it may use; None for all.
+            max_per_node: Most tasks that it may place on one.
+            park: As for `WaitingRoom.settle`.
+
+        Returns:
+            What it decides. Its plan is gone, so that the ledger need not keep what it was made of.
+        """
+        self.cycles += 1
+        now_s = self.clock.now_s
+        view = self.ledger.snapshot(now_s, offered=offered, max_per_node=max_per_node)
+        plan = framework.run_cycle(self.room, self.profile, view)
+        self.room.settle(plan, now_s, park=park)
+        return plan.decisions
+
     def finished(self) -> results.Outcome:
         """What was seen, when nothing is left to happen.
 

@@ -135,13 +135,8 @@ class Heartbeats:
         if not self.world.waiting:
             return node.launching > 0
         was_kept = node.name in self.world.room.kept
-        self.world.cycles += 1
-        now_s = self.world.clock.now_s
-        view = self.world.ledger.snapshot(now_s, offered=[node.name], max_per_node=self._most)
-        plan = framework.run_cycle(self.world.room, self.world.profile, view)
-        self.world.room.settle(plan, now_s, park=False)
-        placed = False
-        for decision in plan.decisions:
+        placed, now_s = False, self.world.clock.now_s
+        for decision in self.world.decide([node.name], max_per_node=self._most, park=False):
             match decision:
                 case model.Create() | model.Bind():
                     self._allocated(decision, node)

@@ -43,7 +43,7 @@ class Instant:
 
     def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:
         world, now_s = self.world, self.world.clock.now_s
-        for decision in self._decided(offered, now_s):
+        for decision in world.decide(offered, park=not world.profile.node_driven):
             match decision:
                 case model.Create() | model.Bind():
                     task = world.place(decision)
@@ -56,14 +56,6 @@ class Instant:
                     world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
                 case _:
                     pass
-
-    def _decided(self, offered: Iterable[model.NodeName] | None, now_s: float) -> Sequence[model.Decision]:
-        """What a cycle decides. Nobody asks its plan for more, so that the ledger need not keep what it was made of."""
-        world = self.world
-        world.cycles += 1
-        plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
-        world.room.settle(plan, now_s, park=not world.profile.node_driven)
-        return plan.decisions
 
     def _arrived(self, run: JobRun) -> None:
         self.world.renewed = True

@@ -95,7 +95,7 @@ def assumed(placement: model.Placement, amounts: model.Amounts) -> Entry:
     job, one = placement.job, placement.task_class
     counted = one.id if one.gang_min else None
     ports = one.constraints.host_ports
-    return Entry(placement.node, amounts, State.ASSUMED, job.id, job.queue, counted, ports, placement)
+    return Entry(placement.node, amounts, _ASSUMED, job.id, job.queue, counted, ports, placement)
 
 
 def seen(pod: Account, node: model.NodeName, amounts: model.Amounts) -> Entry:
@@ -154,3 +154,6 @@ def unlike(known: Account, listed: Account) -> bool:
         listed.resources,
         listed.host_ports,
     )
+
+
+_ASSUMED = State.ASSUMED  # to look into an enum each time is slow

@@ -65,6 +65,7 @@ class Parking:
         self._limited: dict[model.QueueName, dict[int, None]] = {}
         self._vacant: list[int] = []
         self._least = np.zeros((len(axis), 0), np.int64)
+        self._most = [0] * len(axis)  # no size was ever larger
         self._helps = np.zeros(0, np.int64)
         self._until_s = np.zeros(0)
         self._near = np.zeros(0, np.bool_)  # waits for room, which it can only find where some came free
@@ -149,9 +150,11 @@ class Parking:
     def _measure(self, row: int, least: model.IntVector) -> None:
         if len(self._axis) != len(self._least):
             self._least = np.pad(self._least, ((0, len(self._axis) - len(self._least)), (0, 0)))
+            self._most += [0] * (len(self._axis) - len(self._most))
         self._sizes[row] = least
         self._least[:, row] = 0
         self._least[: len(least), row] = least
+        self._most = list(map(max, self._most, self._least[:, row].tolist()))
 
     def leave(self, row: int) -> None:
         """The class is not parked any more; nothing happens if it was not."""
@@ -235,11 +238,17 @@ class Parking:
         self.freed.update(rooms)
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:
         # newer resources are in the longer ones alone.
-        room = list(map(max, _ZEROS, *rooms.values()))[: len(self._least)]
-        fits = np.logical_and.reduce(self._least[: len(room)] <= np.array(room)[:, None])
-        self.stirred |= fits & self._near
+        room = list(map(max, _ZEROS, *rooms.values()))
+        self.stirred |= self._fitting(room, self._near)
         self.changes += 1
-        return self._some(fits & self._far) if self._choosy else []
+        return self._some(self._fitting(room, self._far)) if self._choosy else []
+
+    def _fitting(self, room: Sequence[int], among: model.BoolVector) -> model.BoolVector:
+        """Whose size is not above this room; what there is enough of for everybody is not compared."""
+        for row, (most, amount) in enumerate(zip(self._most, room, strict=False)):
+            if amount < most:
+                among = among & (self._least[row] <= amount)
+        return among
 
     def woken_by_time(self, now_s: float) -> list[Waiting]:
         """Whose hold ends, or who is parked for long."""

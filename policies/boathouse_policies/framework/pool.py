@@ -173,7 +173,7 @@ class Picker:
         if position < 0:
             return None
         self._start = position
-        return Pick(self._pool.order[position], position, Distance.ANYWHERE)
+        return Pick(self._pool.order[position], position, _ANYWHERE)
 
     def local(self, node: model.NodeName, most: int = 1) -> Sequence[model.Task]:
         """The first waiting tasks whose input is on the node itself, at most so many."""
@@ -193,3 +193,6 @@ class Picker:
         """The task is not placed after all."""
         self._taken.discard(pick.position)
         self._start = 0
+
+
+_ANYWHERE = Distance.ANYWHERE  # to look into an enum each time is slow

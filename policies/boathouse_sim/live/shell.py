@@ -48,14 +48,12 @@ class Live:
 
     def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:
         world, now_s = self.world, self.world.clock.now_s
-        world.cycles += 1
-        plan = framework.run_cycle(world.room, world.profile, world.ledger.snapshot(now_s, offered=offered))
-        world.room.settle(plan, now_s, park=not world.profile.node_driven)
+        decisions = world.decide(offered, park=not world.profile.node_driven)
         # Placements first: the cycle gave them room before it knew what its controllers let grow.
-        for decision in plan.decisions:
+        for decision in decisions:
             if isinstance(decision, model.Create | model.Bind):
                 world.place(decision)
-        for decision in plan.decisions:
+        for decision in decisions:
             self._carry_out(decision, now_s)
 
     def _carry_out(self, decision: model.Decision, now_s: float) -> None:
