@@ -280,7 +280,7 @@ class Carrier:
             case outcomes.Elsewhere():
                 self._release(work)
                 self.unconfirmed[task] = self._parts.clock()
-                self._parts.seen.apply(outcome.pod)
+                self._parts.seen.answered(outcome.pod)
                 self._parts.jobs.touch(task)
             case outcomes.Vanished():
                 self._release(work)
@@ -304,7 +304,7 @@ class Carrier:
             self._on_trouble(entry.job.id, None)
         if isinstance(work, Ahead):
             assert pod is not None
-            parts.seen.apply(pod)
+            parts.seen.answered(pod)
             return
         parts.room.succeeded(task)
         if work.task_class.constraints.claims and self._is_current(work):

@@ -64,6 +64,7 @@ class Observed:
         self._queue_of = queue_of
         self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
+        self._revision = 0
 
     # Watches
 
@@ -86,15 +87,22 @@ class Observed:
 
     def on_pod(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
+        pod = (change.final or change.old) if isinstance(change, store.Deleted) else change.new
+        self._revision = max(self._revision, _revision(pod))
         match change:
             case store.Modified() if _takes_the_same(change.old, change.new):
                 pass  # most changes are of this kind: a kubelet tells how its pod fares
             case store.Added() | store.Modified():
-                self.apply(change.new)
+                self.apply(pod)
             case store.Deleted():
-                self.gone(change.final or change.old)
+                self.gone(pod)
             case _:
                 assert_never(change)
+
+    def answered(self, pod: wire.PodView) -> None:
+        """Take in what a write brought, unless the watch is past it: it may have shown the pod's end since."""
+        if _revision(pod) >= self._revision:
+            self.apply(pod)
 
     def apply(self, pod: wire.PodView) -> None:
         """Take in the truth about a pod, from a watch or a GET."""
@@ -183,6 +191,10 @@ class Observed:
         """Return the accounts for these pods, and the nominations counted now."""
         counted = [account for priority, account in self._nominated.values() if priority >= self._floor_priority]
         return [self._account(pod) for pod in pods if pod.spec.node_name] + counted
+
+
+def _revision(pod: wire.PodView) -> int:
+    return int(pod.metadata.resource_version or 0)
 
 
 def _takes_the_same(old: wire.PodView, new: wire.PodView) -> bool:

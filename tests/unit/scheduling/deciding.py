@@ -21,6 +21,13 @@ def foreign(uid: str, *, revision: int = 1, **spec: Any) -> wire.PodView:
     return builders.pod("p", meta=meta, scheduler_name=names.SCHEDULER_NAME, **spec)
 
 
+def made(task: str, *, node: str, revision: int) -> wire.PodView:
+    """The pod of a task of ours."""
+    name = task.rpartition("/")[2]
+    meta = {"resource_version": str(revision), "labels": {names.LABEL_JOB_UID: "j"}, "owner_references": (OWNER,)}
+    return builders.pod(name, meta=meta, node_name=node, scheduler_name=names.SCHEDULER_NAME)
+
+
 class Factory:
     """Makes the pods of a job's tasks."""
 
@@ -137,4 +144,5 @@ async def settled() -> None:
 
 
 NOT_FOUND = errors.NotFound(404, "NotFound", "")
+TAKEN = errors.AlreadyExists(409, "AlreadyExists", "")
 OVERLOADED = errors.TooManyRequests(429, "TooManyRequests", "")

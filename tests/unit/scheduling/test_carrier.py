@@ -1,7 +1,7 @@
 """While a write is under way, pods and nodes come and go, and a task may be decided anew."""
 
 from boathouse_policies import framework
-from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, Desk, foreign
+from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
 
 
 async def test_a_pod_made_anew_while_its_predecessor_was_bound_is_bound_as_well():
@@ -89,3 +89,18 @@ async def test_a_pod_whose_binding_failed_is_told_again_why_it_waits():
         desk.node_goes("n1")
         desk.now_s += 60
         assert await desk.decides() == [("status", "p")]
+
+
+async def test_an_answer_that_is_older_than_what_the_watch_showed_since_changes_nothing():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.node("n2")
+        task = desk.submit()
+        ((verb, what),) = await desk.decides()
+        elsewhere = "n2" if what.endswith("n1") else "n1"
+        stale = made(task, node=elsewhere, revision=5)
+        await desk.answers(verb, what, TAKEN)
+        desk.comes(stale)
+        desk.goes(made(task, node=elsewhere, revision=6))
+        await desk.answers("get", "t", stale)
+        assert len(desk.scheduler.ledger) == 0
