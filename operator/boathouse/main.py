@@ -136,7 +136,7 @@ class _Life:
 
     async def _reload(self) -> None:
         if self._asked.config_path is not None:
-            await reload.changed(self._asked.config_path)
+            await reload.changed(self._asked.config_path, self._asked.file)
             self._stop.set()
 
     async def _work(self) -> None:

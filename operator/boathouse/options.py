@@ -34,10 +34,12 @@ class Options:
     Attributes:
         identity: this process among the replicas: its pod's name.
         config_path: the configuration file; None where there is none.
+        file: what it holds, before flags and environment.
         kubeconfig: None for the pod's service account, or $KUBECONFIG.
         state_folder: in the pod's memory, for what survives a restart of its container; None for nowhere.
     """
 
+    file: config.OperatorConfig = dataclasses.field(default_factory=config.OperatorConfig)
     config: config.OperatorConfig
     identity: str
     config_path: pathlib.Path | None = None
@@ -83,6 +85,7 @@ def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str]
         config=config.OperatorConfig.model_validate(values),
         identity=given.identity or environment.get("POD_NAME") or socket.gethostname(),
         config_path=given.config,
+        file=base,
         kubeconfig=given.kubeconfig,
         state_folder=given.state_folder or _state_folder(environment),
         list_failpoints=given.list_failpoints,

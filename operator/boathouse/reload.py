@@ -19,17 +19,21 @@ EVERY_S = 5.0
 
 
 async def changed(
-    path: pathlib.Path, *, every_s: float = EVERY_S, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    path: pathlib.Path,
+    current: config.OperatorConfig,
+    *,
+    every_s: float = EVERY_S,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> None:
     """Return when the file holds another valid configuration; one that is not valid is logged, once, and left alone.
 
     Args:
         path: The file; a mounted ConfigMap is replaced under it.
+        current: What it held when the process read it.
         every_s: How often to look.
         sleep: How to wait.
     """
-    known, refused = _read(path), ""
-    current = config.OperatorConfig.model_validate_json(known)
+    known = refused = ""
     while True:
         await sleep(every_s)
         text = _read(path)
