@@ -55,10 +55,10 @@ def is_worth_retrying(error: errors.ClusterError, *, idempotent: bool) -> bool:
     Args:
         error: What the request ended with.
         idempotent: Whether a request that was done already may be done again. Without it only what was surely not done
-            is worth it: 429, and a connection that was refused.
+            is worth it: 429, 401, and a connection that was refused.
     """
     match error:
-        case errors.TooManyRequests():
+        case errors.TooManyRequests() | errors.Unauthorized():  # the token's file is read again
             return True
         case errors.ConnectionLost():
             return idempotent or not error.maybe_done

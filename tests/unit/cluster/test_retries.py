@@ -48,6 +48,10 @@ async def test_a_refused_connection_is_always_worth_another_try():
     assert await Flaky(errors.ConnectionLost("refused", maybe_done=False)).run(idempotent=False) == "done"
 
 
+async def test_a_refused_token_is_tried_again_because_it_is_read_again():
+    assert await Flaky(errors.Unauthorized(401, "Unauthorized", "")).run(idempotent=False) == "done"
+
+
 async def test_a_conflict_is_tried_again_only_when_asked_for():
     assert await Flaky(errors.Conflict(409, "Conflict", "")).run(conflicts=True) == "done"
     with pytest.raises(errors.Conflict):
