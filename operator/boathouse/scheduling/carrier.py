@@ -279,7 +279,8 @@ class Carrier:
                 self._parts.counters.attempt("error", duration_s)
             case outcomes.Elsewhere():
                 self._release(work)
-                self.unconfirmed[task] = self._parts.clock()
+                if outcome.pod.spec.node_name:
+                    self.unconfirmed[task] = self._parts.clock()
                 self._parts.seen.answered(outcome.pod)
                 self._parts.jobs.touch(task)
             case outcomes.Vanished():

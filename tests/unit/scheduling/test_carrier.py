@@ -104,3 +104,15 @@ async def test_an_answer_that_is_older_than_what_the_watch_showed_since_changes_
         desk.goes(made(task, node=elsewhere, revision=6))
         await desk.answers("get", "t", stale)
         assert len(desk.scheduler.ledger) == 0
+
+
+async def test_a_pod_that_turns_out_to_have_no_node_is_not_asked_for_again_and_again():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        task = desk.submit()
+        await desk.decides()
+        await desk.answers("create", "t n1", TAKEN)
+        await desk.answers("get", "t", made(task, node="", revision=5))
+        desk.now_s += 60
+        assert not list(desk.scheduler.carrier.stale(30))
+        assert await desk.decides() == [("bind", "uid-t n1")]
