@@ -169,6 +169,8 @@ class Carrier:
 
     def _park(self, work: Work, awaits: volume_writer.Awaits, decided_at: float) -> None:
         assert not isinstance(work, Ahead)
+        if not self._is_current(work):
+            return  # what was decided since is under way, or parked in this one's place
         until_s = self._parts.clock() + VOLUMES_BOUND_WITHIN_S
         self._parked[work.task.id] = _Parked(work=work, awaits=awaits, decided_at=decided_at, until_s=until_s)
         self.look_at_volumes()  # they may have been bound while the last write was answered
@@ -279,10 +281,7 @@ class Carrier:
                 self._parts.counters.attempt("error", duration_s)
             case outcomes.Elsewhere():
                 self._release(work)
-                if outcome.pod.spec.node_name:
-                    self.unconfirmed[task] = self._parts.clock()
-                self._parts.seen.answered(outcome.pod)
-                self._parts.jobs.touch(task)
+                self._elsewhere(task, outcome.pod)
             case outcomes.Vanished():
                 self._release(work)
                 self._vanished(work)
@@ -317,6 +316,12 @@ class Carrier:
         if parts.ledger.state(task) is framework.State.ASSUMED:
             self.unconfirmed[task] = parts.clock()
         parts.notices.placed(task, pod.metadata.uid if pod is not None else work.task.pod_uid or "", work.node)
+
+    def _elsewhere(self, task: model.TaskId, pod: wire.PodView) -> None:
+        if pod.spec.node_name:
+            self.unconfirmed[task] = self._parts.clock()
+        self._parts.seen.answered(pod)
+        self._parts.jobs.touch(task)
 
     def _vanished(self, work: Work) -> None:
         task = work.task.id

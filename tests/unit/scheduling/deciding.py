@@ -6,7 +6,7 @@ from typing import Any
 
 from boathouse.cluster import errors, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import scheduler
+from boathouse.scheduling import scheduler, volumes
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.unit.scheduling import builders
@@ -48,8 +48,9 @@ class Desk:
 
     epoch: int | None = 1
 
-    def __init__(self) -> None:
+    def __init__(self, storage: volumes.Storage | None = None) -> None:
         self.now_s = 0.0
+        self._patches = 0
         self.asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
         self.scheduler = scheduler.Scheduler(
             self,
@@ -60,6 +61,7 @@ class Desk:
             queues=[model.Queue.of(QUEUE)],
             on_fatal=lambda _: None,
             clock=lambda: self.now_s,
+            storage=storage,
         )
 
     def valid(self) -> bool:
@@ -99,6 +101,10 @@ class Desk:
 
     async def patch_status(self, _resource, name, *_args, **_more):
         return await self._ask("status", name)
+
+    async def patch(self, _resource, name, *_args):
+        self._patches += 1
+        return await self._ask("patch", f"{name} {self._patches}")
 
     async def get(self, _resource, name, _namespace):
         return await self._ask("get", name)

@@ -1,5 +1,9 @@
 """While a write is under way, pods and nodes come and go, and a task may be decided anew."""
 
+import dataclasses
+
+from boathouse.cluster import storage, wire
+from boathouse.scheduling import volumes
 from boathouse_policies import framework
 from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
 
@@ -116,3 +120,35 @@ async def test_a_pod_that_turns_out_to_have_no_node_is_not_asked_for_again_and_a
         desk.now_s += 60
         assert not list(desk.scheduler.carrier.stale(30))
         assert await desk.decides() == [("bind", "uid-t n1")]
+
+
+def claim(revision: int, *, bound: bool) -> storage.ClaimView:
+    annotations = {storage.SELECTED_NODE: "n1"} | ({storage.BIND_COMPLETED: "yes"} if bound else {})
+    meta = wire.ObjectMeta(
+        name="c", namespace="demo", uid="c", resource_version=str(revision), annotations=annotations if revision else {}
+    )
+    return storage.ClaimView(
+        metadata=meta, spec=storage.ClaimSpec(storage_class_name="late", volume_name="v" if bound else "")
+    )
+
+
+async def test_a_pod_made_anew_while_its_volume_is_asked_for_is_bound_when_it_is_there():
+    claims = {"demo/c": claim(0, bound=False)}
+    late = storage.ClassView(
+        metadata=wire.ObjectMeta(name="late"), provisioner="d", volume_binding_mode="WaitForFirstConsumer"
+    )
+    mounts = (wire.Volume(name="v", persistent_volume_claim=wire.ClaimSource(claim_name="c")),)
+    known = dataclasses.replace(volumes.Storage.empty(), claims=claims, classes={"late": late})
+    async with Desk(known).writing() as desk:
+        desk.node("n1")
+        desk.comes(foreign("u1", volumes=mounts))
+        await desk.decides()
+        desk.goes(foreign("u1", volumes=mounts))
+        desk.comes(foreign("u2", revision=3, volumes=mounts))
+        assert await desk.decides() == [("patch", "c 1"), ("patch", "c 2")]
+        claims["demo/c"] = claim(4, bound=False)
+        await desk.answers("patch", "c 2", claims["demo/c"])
+        await desk.answers("patch", "c 1", claims["demo/c"])
+        claims["demo/c"] = claim(5, bound=True)
+        desk.scheduler.carrier.look_at_volumes()
+        assert await desk.decides() == [("bind", "u2 n1")]
