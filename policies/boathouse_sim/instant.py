@@ -83,7 +83,8 @@ class Instant:
         world.give_back([task])
 
     def _ended(self, tasks: Sequence[Running]) -> None:
-        self.world.freed.update([task.node for task in tasks])
+        if self.world.profile.node_driven:
+            self.world.freed.update([task.node for task in tasks])
         self.world.give_back(tasks)
         for task in tasks:
             run = task.run

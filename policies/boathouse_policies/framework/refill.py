@@ -125,7 +125,9 @@ class _Turns:
             picker.take(pick)
             self._spots.append((self._lineup.waiting[place], pick, node))
             self._shrink(node, needs[place])
-            most = max([room[_MEMORY] for room in rooms.values()], default=0)
+            if not rooms:
+                break
+            most = max([room[_MEMORY] for room in rooms.values()])
             if needs[place][_MEMORY] <= most or not single:  # else its job has no more turns, whatever its key is
                 self._mend(place, key)
         return True
