@@ -61,6 +61,11 @@ def wait_for_both_replicas(cluster):
     """Both replicas are ready and one of them leads, so that every test begins alike."""
     rollout = ("rollout", "status", install.DEPLOYMENT, "-n", install.NAMESPACE)
     cluster.run(*rollout, f"--timeout={harness.TIMEOUT_S}s", timeout_s=harness.TIMEOUT_S + 10)
+    leader_of(cluster)
+
+
+def leader_of(cluster):
+    """The replica that leads, as soon as one does."""
 
     def leads():
         try:
@@ -124,7 +129,7 @@ def check_no_orphans(place, name):
 def test_a_killed_leader_changes_nothing(place, job, moment, fault_table):
     with faults.recording(place.cluster) as recording:
         wait_for(place, job, moment)
-        leader = faults.leader(place.cluster)
+        leader = leader_of(place.cluster)
         leader.send(signal.SIGKILL)
         pause_s = wait_for_successor(place, leader)
         done = check(place, job)
@@ -138,7 +143,7 @@ def test_a_leader_paused_past_its_lease_changes_nothing_when_it_wakes(place, job
     moment = "half of the maps done"
     with faults.recording(place.cluster) as recording:
         wait_for(place, job, moment)
-        leader = faults.leader(place.cluster)
+        leader = leader_of(place.cluster)
         leader.send(signal.SIGSTOP)
         pause_s = wait_for_successor(place, leader)
         leader.send(signal.SIGCONT)

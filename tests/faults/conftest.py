@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
-from boathouse_e2e import ahead, faults, invariants, kubelets, lab
+from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab
 from boathouse_e2e import catalogue as programs
 
 if TYPE_CHECKING:
@@ -74,6 +74,11 @@ class Trial:
             return (await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
         except errors.NotFound:
             return {}
+
+    async def epoch(self) -> int:
+        """The Lease's epoch now."""
+        lease = await self.api.get(catalogue.LEASES, faults.LEASE, install.NAMESPACE)
+        return lease.spec.lease_transitions or 0
 
     async def until(self, holds: Callable[[], Any], what: str, *, patience_s: float = _PATIENCE_S) -> None:
         """Wait for a condition, plain or async."""

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from boathouse_e2e import faults, lab
+from boathouse_e2e import lab
 from boathouse_e2e.kubelets import Shape
 
 pytestmark = pytest.mark.apiserver
@@ -28,10 +28,14 @@ async def test_a_leader_that_wakes_beside_its_successor_changes_nothing(trial, s
         paused.start()
         await trial.submit(shape)
         await trial.until(lambda: trial.ledger.committed("m") >= done, "some maps are done")
-        epoch = faults.epoch(trial.lab.cluster)
+        epoch = await trial.epoch()
         paused.send(signal.SIGSTOP)
         successor.start()
-        await trial.until(lambda: faults.epoch(trial.lab.cluster) > epoch, "the successor leads")
+
+        async def succeeded() -> bool:
+            return await trial.epoch() > epoch
+
+        await trial.until(succeeded, "the successor leads")
         paused.send(signal.SIGCONT)
         await trial.judge(may_end={paused})
         await trial.until(lambda: not paused.lives, "the former leader has ended")
