@@ -100,6 +100,7 @@ class _Life:
         self._state = state
         self._figures = figures
         self._stop = stop
+        self._ending = False
         lease = asked.config.lease
         self._election = election.LeaderElection(
             api,
@@ -127,12 +128,18 @@ class _Life:
         if work.done():
             _log.error("a part of the operator has ended", exc_info=_cause(work))
         # First the lease: from here on `valid()` is false, nothing more is written, and the next leader need not wait.
+        self._ending = True
         await self._election.release()
         await self._events.drain(1.0)
         work.cancel()
         await asyncio.wait({work}, timeout=STOP_S)
         _log.info("stopped", told_to=told_to)
         return 0 if told_to else EXIT_FAILED
+
+    def _fatal(self, reason: str) -> None:
+        """End at once; but who gave the lease away, and finds that it leads no more, ends in good order."""
+        if not self._ending:
+            die(reason)
 
     async def _reload(self) -> None:
         if self._asked.config_path is not None:
@@ -166,7 +173,7 @@ class _Life:
                     events=self._events,
                     bundles=bundles,
                     authority=authority,
-                    on_fatal=die,
+                    on_fatal=self._fatal,
                     after_kopf=lambda: listen_for_signals(self._stop),
                 )
             )
