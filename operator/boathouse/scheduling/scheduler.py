@@ -104,7 +104,7 @@ class Scheduler:
             self._parts(),
             workers=options.workers,
             on_fenced=on_fatal,
-            on_trouble=self.explanations.trouble,
+            on_trouble=self._trouble,
             on_progress=self.wake,
             on_unprovisioned=self.exclusions.exclude,
         )
@@ -178,6 +178,11 @@ class Scheduler:
             or task_id in self.carrier.making_ahead
             or task_id in self.carrier.unconfirmed
         )
+
+    def _trouble(self, job_id: model.JobId, why: notices.Reason | None) -> None:
+        self.explanations.trouble(job_id, why)
+        if why is not None:
+            self._ahead.refused(job_id)
 
     def set_queues(self, queues: Sequence[model.Queue]) -> None:
         """Replace the queues."""

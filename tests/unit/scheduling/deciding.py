@@ -36,7 +36,8 @@ class Factory:
         namespace, _, name = task.partition("/")
         owner = {"kind": "MRJob", "name": "j", "uid": "j", "controller": True}
         metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
-        return {"metadata": metadata, "spec": {"nodeName": node, "containers": [{"name": "main"}]}}
+        spec = {"containers": [{"name": "main"}]} | ({"nodeName": node} if node else {})
+        return {"metadata": metadata, "spec": spec}
 
 
 class Desk:
@@ -84,12 +85,14 @@ class Desk:
     def goes(self, pod: wire.PodView) -> None:
         self.scheduler.on_pod(store.Deleted(key=pod.metadata.key, old=pod, final=pod))
 
-    def submit(self, task: str = "demo/t") -> model.TaskId:
+    def submit(self, *tasks: str) -> model.TaskId:
         job = model.Job(id=model.JobId("j"), queue=QUEUE, submitted_s=0)
         size = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
         one = model.TaskClass(id=model.ClassId("j/map"), job=job.id, resources=size)
-        self.scheduler.submit(job, [one], [model.Task(id=model.TaskId(task), task_class=one.id, index=0)], Factory())
-        return model.TaskId(task)
+        ids = [model.TaskId(task) for task in tasks or ("demo/t",)]
+        todo = [model.Task(id=task, task_class=one.id, index=n) for n, task in enumerate(ids)]
+        self.scheduler.submit(job, [one], todo, Factory())
+        return ids[0]
 
     # The API server
 
@@ -97,7 +100,7 @@ class Desk:
         return await self._ask("bind", f"{uid} {node}")
 
     async def create_pod(self, _namespace, manifest):
-        return await self._ask("create", f"{manifest['metadata']['name']} {manifest['spec']['nodeName']}")
+        return await self._ask("create", f"{manifest['metadata']['name']} {manifest['spec'].get('nodeName', '-')}")
 
     async def patch_status(self, _resource, name, *_args, **_more):
         return await self._ask("status", name)

@@ -1,0 +1,46 @@
+"""Pods made ahead of their nodes, where the API server takes none."""
+
+from boathouse.cluster import errors
+from boathouse.scheduling import ahead
+from tests.unit.scheduling.builders import container, pod
+from tests.unit.scheduling.deciding import Desk
+
+QUOTA = errors.Forbidden(403, "Forbidden", "exceeded quota: small")
+
+
+def full(desk: Desk) -> None:
+    desk.node("n1")
+    desk.comes(pod("other", containers=(container(cpu="4"),), node_name="n1"))
+
+
+async def refused(desk: Desk) -> int:
+    """Refuse all pods that are asked for; return how many."""
+    asked = list(desk.asked)
+    for verb, what in asked:
+        await desk.answers(verb, what, QUOTA)
+    return len(asked)
+
+
+async def test_of_a_job_whose_pods_are_refused_no_others_are_tried_at_once():
+    async with Desk().writing() as desk:
+        full(desk)
+        desk.submit(*(f"demo/t{n}" for n in range(20)))
+        await desk.decides()
+        desk.now_s += 2
+        await desk.decides()
+        assert await refused(desk) == 5
+        assert await desk.decides() == []
+
+
+async def test_after_a_while_they_are_tried_again():
+    async with Desk().writing() as desk:
+        full(desk)
+        desk.submit("demo/t0")
+        await desk.decides()
+        desk.now_s += 2
+        await desk.decides()
+        await refused(desk)
+        desk.now_s += ahead.REFUSED_S + 1
+        await desk.decides()
+        desk.now_s += 2
+        assert await desk.decides() == [("create", "t0 -")]
