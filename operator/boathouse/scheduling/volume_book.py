@@ -80,7 +80,8 @@ class VolumeBook:
         """A pod's promise is fulfilled, or void."""
         promise = self._promises.pop(task, None)
         if promise is not None:
-            for _, volume in promise.bindings.volumes:
+            others = {volume for other in self._promises.values() for _, volume in other.bindings.volumes}
+            for volume in {volume for _, volume in promise.bindings.volumes} - others:  # pods may share a claim
                 self._taken.pop(volume, None)
             self._version += 1
 

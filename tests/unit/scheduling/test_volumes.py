@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import storage, wire
-from boathouse.scheduling import volumes
+from boathouse.scheduling import mounts, volume_book, volumes
 from boathouse_policies import model
 
 
@@ -137,3 +137,14 @@ def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
     assert not asked.too_many(["ns/a"], "n1", {"ns/a"})
     assert asked.too_many(["ns/b"], "n1", {"ns/a"})
     assert not asked.too_many(["ns/b"], "another", {"ns/a"})
+
+
+def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_of_them_goes():
+    known = judge(claim("shared"), claim("other"), volume("v"))._known
+    book = volume_book.VolumeBook(known, mounts.Mounts())
+    for task in ("ns/p1", "ns/p2"):
+        assert book.promise(task, ("ns/shared",), node("n1"))
+    book.forget("ns/p1")
+    assert not book.promise("ns/p3", ("ns/other",), node("n1"))
+    book.forget("ns/p2")
+    assert book.promise("ns/p3", ("ns/other",), node("n1"))
