@@ -53,7 +53,7 @@ class Scratch:
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
         self._nothing = view.axis.nothing
-        self._by_job, self._by_queue = view.by_job, view.by_queue
+        self._by_job = view.by_job
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
         self._classes: dict[model.ClassId, int] = {}
@@ -74,7 +74,7 @@ class Scratch:
         """What a queue's jobs hold, tasks of this cycle included, shape [R]."""
         usage = self._queues.get(queue)
         if usage is None:
-            usage = self._by_queue.get(queue, self._nothing)
+            usage = self.view.by_queue.get(queue, self._nothing)
         return usage if len(usage) == len(self._nothing) else self._wide(usage)
 
     def placed(self, task_class: model.ClassId) -> int:

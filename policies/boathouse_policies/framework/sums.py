@@ -129,7 +129,8 @@ class Columns:
             if i is not None:
                 total = plain.get(name, ())
                 columns[: len(total), i] = total
-                columns[len(total) :, i] = 0
+                if len(total) < len(columns):
+                    columns[len(total) :, i] = 0
         columns.setflags(write=False)
         return columns
 
