@@ -125,7 +125,7 @@ class Layout:
         """The rack of each node alone."""
         return Topology(server={}, rack=self.topology.rack)
 
-    def free(self, place: int, held: model.Amounts) -> list[int]:
+    def free(self, place: int, held: Sequence[int]) -> list[int]:
         """What is free on a node of which so much is held, by row."""
         has = self.allocatable_by_node[place]
         return list(map(operator.sub, has, held if len(held) == len(has) else itertools.chain(held, _NOTHING)))

@@ -38,11 +38,11 @@ def plan(room: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
     if not profile.refills or view.offered is not None or view.max_per_node is not None or not room.looks_at_freed:
         return None
     lineup = room.lineup()
-    layout, held = view.layout, view.held.nodes.plain
+    layout, held = view.layout, view.held
     if not lineup.alone or lineup.orphans or len(layout.allocatable) != view.axis.width:
         return None
     nodes = sorted([layout.index[name] for name in room.freed if name in layout.index])
-    rooms = {node: layout.free(node, held.get(layout.names[node], ())) for node in nodes}
+    rooms = {node: layout.free(node, held.on_node(layout.names[node], node)) for node in nodes}
     nowhere = () if lineup.open is lineup.narrow else _nowhere(lineup, profile, view)
     if nowhere is None or min(map(min, rooms.values()), default=0) < 0:  # over-committed
         return None

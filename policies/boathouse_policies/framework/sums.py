@@ -144,13 +144,12 @@ class Held:
     """What nodes, jobs and queues hold at one moment.
 
     Attributes:
-        nodes: What all pods of all schedulers take, assumed ones too.
         jobs: What each job holds.
         queues: What each queue's jobs hold.
         touched: Jobs that hold something else than at the moment before.
     """
 
-    __slots__ = ("__weakref__", "jobs", "nodes", "queues", "touched")
+    __slots__ = ("__weakref__", "_columns", "_nodes", "jobs", "queues", "touched")
 
     def __init__(
         self,
@@ -159,14 +158,24 @@ class Held:
         queues: OfQueues,
         touched: Collection[model.JobId],
     ) -> None:
-        self.nodes = nodes
+        self._nodes = nodes
+        self._columns: model.IntMatrix | None = None
         self.jobs = jobs
         self.queues = queues
         self.touched = touched
 
+    def requested(self) -> model.IntMatrix:
+        """What all pods of all schedulers take, assumed ones too, shape [R, N], read-only."""
+        return self._nodes.arrays() if self._columns is None else self._columns
+
+    def on_node(self, name: model.NodeName, place: int) -> Sequence[int]:
+        """The same of one node, as far as there is something."""
+        return self._nodes.plain.get(name, ()) if self._columns is None else self._columns[:, place].tolist()
+
     def keep(self) -> None:
-        """The sums are about to change: go on with copies."""
-        self.nodes, self.jobs, self.queues = self.nodes.copy(), self.jobs.copy(), self.queues.copy()
+        """The sums are about to change: go on with copies. Nodes are many: of them, an array is the cheaper one."""
+        self._columns = self.requested()
+        self.jobs, self.queues = self.jobs.copy(), self.queues.copy()
 
 
 def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:

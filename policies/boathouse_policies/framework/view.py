@@ -52,7 +52,7 @@ class ClusterView:
     @property
     def requested(self) -> model.IntMatrix:
         """What all pods of all schedulers take, assumed ones too, shape [R, N], read-only."""
-        return self.held.nodes.arrays()
+        return self.held.requested()
 
     @property
     def by_job(self) -> Mapping[model.JobId, model.IntVector]:
