@@ -3,6 +3,7 @@
 Synchronous: each change is in the account before the next await. What follows from a change is told to a listener.
 """
 
+import collections
 from typing import Protocol, assert_never
 
 from boathouse.cluster import store, wire
@@ -11,6 +12,8 @@ from boathouse.scheduling import accounts, holders, mounts, translate
 from boathouse_policies import framework, model
 
 _NOMINATED = "nominated:"
+_ENDED_KEPT = 4096
+"""UIDs of pods that ended: as many as may end while the answer to a write is on its way."""
 
 
 class Listener(Protocol):
@@ -65,6 +68,7 @@ class Observed:
         self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
         self._revision = 0
+        self._ended: collections.deque[str] = collections.deque(maxlen=_ENDED_KEPT)
 
     # Watches
 
@@ -95,14 +99,28 @@ class Observed:
             case store.Added() | store.Modified():
                 self.apply(pod)
             case store.Deleted():
+                self._ended.append(pod.metadata.uid)
                 self.gone(pod)
             case _:
                 assert_never(change)
 
     def answered(self, pod: wire.PodView) -> None:
-        """Take in what a write brought, unless the watch is past it: it may have shown the pod's end since."""
-        if _revision(pod) >= self._revision:
+        """Take in what a write brought, unless the watch has shown more since: the pod on a node, or its end.
+
+        An end may be news to its task, which can have been submitted after the watch showed it.
+        """
+        if pod.is_terminal or pod.metadata.uid in self._ended:
+            if not self._is_followed(pod):
+                self.gone(pod)
+        elif _revision(pod) >= self._revision or accounts.task_id(pod) not in self.ledger:
             self.apply(pod)
+
+    def _is_followed(self, pod: wire.PodView) -> bool:
+        """Say whether another pod has the name by now."""
+        task = accounts.task_id(pod)
+        waiting, account = self.waiting.get(task), self.ledger.account(task)
+        known = {waiting.metadata.uid if waiting is not None else "", (account and account.uid) or ""}
+        return bool(known - {"", pod.metadata.uid})
 
     def apply(self, pod: wire.PodView) -> None:
         """Take in the truth about a pod, from a watch or a GET."""

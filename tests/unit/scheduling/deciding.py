@@ -21,11 +21,11 @@ def foreign(uid: str, *, revision: int = 1, **spec: Any) -> wire.PodView:
     return builders.pod("p", meta=meta, scheduler_name=names.SCHEDULER_NAME, **spec)
 
 
-def made(task: str, *, node: str, revision: int) -> wire.PodView:
+def made(task: str, *, node: str, revision: int, **more: Any) -> wire.PodView:
     """The pod of a task of ours."""
     name = task.rpartition("/")[2]
     meta = {"resource_version": str(revision), "labels": {names.LABEL_JOB_UID: "j"}, "owner_references": (OWNER,)}
-    return builders.pod(name, meta=meta, node_name=node, scheduler_name=names.SCHEDULER_NAME)
+    return builders.pod(name, meta=meta, node_name=node, scheduler_name=names.SCHEDULER_NAME, **more)
 
 
 class Factory:

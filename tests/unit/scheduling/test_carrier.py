@@ -152,3 +152,38 @@ async def test_a_pod_made_anew_while_its_volume_is_asked_for_is_bound_when_it_is
         claims["demo/c"] = claim(5, bound=True)
         desk.scheduler.carrier.look_at_volumes()
         assert await desk.decides() == [("bind", "u2 n1")]
+
+
+async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(made("demo/t", node="n1", revision=5))
+        ended = made("demo/t", node="n1", revision=6, phase="Succeeded")
+        desk.goes(ended)
+        desk.comes(foreign("later", revision=7, node_name="elsewhere"))
+        desk.submit()
+        ((verb, what),) = await desk.decides()
+        await desk.answers(verb, what, TAKEN)
+        await desk.answers("get", "t", ended)
+        assert await desk.decides() == []
+
+
+async def test_the_end_of_a_former_pod_is_not_that_of_one_that_has_its_name():
+    async with Desk().writing() as desk:
+        desk.comes(foreign("new", revision=7))
+        desk.scheduler.seen.answered(foreign("old", revision=5, phase="Failed"))
+        desk.node("n1")
+        assert await desk.decides() == [("bind", "new n1")]
+
+
+async def test_a_pod_that_the_watch_showed_while_another_was_being_made_waits():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit()
+        ((verb, what),) = await desk.decides()
+        ahead = made("demo/t", node="", revision=5)
+        desk.comes(ahead)
+        desk.comes(foreign("later", revision=7, node_name="elsewhere"))
+        await desk.answers(verb, what, TAKEN)
+        await desk.answers("get", "t", ahead)
+        assert await desk.decides() == [("bind", f"{ahead.metadata.uid} n1")]
