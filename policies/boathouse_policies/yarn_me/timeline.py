@@ -83,6 +83,7 @@ class Timeline:
         self._made = 0
         self._order = [(one.standing, one.held, one.rank, one) for one in self._jobs.values() if one.wants]
         heapq.heapify(self._order)
+        self._moved: set[_Ahead] = set()  # those whose place in the order is not that of the heap any more
         owners = {want.class_id: one for one in self._jobs.values() for want in one.wants} if kept else {}
         self._kept = {name: owners[one] for name, one in kept.items() if one in owners and name in self._memory}
         self._begun = False
@@ -103,14 +104,18 @@ class Timeline:
 
     def _play(self, asked: _Ahead, until_s: float) -> None:
         """End after end, as long as that may show that the job will not still run at a time."""
-        known, new, order, kept = self._ends, self._new_ends, self._order, self._kept
+        while asked.last_end_s < until_s and asked.wants and self._pass(until_s - asked.longest_s):
+            pass
+
+    def _pass(self, before_s: float) -> bool:
+        """End after end until something is placed; False if there is none before that time."""
+        known, new, moved, kept = self._ends, self._new_ends, self._moved, self._kept
         jobs, memory, cpu = self._jobs, self._memory, self._cpu
-        # A task placed at t or later ends at t + its run time or later.
-        while asked.last_end_s < until_s and asked.wants and (known or new):
+        while known or new:
             is_known = not new or (bool(known) and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
             time_s, _, node, bytes_freed, cpu_freed, job, _ = known[-1] if is_known else new[0]
-            if time_s + asked.longest_s >= until_s:
-                return
+            if time_s >= before_s:
+                return False
             if is_known:
                 known.pop()
             else:
@@ -123,10 +128,14 @@ class Timeline:
             cpu[node] += cpu_freed
             one.held -= bytes_freed
             if one.wants:
-                heapq.heappush(order, (one.standing, one.held, one.rank, one))
+                moved.add(one)
             owner = kept.get(node)
             if owner is None or not owner.wants or owner.wants[-1].memory <= free:
+                made = self._made
                 self._fill(node)
+                if self._made > made:
+                    return True
+        return False
 
     def _fill(self, node: model.NodeName) -> None:
         """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
@@ -159,10 +168,13 @@ class Timeline:
             one.wants.pop()
             one.longest_s = max((other.seconds for other in one.wants), default=0.0)
         if one.wants:
-            heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
+            self._moved.add(one)
 
     def _head(self) -> _Ahead | None:
         """The first job in the order; entries of the heap that are out of date are dropped."""
+        for one in self._moved:
+            heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
+        self._moved.clear()
         while self._order:
             _, held, _, one = self._order[0]
             if one.wants and held == one.held:
