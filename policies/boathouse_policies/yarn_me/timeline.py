@@ -104,10 +104,10 @@ class Timeline:
 
     def _play(self, asked: _Ahead, until_s: float) -> None:
         """End after end, as long as that may show that the job will not still run at a time."""
-        while asked.last_end_s < until_s and asked.wants and self._pass(until_s - asked.longest_s):
+        while asked.last_end_s < until_s and asked.wants and self._until_placed(until_s - asked.longest_s):
             pass
 
-    def _pass(self, before_s: float) -> bool:
+    def _until_placed(self, before_s: float) -> bool:
         """End after end until something is placed; False if there is none before that time."""
         known, new, moved, kept = self._ends, self._new_ends, self._moved, self._kept
         jobs, memory, cpu = self._jobs, self._memory, self._cpu
