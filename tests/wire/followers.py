@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from boathouse.cluster import catalogue, informer, reflector, retries, store
 from tests.wire import waiting
@@ -65,17 +65,14 @@ async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60
             await task
 
 
-class missing:  # noqa: N801 - reads as a statement
+@contextmanager
+def missing(api):
     """Within it the informer hears nothing; at the end the connection breaks."""
-
-    def __init__(self, api):
-        self.api = api
-
-    def __enter__(self):
-        self.api.watches.silence("pods")
-
-    def __exit__(self, *exc_info):
-        self.api.watches.cut("pods")
+    api.watches.silence("pods")
+    try:
+        yield
+    finally:
+        api.watches.cut("pods")
 
 
 def truth(api, plural: str = "pods", *, selects=lambda _: True) -> dict[str, tuple[str, str]]:
