@@ -49,6 +49,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "namespaceQueues" .Values.namespaceQueues
   "profile" .Values.profile
   "pendingAhead" .Values.pendingAhead
+  "tenantLimits" .Values.tenantLimits
   "task" $task
   "lease" .Values.lease
   "logLevel" .Values.log.level

@@ -76,6 +76,17 @@ class TaskDefaults(_Section):
     )
 
 
+class TenantLimits(_Section):
+    """Limits that hold for each namespace, so that no tenant stops or slows down another."""
+
+    max_unfinished_jobs: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000,
+        description="Unfinished MRJobs of a namespace beyond this number, by creation time, are not admitted.",
+    )
+
+
 class OperatorConfig(_Section):
     """Everything that the operator can be told."""
 
@@ -86,6 +97,7 @@ class OperatorConfig(_Section):
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="The default queue of a namespace.")
     profile: Literal["fair", "fifo", "fspy", "srjf", "yarn-me"] = "fair"
     pending_ahead: int = Field(default=5, ge=0, le=1000)
+    tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
     task: TaskDefaults = Field(default_factory=TaskDefaults)
     lease: LeaseConfig = Field(default_factory=LeaseConfig)
     progress_service: str = names.PROGRESS_SERVICE

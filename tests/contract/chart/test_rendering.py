@@ -99,6 +99,17 @@ def test_every_value_of_the_configuration_can_be_set(defaults):
     fields = {field.alias for field in config.OperatorConfig.model_fields.values()}
     assert set(written) == fields - fixed_by_the_chart
     assert set(written["task"]) == {field.alias for field in config.TaskDefaults.model_fields.values()}
+    assert set(written["tenantLimits"]) == {field.alias for field in config.TenantLimits.model_fields.values()}
+
+
+def test_a_limit_for_each_namespace_reaches_the_operator(chart):
+    rendered = chart.render(tenantLimits={"maxUnfinishedJobs": 7})
+    text = rendered.find("ConfigMap", "boathouse-config")["data"]["config.json"]
+    assert config.OperatorConfig.model_validate_json(text).tenant_limits.max_unfinished_jobs == 7
+
+
+def test_a_misspelt_limit_is_refused(chart):
+    assert "maxUnfinishdJobs" in chart.refusal(tenantLimits={"maxUnfinishdJobs": 7})
 
 
 def test_a_changed_configuration_restarts_the_operator(chart, defaults):
