@@ -73,9 +73,34 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- fail (printf "namespaceQueues.%s is %q, which is not among the queues: %s" $namespace $queue $known) }}
 {{- end }}
 {{- end }}
+{{- include "boathouse.validateQueueNamespaces" . }}
 {{- with .Values.lease }}
 {{- if not (and (gt (float64 .durationSeconds) (float64 .renewDeadlineSeconds)) (gt (float64 .renewDeadlineSeconds) (float64 .retryPeriodSeconds))) }}
 {{- fail "lease: durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Each namespace has a default queue that accepts it: a job there could not run without naming a queue. */ -}}
+{{- define "boathouse.validateQueueNamespaces" -}}
+{{- $values := .Values }}
+{{- $accepted := dict }}
+{{- range $values.queues }}
+{{- $_ := set $accepted .name (.namespaces | default list) }}
+{{- end }}
+{{- range $namespace, $queue := $values.namespaceQueues }}
+{{- $of := get $accepted $queue }}
+{{- if and $of (not (has $namespace $of)) }}
+{{- fail (printf "namespaceQueues.%s is %q, which does not accept the namespace: add %s to the queue's namespaces" $namespace $queue $namespace) }}
+{{- end }}
+{{- end }}
+{{- $of := get $accepted $values.defaultQueue }}
+{{- if and $of (not $values.namespaces) }}
+{{- fail (printf "defaultQueue is %q, which accepts only %s: leave its namespaces empty, or name another default queue" $values.defaultQueue (join ", " $of)) }}
+{{- end }}
+{{- range $namespace := $values.namespaces }}
+{{- if and $of (not (has $namespace $of)) (not (hasKey $values.namespaceQueues $namespace)) }}
+{{- fail (printf "defaultQueue is %q, which does not accept the namespace %s: add it to the queue's namespaces, or give it another queue in namespaceQueues" $values.defaultQueue $namespace) }}
 {{- end }}
 {{- end }}
 {{- end }}

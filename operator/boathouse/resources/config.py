@@ -22,14 +22,35 @@ class _Section(pydantic.BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid")
 
 
+NamespaceName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+PriorityClassName = Annotated[
+    str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253)
+]
+
+
 class QueueConfig(_Section):
-    """A queue of jobs with its fair share and its limits."""
+    """A queue of jobs with its fair share, its limits, and the jobs and pods that it accepts."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
     weight: float = Field(default=1.0, gt=0, description="Share against the other queues.")
     limits: dict[str, QuantityText] = Field(
         default_factory=dict, description="cpu, memory, ephemeral-storage, extended resources; absent: none."
     )
+    namespaces: list[NamespaceName] = Field(
+        default_factory=list, description="Namespaces whose jobs and pods the queue accepts. Empty: all."
+    )
+    priority_classes: list[PriorityClassName] = Field(
+        default_factory=list,
+        description="PriorityClasses that the queue accepts. Empty: all. Always accepted: no PriorityClass.",
+    )
+
+    def accepts_namespace(self, namespace: str) -> bool:
+        """Whether jobs and pods of a namespace may use the queue."""
+        return not self.namespaces or namespace in self.namespaces
+
+    def accepts_priority_class(self, priority_class: str) -> bool:
+        """Whether jobs and pods of a PriorityClass may use the queue; empty stands for none, which is accepted."""
+        return not self.priority_classes or not priority_class or priority_class in self.priority_classes
 
 
 class LeaseConfig(_Section):
@@ -118,6 +139,32 @@ class OperatorConfig(_Section):
         }.items():
             if name not in known:
                 raise ValueError(f'{what} is "{name}", which is not among the queues {sorted(known)}')
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _default_queues_accept(self) -> Self:
+        """Each namespace has a default queue that accepts it, or a job there could not run without naming a queue."""
+        queues = {queue.name: queue for queue in self.queues}
+        for namespace, name in self.namespace_queues.items():
+            if name in queues and not queues[name].accepts_namespace(namespace):
+                raise ValueError(
+                    f'namespaceQueues[{namespace}] is "{name}", which does not accept the namespace: '
+                    f"add {namespace} to the queue's namespaces"
+                )
+        default = queues.get(self.default_queue)
+        if default is None or not default.namespaces:
+            return self
+        if not self.watch_namespaces:
+            raise ValueError(
+                f'defaultQueue is "{default.name}", which accepts only {", ".join(default.namespaces)}: '
+                "leave its namespaces empty, or name another default queue"
+            )
+        for namespace in self.watch_namespaces:
+            if namespace not in self.namespace_queues and not default.accepts_namespace(namespace):
+                raise ValueError(
+                    f'defaultQueue is "{default.name}", which does not accept the namespace {namespace}: '
+                    "add it to the queue's namespaces, or give it another queue in namespaceQueues"
+                )
         return self
 
     _label_of: Callable[[str], str | None] | None = pydantic.PrivateAttr(default=None)

@@ -85,6 +85,9 @@ def test_the_operator_reads_the_rendered_configuration(chart):
     assert read.watch_namespaces == ["boathouse-ci-a", "boathouse-ci-b"]
     assert read.queue_for("boathouse-ci-b", None) == "nightly"
     assert {queue.name: queue.weight for queue in read.queues} == {"default": 1, "nightly": 0.5}
+    nightly = read.queues[1]
+    assert nightly.namespaces == ["boathouse-ci-b"]
+    assert nightly.priority_classes == ["batch-low"]
 
 
 def test_the_charts_defaults_are_the_operators(defaults):
@@ -171,6 +174,8 @@ def test_monitoring_is_off_until_asked_for(chart, defaults):
         ({"image": {"pullPolicy": "Sometimes"}}, "at '/image/pullPolicy': value must be one of"),
         ({"queues": []}, "at '/queues'"),
         ({"queues": [{"name": "a", "limits": {"cpu": "lots"}}]}, "at '/queues/0/limits/cpu': 'lots' does not match"),
+        ({"queues": [{"name": "a", "namespaces": ["A b"]}]}, "at '/queues/0/namespaces/0': 'A b' does not match"),
+        ({"queues": [{"name": "a", "priorityClasses": "low"}]}, "at '/queues/0/priorityClasses': got string"),
         ({"profile": "random"}, "at '/profile': value must be one of"),
     ],
 )
@@ -187,6 +192,18 @@ def test_a_wrong_value_is_refused_by_name(chart, values, complaint):
             'namespaceQueues.a is "nightly", which is not among the queues: default',
         ),
         ({"queues": [{"name": "default"}, {"name": "default"}]}, 'queues: "default" is there twice'),
+        (
+            {"queues": [{"name": "default"}, {"name": "b", "namespaces": ["c"]}], "namespaceQueues": {"a": "b"}},
+            'namespaceQueues.a is "b", which does not accept the namespace: add a to the queue',
+        ),
+        (
+            {"queues": [{"name": "default", "namespaces": ["a", "b"]}]},
+            'defaultQueue is "default", which accepts only a, b: leave its namespaces empty',
+        ),
+        (
+            {"queues": [{"name": "default", "namespaces": ["a"]}], "namespaces": ["a", "b"]},
+            'defaultQueue is "default", which does not accept the namespace b',
+        ),
         ({"lease": {"durationSeconds": 5}}, "lease: durationSeconds must be more than renewDeadlineSeconds"),
     ],
 )

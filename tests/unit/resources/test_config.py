@@ -26,6 +26,43 @@ def test_a_default_queue_must_exist():
         config.OperatorConfig.model_validate({"namespaceQueues": {"a": "nowhere"}})
 
 
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        (
+            {"queues": [{"name": "default"}, {"name": "b", "namespaces": ["c"]}], "namespaceQueues": {"a": "b"}},
+            r'namespaceQueues\[a\] is "b", which does not accept the namespace: add a to',
+        ),
+        ({"queues": [{"name": "default", "namespaces": ["a"]}]}, 'defaultQueue is "default", which accepts only a'),
+        (
+            {"queues": [{"name": "default", "namespaces": ["a"]}], "watchNamespaces": ["a", "b"]},
+            "does not accept the namespace b",
+        ),
+        ({"queues": [{"name": "default", "namespaces": ["Not A Name"]}]}, "pattern"),
+        ({"queues": [{"name": "default", "priorityClasses": ["Not A Name"]}]}, "pattern"),
+    ],
+)
+def test_each_namespace_must_have_a_default_queue_that_accepts_it(values, complaint):
+    with pytest.raises(pydantic.ValidationError, match=complaint):
+        config.OperatorConfig.model_validate(values)
+
+
+def test_a_default_queue_may_leave_out_namespaces_that_have_another():
+    queues = [{"name": "default", "namespaces": ["a"]}, {"name": "b", "namespaces": ["b"]}]
+    config.OperatorConfig.model_validate(
+        {"queues": queues, "watchNamespaces": ["a", "b"], "namespaceQueues": {"b": "b"}}
+    )
+
+
+def test_a_queue_accepts_what_it_lists_and_everything_when_it_lists_nothing():
+    everything = config.QueueConfig(name="a")
+    assert everything.accepts_namespace("x")
+    assert everything.accepts_priority_class("low")
+    some = config.QueueConfig(name="a", namespaces=["x"], priority_classes=["low", "team.high"])
+    assert [some.accepts_namespace(name) for name in ("x", "y")] == [True, False]
+    assert [some.accepts_priority_class(name) for name in ("low", "team.high", "high", "")] == [True, True, False, True]
+
+
 def test_lease_times_must_be_ordered():
     with pytest.raises(pydantic.ValidationError, match="durationSeconds must be more"):
         config.OperatorConfig.model_validate({"lease": {"durationSeconds": 5}})
