@@ -45,7 +45,7 @@ format: setup ## Format the code and apply the safe fixes
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 .PHONY: test-unit
-test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about a minute)
+test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about three minutes on two cores)
 	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire -q -n auto -m "not long" --junit-xml=build/reports/unit.xml
 
 .PHONY: test-contract
@@ -104,7 +104,7 @@ images-load: setup ## Make them known to every node of the cluster
 	@$(E2E) load-images $(CLUSTER_FLAGS)
 
 .PHONY: tools
-tools: setup ## Build the cluster's binaries into the cache (ten minutes on two cores, once)
+tools: setup ## Build the cluster's binaries into the cache (about 12 minutes on two cores, once)
 	@$(E2E) tools
 
 ##@ Demo

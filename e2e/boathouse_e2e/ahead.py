@@ -1,4 +1,4 @@
-"""Building what tests need before the first of them, whose time it would take: on a new machine that is ten minutes."""
+"""Build what tests need before the first of them, or it would time out: a new machine takes about 14 minutes."""
 
 from __future__ import annotations
 

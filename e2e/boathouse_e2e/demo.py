@@ -19,7 +19,20 @@ from rich import console
 from boathouse.resources import names
 from boathouse_cli import errors as cli_errors
 from boathouse_cli import explain, gateway, model, picture, tables, timeline, watching
-from boathouse_e2e import corpus, errors, evidence, images, install, objects, paths, providers, reference, storage
+from boathouse_e2e import (
+    catalogue,
+    corpus,
+    errors,
+    evidence,
+    images,
+    install,
+    objects,
+    paths,
+    providers,
+    reference,
+    storage,
+    tools,
+)
 from boathouse_e2e.spec import Cluster, ClusterSpec
 from boathouse_e2e.stages import Stages
 
@@ -61,10 +74,12 @@ def run(options: Options, screen: console.Console) -> int:
     started_s = time.monotonic()
     cluster: Cluster | None = None
     try:
+        with stages("tools and images (built once, then cached)"):
+            _build(options, screen)
         with stages("text from Debian's documentation packages"):
             text = _corpus(options, screen)
         with stages(f"cluster {options.name} ({options.nodes} nodes)"):
-            cluster = _cluster(options, screen)
+            cluster = _cluster(options)
         _demonstrate(cluster, text, stages, screen)
     except (errors.ClusterError, cli_errors.CommandError) as error:
         screen.print(f"[bold red]failed:[/bold red] {error}", highlight=False, soft_wrap=True)
@@ -85,7 +100,7 @@ def run(options: Options, screen: console.Console) -> int:
 
 
 def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: console.Console) -> None:
-    with stages("images built and loaded into the nodes"):
+    with stages("images loaded into the nodes"):
         images.load(cluster)
     with stages("storage: an S3 server in the cluster"):
         credentials = storage.deploy(cluster, namespace=NAMESPACE)
@@ -103,6 +118,14 @@ def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: 
     _show(cluster, job, counted, screen)
 
 
+def _build(options: Options, screen: console.Console) -> None:
+    """Build whatever the later stages need, so that none of them stops to compile."""
+    provider = providers.choose(options.provider, name=options.name, context=options.context)
+    screen.print(f"  provider: {provider.name}", highlight=False)
+    tools.ensure((*catalogue.for_provider(provider.name, nodes=options.nodes, kwok_nodes=0), *catalogue.WORKLOADS))
+    images.ensure()
+
+
 def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
     def say(line: str) -> None:
         screen.print(f"  {line}", highlight=False)
@@ -113,9 +136,8 @@ def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
     return text
 
 
-def _cluster(options: Options, screen: console.Console) -> Cluster:
+def _cluster(options: Options) -> Cluster:
     provider = providers.choose(options.provider, name=options.name, context=options.context)
-    screen.print(f"  provider: {provider.name}", highlight=False)
     return provider.find(options.name) or provider.up(ClusterSpec(name=options.name, nodes=options.nodes))
 
 
