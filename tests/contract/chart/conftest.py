@@ -11,6 +11,21 @@ import pytest
 import yaml
 
 from boathouse_e2e import tools
+from tests.contract.chart.builders import (
+    CONTROLLER,
+    EPOCH,
+    OPERATOR,
+    OPERATORS_LABEL,
+    RBAC,
+    RESTRICTED,
+    grant,
+    lease,
+    mrjob,
+    object_,
+    pod,
+    task_pod,
+    wait_for_policies,
+)
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
@@ -173,3 +188,64 @@ def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
 @pytest.fixture(scope="session")
 def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     return Cluster(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
+
+
+@pytest.fixture(scope="module")
+def installed(cluster, chart):
+    """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
+    reader = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]}
+    others = [
+        *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
+        object_("Namespace", "unguarded"),
+        object_("ServiceAccount", "builder", "unguarded"),
+        grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
+        object_("ClusterRole", "chart-test-kubectl-reads-before-it-patches", api=f"{RBAC}/v1", rules=[reader]),
+        grant("chart-test-reader", "chart-test-kubectl-reads-before-it-patches", OPERATOR),
+        object_("ConfigMap", "coredns", "demo"),
+    ]
+    waiting = [
+        pod("ordinary", schedulerName="nobody"),
+        pod("foreign", schedulerName="boathouse"),
+        pod("neighbour", "boathouse-system", schedulerName="nobody"),
+        pod("boathouse-0", "boathouse-system", meta=OPERATORS_LABEL, schedulerName="nobody"),
+    ]
+    manifests = [*chart.render(), lease(EPOCH)]
+    cluster.apply(*others)
+    cluster.apply(*manifests)
+    for namespace in ("boathouse-system", "demo", "unguarded"):
+        cluster.until(lambda name=namespace: cluster.creates(pod(namespace=name)), "admitted")  # it has its account
+    cluster.until(lambda: cluster.creates(mrjob()), "admitted")  # its CRD is served
+    cluster.apply(*waiting, mrjob())
+    wait_for_policies(cluster)
+    yield cluster
+    cluster.delete(*waiting, mrjob())
+    cluster.uninstall(*manifests)
+    cluster.delete(*(other for other in others if other["kind"] != "Namespace"))
+
+
+@pytest.fixture(scope="module")
+def operator(installed):
+    return installed.acting_as(OPERATOR)
+
+
+@pytest.fixture(scope="module")
+def alice(installed):
+    """A user who may do everything that roles can allow."""
+    return installed.acting_as("alice")
+
+
+@pytest.fixture(scope="module")
+def controller(installed):
+    """A controller of Kubernetes' own, which makes pods from templates."""
+    return installed.acting_as(CONTROLLER)
+
+
+@pytest.fixture(scope="module")
+def task(installed, operator):
+    """A task's pod that is there, made under the operator's name."""
+    uid = installed.kubectl("get", "mrjob", "wc", "--namespace=demo", "--output=jsonpath={.metadata.uid}").stdout
+    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
+    manifest = task_pod(uid=uid, node=node)
+    created = operator.kubectl("create", "-f", "-", body=[manifest])
+    assert created.returncode == 0, created.stderr
+    return f"pod/{manifest['metadata']['name']}"

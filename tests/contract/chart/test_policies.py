@@ -5,149 +5,20 @@ from typing import Any
 
 import pytest
 
-from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import model, pods
-from boathouse.services.mrjob.attempts import Attempt
-from boathouse_task import contract
+from tests.contract.chart.builders import (
+    EPOCH,
+    MINIMAL,
+    OPERATORS_LABEL,
+    OWNER,
+    fenced,
+    lease,
+    object_,
+    pod,
+    task_pod,
+    wait_for_policies,
+)
 
 pytestmark = pytest.mark.apiserver
-
-OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
-CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"
-RBAC = "rbac.authorization.k8s.io"
-RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
-OWNER = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": "wc", "uid": "1-2", "controller": True}
-SAFE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-OPERATORS_LABEL = {"labels": {"app.kubernetes.io/name": "boathouse"}}
-MINIMAL = {"name": "c", "image": "i"}
-EPOCH = 7
-
-
-def pod(name: str = "p", namespace: str = "demo", *, meta: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    """Anybody's pod, within the restricted pod security standard."""
-    secure = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
-    container = {"name": "c", "image": "i", "securityContext": SAFE}
-    whole = {"containers": [container], "securityContext": secure, "restartPolicy": "Never", **spec}
-    metadata = {"name": name, "namespace": namespace, **(meta or {})}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": whole}
-
-
-def fenced(epoch: int | None = EPOCH) -> dict[str, Any]:
-    annotations = {} if epoch is None else {"boathouse.dev/epoch": str(epoch)}
-    return {"labels": {"boathouse.dev/fenced": "true"}, "annotations": annotations}
-
-
-def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **rest: Any) -> dict[str, Any]:
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
-
-
-def mrjob(namespace: str = "demo") -> dict[str, Any]:
-    s3 = {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}
-    spec = {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": {"command": ["cat"]}, "storage": {"s3": s3}}
-    return object_("MRJob", "wc", namespace, api="boathouse.dev/v1alpha1", spec=spec)
-
-
-def task_pod(
-    namespace: str = "demo", *, uid: str = "1-2", epoch: int = EPOCH, node: str = "node-0", **spec: Any
-) -> dict[str, Any]:
-    """A task's pod as the operator's own builder makes it, with what the scheduler adds."""
-    body = mrjob(namespace)
-    body["metadata"] |= {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z"}
-    job = model.from_resource(body, OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}}))
-    assert isinstance(job, model.Job), job
-    settings = pods.PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", scratch_bytes=1 << 30)
-    attempt = Attempt(task_type=contract.TaskType.SETUP, index=0, number=1)
-    resources = job.stage(contract.TaskType.MAP).resources
-    manifest = pods.PodBuilder(job=job, settings=settings).build(attempt, resources, node)
-    for field, added in fenced(epoch).items():
-        manifest["metadata"][field] |= added
-    manifest["spec"] |= spec
-    return manifest
-
-
-def lease(epoch: int) -> dict[str, Any]:
-    metadata = {"name": "boathouse", "namespace": "boathouse-system"}
-    spec = {"leaseTransitions": epoch}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-
-
-def grant(name: str, role: str, *users: str) -> dict[str, Any]:
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
-    subjects = [{"kind": "User", "name": user} for user in users]
-    return object_("ClusterRoleBinding", name, api=f"{RBAC}/v1", roleRef=reference, subjects=subjects)
-
-
-def wait_for_policies(cluster: Any) -> None:
-    """Wait until each policy is in force, and the Lease known."""
-    operator, alice = cluster.acting_as(OPERATOR), cluster.acting_as("alice")
-    cluster.until(lambda: operator.binds("foreign"), "boathouse-account:")
-    cluster.until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
-    cluster.until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
-    cluster.until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
-    cluster.until(lambda: operator.creates(task_pod()), "admitted")
-
-
-@pytest.fixture(scope="module")
-def installed(cluster, chart):
-    """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
-    reader = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]}
-    others = [
-        *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
-        object_("Namespace", "unguarded"),
-        object_("ServiceAccount", "builder", "unguarded"),
-        grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
-        object_("ClusterRole", "chart-test-kubectl-reads-before-it-patches", api=f"{RBAC}/v1", rules=[reader]),
-        grant("chart-test-reader", "chart-test-kubectl-reads-before-it-patches", OPERATOR),
-        object_("ConfigMap", "coredns", "demo"),
-    ]
-    waiting = [
-        pod("ordinary", schedulerName="nobody"),
-        pod("foreign", schedulerName="boathouse"),
-        pod("neighbour", "boathouse-system", schedulerName="nobody"),
-        pod("boathouse-0", "boathouse-system", meta=OPERATORS_LABEL, schedulerName="nobody"),
-    ]
-    manifests = [*chart.render(), lease(EPOCH)]
-    cluster.apply(*others)
-    cluster.apply(*manifests)
-    for namespace in ("boathouse-system", "demo", "unguarded"):
-        cluster.until(lambda name=namespace: cluster.creates(pod(namespace=name)), "admitted")  # it has its account
-    cluster.until(lambda: cluster.creates(mrjob()), "admitted")  # its CRD is served
-    cluster.apply(*waiting, mrjob())
-    wait_for_policies(cluster)
-    yield cluster
-    cluster.delete(*waiting, mrjob())
-    cluster.uninstall(*manifests)
-    cluster.delete(*(other for other in others if other["kind"] != "Namespace"))
-
-
-@pytest.fixture(scope="module")
-def operator(installed):
-    return installed.acting_as(OPERATOR)
-
-
-@pytest.fixture(scope="module")
-def alice(installed):
-    """A user who may do everything that roles can allow."""
-    return installed.acting_as("alice")
-
-
-@pytest.fixture(scope="module")
-def controller(installed):
-    """A controller of Kubernetes' own, which makes pods from templates."""
-    return installed.acting_as(CONTROLLER)
-
-
-@pytest.fixture(scope="module")
-def task(installed, operator):
-    """A task's pod that is there, made under the operator's name."""
-    uid = installed.kubectl("get", "mrjob", "wc", "--namespace=demo", "--output=jsonpath={.metadata.uid}").stdout
-    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
-    manifest = task_pod(uid=uid, node=node)
-    created = operator.kubectl("create", "-f", "-", body=[manifest])
-    assert created.returncode == 0, created.stderr
-    return f"pod/{manifest['metadata']['name']}"
-
 
 # The fence
 
