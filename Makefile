@@ -52,6 +52,14 @@ test-unit: setup build/reports ## Unit, property and wire tests (no cluster; abo
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
 	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=build/reports/contract.xml
 
+.PHONY: test-hostile-short
+test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (three minutes)
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -m "not long" --timeout=300 --junit-xml=build/reports/hostile-short.xml
+
+.PHONY: test-hostile
+test-hostile: setup build/reports ## All of them, and how much longer another namespace's job waits under each, with a table
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -v --timeout=900 --junit-xml=build/reports/hostile.xml
+
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
 	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=build/reports/e2e.xml
@@ -61,11 +69,11 @@ test-e2e-faults: setup build/reports ## The operator killed at 8 moments and pau
 	@$(BIN)/pytest e2e/tests/test_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
 
 .PHONY: test
-test: lint test-unit test-contract test-e2e ## Everything: lint, unit, property, wire, contract, end-to-end
+test: lint test-unit test-contract test-hostile-short test-e2e ## Everything: lint, unit, property, wire, contract, attacks, end-to-end
 
 .PHONY: test-all
 test-all: test ## The same, and the long campaigns of faults, one after another (an hour and more), with their counts
-	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
+	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults tests/hostile -q -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
 	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --junit-xml=build/reports/e2e-long.xml
 
 build/reports:

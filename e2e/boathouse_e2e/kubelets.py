@@ -47,7 +47,7 @@ class Shape:
     lost: frozenset[tuple[str, int]] = frozenset()
     cpu: str = "900m"
 
-    def manifest(self, name: str) -> dict[str, Any]:
+    def manifest(self, name: str, namespace: str = lab.NAMESPACE) -> dict[str, Any]:
         """The MRJob."""
         stage: dict[str, Any] = {
             "command": ["cat"],
@@ -58,7 +58,7 @@ class Shape:
         spec: dict[str, Any] = {"input": ["s3://b/in"], "output": f"s3://b/{name}", "mapper": stage, "storage": storage}
         if self.reduces:
             spec |= {"reducer": stage, "numReduceTasks": self.reduces}
-        metadata = {"name": name, "namespace": lab.NAMESPACE}
+        metadata = {"name": name, "namespace": namespace}
         return {"apiVersion": names.API_VERSION, "kind": names.MRJOB_KIND, "metadata": metadata, "spec": spec}
 
     @property
@@ -103,7 +103,7 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     service_account_name: str = ""
 
 
-class _Pod(msgspec.Struct, frozen=True):
+class Pod(msgspec.Struct, frozen=True):
     """What kubelets and task runtimes read of a pod."""
 
     metadata: wire.ObjectMeta
@@ -116,18 +116,18 @@ class _Pod(msgspec.Struct, frozen=True):
         return self.status.phase == "Running" and self.metadata.deletion_timestamp is None
 
 
-_PODS = catalogue.PODS.viewed_as(_Pod)
+_PODS = catalogue.PODS.viewed_as(Pod)
 
 
 class Kubelets:
-    """Ends tasks. `jobs` holds what it knows of each job, by UID."""
+    """Ends the tasks of one namespace. `jobs` holds what it knows of each job, by UID."""
 
-    def __init__(self, api: client.ApiClient, place: lab.Lab) -> None:
-        self._api, self._lab = api, place
+    def __init__(self, api: client.ApiClient, place: lab.Lab, namespace: str = lab.NAMESPACE) -> None:
+        self._api, self._lab, self._namespace = api, place, namespace
         self._decoder = msgspec.json.Decoder(contract.TaskSpec)
         self._session = aiohttp.ClientSession()
         self._posting: dict[str, asyncio.Task[None]] = {}
-        self._running: dict[str, tuple[_Pod, contract.TaskSpec]] = {}
+        self._running: dict[str, tuple[Pod, contract.TaskSpec]] = {}
         self._wake = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self.operators: list[lab.Operator] = []
@@ -149,7 +149,7 @@ class Kubelets:
             self._api,
             _PODS,
             on_change=self._on_change,
-            namespaces=[lab.NAMESPACE],
+            namespaces=[self._namespace],
             labels=names.LABEL_JOB_UID,
             fields=catalogue.PODS_THAT_HOLD_RESOURCES,
         )
@@ -157,13 +157,14 @@ class Kubelets:
             group.create_task(watch.run())
             group.create_task(self._step_for_ever())
 
-    def _on_change(self, change: store.Change[_Pod]) -> None:
+    def _on_change(self, change: store.Change[Pod]) -> None:
         match change:
             case store.Deleted():
                 self._running.pop(change.old.metadata.uid, None)
             case store.Added(new=pod) | store.Modified(new=pod):
-                if pod.runs:
-                    self._running[pod.metadata.uid] = (pod, self._order(pod))
+                order = self._order(pod)
+                if pod.runs and order is not None:
+                    self._running[pod.metadata.uid] = (pod, order)
                     self._wake.set()
                 else:
                     self._running.pop(pod.metadata.uid, None)
@@ -182,7 +183,7 @@ class Kubelets:
                 async with asyncio.timeout(_LOOK_S):
                     await self._wake.wait()
 
-    async def _step_each(self, ready: Iterator[tuple[_Pod, contract.TaskSpec]]) -> None:
+    async def _step_each(self, ready: Iterator[tuple[Pod, contract.TaskSpec]]) -> None:
         for pod, order in ready:
             with contextlib.suppress(*_PASSING):
                 await self._step(pod, order)
@@ -211,7 +212,7 @@ class Kubelets:
         await asyncio.gather(*self._posting.values(), return_exceptions=True)
         await self._session.close()
 
-    async def _step(self, pod: _Pod, order: contract.TaskSpec) -> None:
+    async def _step(self, pod: Pod, order: contract.TaskSpec) -> None:
         job = self.jobs[order.job_uid]
         task = contract.task_name(order.task_type, order.index)
         if order.task_type is TaskType.SETUP:
@@ -244,7 +245,7 @@ class Kubelets:
             return {"Tasks": {"map": job.committed("m"), "reduce": job.committed("r")}}
         return {"Tasks": {order.task_type.value: 1}}
 
-    async def _set_up(self, pod: _Pod, order: contract.TaskSpec, job: Ledger) -> None:
+    async def _set_up(self, pod: Pod, order: contract.TaskSpec, job: Ledger) -> None:
         digest = await self._post(pod, order, msgspec.json.encode(job.shape.plan))
         assert digest == contract.plan_digest(job.shape.plan)
         result = contract.TaskResult(
@@ -256,7 +257,7 @@ class Kubelets:
                 return
             await asyncio.sleep(_LOOK_S)
 
-    async def _post(self, pod: _Pod, order: contract.TaskSpec, plan: bytes) -> str:
+    async def _post(self, pod: Pod, order: contract.TaskSpec, plan: bytes) -> str:
         """Post the plan as the setup task does, with the pod's own token, until a leader takes it."""
         metadata = pod.metadata
         token = await asyncio.to_thread(self._token, pod)
@@ -277,10 +278,10 @@ class Kubelets:
             await asyncio.sleep(0.1)
 
     async def _authorities(self) -> str:
-        bundle = await self._api.get(catalogue.CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, lab.NAMESPACE)
+        bundle = await self._api.get(catalogue.CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
         return str(bundle["data"]["ca.crt"])
 
-    def _token(self, pod: _Pod) -> str:
+    def _token(self, pod: Pod) -> str:
         metadata = pod.metadata
         bound = ("--bound-object-kind=Pod", f"--bound-object-name={metadata.name}")
         return self._lab.cluster.run(
@@ -288,16 +289,23 @@ class Kubelets:
             *(f"--audience={names.TOKEN_AUDIENCE}", *bound, f"--bound-object-uid={metadata.uid}"),
         ).strip()
 
-    def _order(self, pod: _Pod) -> contract.TaskSpec:
+    def _order(self, pod: Pod) -> contract.TaskSpec | None:
+        """The task that a pod runs; None for a pod that only bears the labels of one."""
         environment = {each.name: each.value for each in pod.spec.containers[0].env}
-        return self._decoder.decode(environment[contract.TASK_ENV])
+        order = environment.get(contract.TASK_ENV)
+        return self._decoder.decode(order) if order is not None else None
 
-    async def _end(self, pod: _Pod, job: Ledger, task: str, result: contract.TaskResult) -> None:
-        failed = not result.succeeded
-        exit_code = (10 if result.user_error else 20) if failed else 0
+    async def _end(self, pod: Pod, job: Ledger, task: str, result: contract.TaskResult) -> None:
+        exit_code = 0 if result.succeeded else 10 if result.user_error else 20
+        if await self.end(pod, msgspec.json.encode(result).decode(), exit_code):
+            job.attempts[task] += 1
+
+    async def end(self, pod: Pod, message: str, exit_code: int) -> bool:
+        """End a pod's container with a termination message. Returns False where the pod was deleted meanwhile."""
+        failed = exit_code != 0
         terminated = {
             "exitCode": exit_code,
-            "message": msgspec.json.encode(result).decode(),
+            "message": message,
             "reason": "Error" if failed else "Completed",
             "startedAt": _BEGAN,
             "finishedAt": _ENDED,
@@ -309,12 +317,13 @@ class Kubelets:
                 _PODS,
                 pod.metadata.name,
                 status,
-                lab.NAMESPACE,
+                self._namespace,
                 style=client.PatchStyle.STRATEGIC,
                 uid=pod.metadata.uid,
             )
-            job.attempts[task] += 1
             self._running.pop(pod.metadata.uid, None)
+            return True
+        return False
 
 
 @contextlib.asynccontextmanager

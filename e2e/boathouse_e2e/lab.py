@@ -15,17 +15,18 @@ import signal
 import socket
 import subprocess
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from boathouse import failpoints
-from boathouse_e2e import install, shell, tools, waiting
+from boathouse_e2e import install, paths, shell, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from boathouse_e2e.spec import Cluster
@@ -53,17 +54,27 @@ class Lease:
 
 
 class Operator:
-    """One replica: a process that can be killed, paused and started again under its name."""
+    """One replica: a process that can be killed, paused and started again under its name.
 
-    def __init__(self, lab: Lab, identity: str, lease: Lease) -> None:
-        self._lab, self._identity = lab, identity
+    Args:
+        lab: The cluster.
+        identity: The replica's name.
+        lease: Its timing of the Lease.
+        settings: Configuration beside what the laboratory needs, with the file's keys.
+        checkout: The checkout whose operator runs.
+    """
+
+    def __init__(
+        self, lab: Lab, identity: str, lease: Lease, settings: Mapping[str, Any], checkout: Path = paths.REPOSITORY
+    ) -> None:
+        self._lab, self._identity, self._checkout = lab, identity, checkout
         self.port, self.metrics_port, health_port = _free_port(), _free_port(), _free_port()
         self.log = lab.folder / f"{identity}.{next(_REPLICAS)}.log"  # of this replica alone, whatever others have said
         self._config = self.log.with_suffix(".json")
         self._process: subprocess.Popen[bytes] | None = None
         config = {
             "namespace": install.NAMESPACE,
-            "task": {"image": "task:dev"},
+            "task": {**settings.get("task", {}), "image": "task:dev"},
             "progressService": "localhost",
             "lease": {
                 "durationSeconds": lease.duration_s,
@@ -72,11 +83,13 @@ class Operator:
             },
         }
         ports = {"progressPort": self.port, "metricsPort": self.metrics_port, "healthPort": health_port}
-        self._config.write_text(json.dumps(config | ports))
+        self._config.write_text(json.dumps({**settings, **config, **ports}))
 
     def start(self, failpoint: str = "") -> None:
         """Begin a life; it ends itself where `failpoint` says."""
-        environment = {**os.environ, failpoints.VARIABLE: failpoint}
+        folders = (self._checkout / "operator", self._checkout / "policies")
+        path = os.pathsep.join(map(str, folders))
+        environment = {**os.environ, failpoints.VARIABLE: failpoint, "PYTHONPATH": path}
         command = [sys.executable, "-m", "boathouse", f"--config={self._config}", f"--identity={self._identity}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -112,18 +125,29 @@ class Operator:
 
 
 class Lab:
-    """The cluster and what is recorded of it."""
+    """The cluster and what is recorded of it.
+
+    Attributes:
+        chart_config: The operator's configuration as the chart writes it.
+    """
 
     def __init__(self, cluster: Cluster, folder: Path, audit_log: Path) -> None:
         self.cluster, self.folder, self.audit_log = cluster, folder, audit_log
         self.operator_kubeconfig = folder / "operator.kubeconfig"
         self.nodes = {node["metadata"]["name"]: node["status"]["allocatable"] for node in cluster.get("nodes")["items"]}
+        self.chart_config: dict[str, Any] = {}
         self._audited_bytes = 0
 
     @contextlib.contextmanager
-    def operator(self, identity: str = IDENTITIES[0], lease: Lease = Lease()) -> Iterator[Operator]:
+    def operator(
+        self,
+        identity: str = IDENTITIES[0],
+        lease: Lease = Lease(),
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        checkout: Path = paths.REPOSITORY,
+    ) -> Iterator[Operator]:
         """A replica, not yet started; ended with the block."""
-        one = Operator(self, identity, lease)
+        one = Operator(self, identity, lease, settings, checkout)
         try:
             yield one
         finally:
@@ -139,30 +163,48 @@ class Lab:
 
 
 @contextlib.contextmanager
-def laboratory(folder: Path, spec: ClusterSpec = FEW) -> Iterator[Lab]:
-    """Start the control plane with such nodes and apply the chart, all but its Deployment."""
+def laboratory(
+    folder: Path,
+    spec: ClusterSpec = FEW,
+    values: Mapping[str, Any] = MappingProxyType({}),
+    checkout: Path = paths.REPOSITORY,
+) -> Iterator[Lab]:
+    """Start the control plane with such nodes and apply the chart of a checkout, all but its Deployment."""
     name, audit_log = f"lab-{os.getpid()}", folder / "audit.log"
     provider = LocalProvider()
     spec = dataclasses.replace(spec, name=name, audit_log=audit_log)
     try:
         lab = Lab(provider.up(spec), folder, audit_log)
-        _install(lab)
+        _install(lab, render(values, checkout))
         yield lab
     finally:
         provider.down(name)
 
 
-def _install(lab: Lab) -> None:
+def render(values: Mapping[str, Any], checkout: Path = paths.REPOSITORY) -> list[dict[str, Any]]:
+    """The chart's manifests, as Helm renders them."""
+    chart = checkout / install.CHART.relative_to(paths.REPOSITORY)
+    rendered = shell.run(
+        *(tools.ensure(["helm"])["helm"], "template", install.RELEASE, chart),
+        *("--namespace", install.NAMESPACE, "--skip-tests", "--values", "-"),
+        stdin=json.dumps(dict(values)),
+    )
+    return [each for each in yaml.safe_load_all(rendered) if each]
+
+
+def _config(manifests: list[dict[str, Any]]) -> dict[str, Any]:
+    """The operator's configuration among the manifests."""
+    maps = [each["data"] for each in manifests if each["kind"] == "ConfigMap" and "config.json" in each["data"]]
+    return json.loads(maps[0]["config.json"])  # type: ignore[no-any-return] # an object
+
+
+def _install(lab: Lab, manifests: list[dict[str, Any]]) -> None:
     cluster = lab.cluster
+    lab.chart_config = _config(manifests)
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in (install.NAMESPACE, NAMESPACE)
     ]
     cluster.apply(*namespaces)
-    rendered = shell.run(
-        *(tools.ensure(["helm"])["helm"], "template", install.RELEASE, install.CHART),
-        *("--namespace", install.NAMESPACE, "--skip-tests"),
-    )
-    manifests = [each for each in yaml.safe_load_all(rendered) if each]
     first = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
     cluster.apply(*first)
     waiting.until(lambda: _established(cluster), "the API server serves the chart's resources", within_s=_PATIENCE_S)

@@ -1,0 +1,319 @@
+"""A tenant that attacks, a tenant that must not notice, and what the API server recorded of both.
+
+The attacker is a service account with the built-in role `edit` in its own namespace. The image of its task pods is its
+own too: `HostileKubelets` lets them end with any termination message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime as dt
+import itertools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from typing_extensions import override
+
+from boathouse.cluster import catalogue, client, config, errors
+from boathouse.resources import names
+from boathouse_e2e import faults, install, kubelets, lab
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+    from boathouse.cluster.wire import Manifest
+    from boathouse_task import contract
+
+Json = dict[str, Any]
+
+ATTACKER, VICTIM = "attacker", "victim"
+ACCOUNT = "editor"
+_AT_ONCE = 24
+_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
+_PATIENCE_S = 120
+
+REPLICA_SETS = catalogue.Resource(group="apps", plural="replicasets", kind="ReplicaSet", view=dict[str, Any])
+JOBS = catalogue.Resource(group="batch", plural="jobs", kind="Job", view=dict[str, Any])
+QUOTAS = catalogue.Resource(plural="resourcequotas", kind="ResourceQuota", view=dict[str, Any])
+ROLE_BINDINGS = catalogue.Resource(
+    group="rbac.authorization.k8s.io", plural="rolebindings", kind="RoleBinding", view=dict[str, Any]
+)
+_KINDS = {
+    each.kind: each
+    for each in (
+        catalogue.MRJOBS.untyped(),
+        REPLICA_SETS,
+        JOBS,
+        catalogue.PODS.untyped(),
+        catalogue.CONFIG_MAPS.untyped(),
+        QUOTAS,
+        catalogue.PERSISTENT_VOLUME_CLAIMS.untyped(),
+    )
+}
+"""What a tenant makes, owners first: that is the order in which it is cleared away."""
+_ADMINISTRATORS = {each.kind: each for each in (QUOTAS, ROLE_BINDINGS)}
+
+
+# What the API server recorded
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What the operator did during an attack.
+
+    Attributes:
+        writes: Writes that the API server accepted, Leases and events aside.
+        events: Events that it created or patched.
+        refused_creates: Creates of pods that the API server refused.
+        token_reviews: TokenReviews.
+        lease_gap_s: The longest time between two renewals of the Lease.
+    """
+
+    writes: int
+    events: int
+    refused_creates: int
+    token_reviews: int
+    lease_gap_s: float
+
+
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_FIRST_ERROR = 300
+
+
+def counts(audit: Iterable[Json]) -> Counts:
+    """Count what the operator's account did, by the audit log."""
+    own = [event for event in audit if event["user"]["username"] == lab.ACCOUNT and event["verb"] in _WRITES]
+    reviews = [event for event in own if _resource(event) == "tokenreviews"]
+    taken = [event for event in own if _code(event) < _FIRST_ERROR]
+    plain = [event for event in taken if _resource(event) not in ("leases", "events", "tokenreviews")]
+    renewals = [_moment_s(event) for event in taken if _resource(event) == "leases"]
+    return Counts(
+        writes=len(plain),
+        events=sum(_resource(event) == "events" for event in taken),
+        refused_creates=len(refused_creates_s(own)),
+        token_reviews=len(reviews),
+        lease_gap_s=max((later - earlier for earlier, later in itertools.pairwise(renewals)), default=0.0),
+    )
+
+
+def refused_creates_s(audit: Iterable[Json]) -> list[float]:
+    """When creates of pods by the operator were refused, in epoch seconds."""
+    return [
+        _moment_s(event)
+        for event in audit
+        if event["user"]["username"] == lab.ACCOUNT
+        and event["verb"] == "create"
+        and _resource(event) == "pods"
+        and not event["objectRef"].get("subresource")
+        and _code(event) >= _FIRST_ERROR
+    ]
+
+
+def placement_s(audit: Iterable[Json], job: str) -> float:
+    """How long a job waited for the scheduler: its creation to its setup's, and its setup's end to its last map's.
+
+    Raises:
+        ValueError: The log does not hold the whole life of the job's maps.
+    """
+    made_s = ended_s = setup_s = 0.0
+    maps_s: list[float] = []
+    for event in audit:
+        if event["objectRef"].get("namespace") != VICTIM or _code(event) >= _FIRST_ERROR:
+            continue
+        name = _name(event)
+        if event["verb"] == "create" and _resource(event) == "mrjobs" and name == job:
+            made_s = _moment_s(event)
+        elif event["verb"] == "create" and _resource(event) == "pods" and name.startswith(f"{job}-"):
+            if "-setup-" in name:
+                setup_s = _moment_s(event)
+            elif re.search(r"-m-\d+-a", name):
+                maps_s.append(_moment_s(event))
+        elif event["objectRef"].get("subresource") == "status" and "-setup-" in name and _ended(event):
+            ended_s = _moment_s(event)
+    if not (made_s and setup_s and ended_s and maps_s):
+        raise ValueError(f"the audit log does not show how the tasks of {job} were placed")
+    return setup_s - made_s + max(maps_s) - ended_s
+
+
+def _ended(event: Json) -> bool:
+    status = (event.get("requestObject") or {}).get("status") or {}
+    return event["user"]["username"] != lab.ACCOUNT and status.get("phase") == "Succeeded"
+
+
+def _name(event: Json) -> str:
+    body = (event.get("requestObject") or {}).get("metadata", {}).get("name", "")
+    return str(event["objectRef"].get("name") or body)
+
+
+def _resource(event: Json) -> str:
+    return str((event.get("objectRef") or {}).get("resource", ""))
+
+
+def _code(event: Json) -> int:
+    return int((event.get("responseStatus") or {}).get("code", 0))
+
+
+def _moment_s(event: Json) -> float:
+    return dt.datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+
+
+def peak_memory_bytes(pid: int) -> int:
+    """The most resident memory that a process has had (VmHWM)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    assert found is not None
+    return int(found.group(1)) * 1024
+
+
+# Who attacks
+
+
+class Tenant:
+    """A service account in a namespace, by its own token."""
+
+    def __init__(self, api: client.ApiClient, namespace: str) -> None:
+        self.api, self.namespace = api, namespace
+
+    async def create(self, manifest: Json) -> Json:
+        """Create an object in the tenant's namespace; a busy API server is asked again.
+
+        Raises:
+            errors.ApiError: The API server refuses it.
+        """
+        resource = _KINDS[manifest["kind"]]
+        while True:
+            try:
+                return await self.api.create(resource, manifest, self.namespace)
+            except errors.AlreadyExists:
+                return await self.api.get(resource, manifest["metadata"]["name"], self.namespace)
+            except _PASSING:
+                await asyncio.sleep(0.2)
+
+    async def create_all(self, manifests: Iterable[Json]) -> int:
+        """Create many objects, some at a time; returns how many."""
+        left, made = iter(manifests), 0
+
+        async def work() -> None:
+            nonlocal made
+            for manifest in left:
+                await self.create(manifest)
+                made += 1
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(work())
+        return made
+
+    async def delete_pods(self, labels: str = "") -> int:
+        """Delete the namespace's pods at once; returns how many there were."""
+        pods = (await self.api.list(catalogue.PODS, self.namespace, labels=labels)).items
+        for pod in pods:
+            with contextlib.suppress(errors.NotFound, *_PASSING):
+                await self.api.delete(catalogue.PODS, pod.metadata.name, self.namespace, grace_period_s=0)
+        return len(pods)
+
+
+class HostileKubelets(kubelets.Kubelets):
+    """Kubelets of the attacker's pods: tasks end with the message that the attacker's image writes.
+
+    Attributes:
+        message: The termination message of a task and its exit code; None lets the task do what an honest one does.
+    """
+
+    message: Callable[[contract.TaskSpec], tuple[str, int] | None] | None = None
+
+    @override
+    async def _step(self, pod: kubelets.Pod, order: contract.TaskSpec) -> None:
+        said = self.message(order) if self.message is not None else None
+        if said is None:
+            await super()._step(pod, order)
+        else:
+            await self.end(pod, *said)
+
+
+def pod(name: str, *, requests: Json | None = None, metadata: Json | None = None, **spec: Any) -> Json:
+    """A pod for Boathouse's scheduler, unless `spec` names another."""
+    container = {"name": "c", "image": "none", "resources": {"requests": requests or {"cpu": "10m", "memory": "16Mi"}}}
+    whole = {"schedulerName": names.SCHEDULER_NAME, "containers": [container], "terminationGracePeriodSeconds": 0}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **(metadata or {})}, "spec": whole | spec}
+
+
+def job(name: str, *, maps: int = 1, reduces: int = 0, metadata: Json | None = None, **spec: Any) -> Json:
+    """An MRJob in the attacker's namespace; `spec` adds to what a plain job has."""
+    manifest = kubelets.Shape(maps=maps, reduces=reduces, cpu="50m").manifest(name, ATTACKER)
+    manifest["metadata"] |= metadata or {}
+    manifest["spec"] |= spec
+    return manifest
+
+
+# The two namespaces
+
+
+def prepare(place: lab.Lab) -> None:
+    """Make both namespaces, and the attacker's account with the role `edit`."""
+    spaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (ATTACKER, VICTIM, "kube-x")
+    ]
+    place.cluster.apply(*spaces[:2])
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": ACCOUNT, "namespace": ATTACKER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": ATTACKER}],
+    }
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": ATTACKER}}
+    place.cluster.apply(account, binding)
+
+
+@contextlib.asynccontextmanager
+async def tenant(place: lab.Lab, account: str = ACCOUNT, namespace: str = ATTACKER) -> AsyncIterator[Tenant]:
+    """A service account that acts by its own token until the block ends."""
+    token = place.cluster.run("create", "token", account, "-n", namespace, "--duration=12h").strip()
+    kubeconfig = place.folder / f"{namespace}.{account}.kubeconfig"
+    content = yaml.safe_load(place.cluster.kubeconfig.read_text())
+    content["users"] = [{"name": user["name"], "user": {"token": token}} for user in content["users"]]
+    kubeconfig.touch(mode=0o600)
+    kubeconfig.write_text(yaml.safe_dump(content))
+    async with client.ApiClient(config.from_kubeconfig(kubeconfig), user_agent="attacker") as api:
+        yield Tenant(api, namespace)
+
+
+async def clear(admin: client.ApiClient, namespace: str) -> None:
+    """Delete what tenants made in a namespace, and wait until it is gone."""
+    async with asyncio.timeout(_PATIENCE_S):
+        for resource in _KINDS.values():
+            while names_left := await _names(admin, resource, namespace):
+                await _delete_all(admin, resource, namespace, names_left)
+
+
+async def _names(admin: client.ApiClient, resource: catalogue.Resource[Manifest], namespace: str) -> list[str]:
+    found = (await admin.list(resource, namespace)).items
+    kept = ("kube-root-ca.crt", names.PROGRESS_CA_CONFIG_MAP)
+    return [each["metadata"]["name"] for each in found if each["metadata"]["name"] not in kept]
+
+
+async def _delete_all(
+    admin: client.ApiClient, resource: catalogue.Resource[Any], namespace: str, found: list[str]
+) -> None:
+    left: Iterator[str] = iter(found)
+
+    async def work() -> None:
+        for name in left:
+            with contextlib.suppress(errors.NotFound, errors.Conflict, *_PASSING):
+                await admin.delete(resource, name, namespace, grace_period_s=0, propagation="Background")
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(work())
+
+
+async def epoch(admin: client.ApiClient) -> int:
+    """The Lease's epoch; 0 before anybody has led."""
+    with contextlib.suppress(errors.NotFound):
+        return (await admin.get(catalogue.LEASES, faults.LEASE, install.NAMESPACE)).spec.lease_transitions or 0
+    return 0

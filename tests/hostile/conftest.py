@@ -1,0 +1,93 @@
+"""The laboratory for the session; a siege, with an operator's life of its own, for each test.
+
+BOATHOUSE_CHECKOUT names another checkout, whose chart and operator are attacked instead: what did an attack do there?
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+
+import pytest
+
+from boathouse.cluster import client, config
+from boathouse_e2e import ahead, hostile, kubelets, lab, paths
+from boathouse_e2e import catalogue as programs
+from boathouse_e2e.spec import ClusterSpec
+from tests.hostile.siege import Siege
+
+CHECKOUT = pathlib.Path(os.environ.get("BOATHOUSE_CHECKOUT") or paths.REPOSITORY)
+REPORT = paths.REPOSITORY / "build" / "reports" / "hostile.json"
+NODES = ClusterSpec(nodes=0, kwok_nodes=4, kwok_node_cpu=16, kwok_node_memory_mib=32 * 1024)
+ROWS = pytest.StashKey[list]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
+
+
+@pytest.fixture(scope="session")
+def laboratory(tmp_path_factory):
+    with lab.laboratory(tmp_path_factory.mktemp("hostile"), NODES, checkout=CHECKOUT) as place:
+        hostile.prepare(place)
+        yield place
+
+
+@pytest.fixture
+async def siege(laboratory):
+    """An operator with the chart's configuration and Lease that leads, and both tenants."""
+    timing = laboratory.chart_config["lease"]
+    lease = lab.Lease(
+        duration_s=timing["durationSeconds"],
+        renew_deadline_s=timing["renewDeadlineSeconds"],
+        retry_s=timing["retryPeriodSeconds"],
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        admin = await stack.enter_async_context(
+            client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig), user_agent="administrator")
+        )
+        attacker = await stack.enter_async_context(hostile.tenant(laboratory))
+        for namespace in (hostile.ATTACKER, hostile.VICTIM):
+            stack.push_async_callback(hostile.clear, admin, namespace)
+        operator = stack.enter_context(
+            laboratory.operator(lease=lease, settings=laboratory.chart_config, checkout=CHECKOUT)
+        )
+        honest = kubelets.Kubelets(admin, laboratory, hostile.VICTIM)
+        attacked = hostile.HostileKubelets(admin, laboratory, hostile.ATTACKER)
+        for each in (honest, attacked):
+            each.operators.append(operator)
+            each.start()
+            stack.push_async_callback(each.close)
+        one = Siege(laboratory, admin, attacker, honest, attacked, operator)
+        await one.begin()
+        yield one
+
+
+@pytest.fixture
+def record(request, siege):
+    """Keep a row for the table at the end."""
+
+    def keep(**row):
+        memory = hostile.peak_memory_bytes(siege.operator.pid)
+        request.config.stash.setdefault(ROWS, []).append({"memory_mib": memory // 2**20, **row})
+
+    return keep
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was counted under each attack, printed and written to build/reports."""
+    rows = terminalreporter.config.stash.get(ROWS, [])
+    if not rows:
+        return
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
+    REPORT.write_text(json.dumps(rows, indent=1))
+    terminalreporter.section("attacks")
+    for row in rows:
+        values = ", ".join(f"{name} {_short(value)}" for name, value in row.items() if name != "attack")
+        terminalreporter.write_line(f"{row['attack']}: {values}")
+
+
+def _short(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,174 @@
+"""One life of the operator under one attack, beside a victim's job; and what was counted meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boathouse.cluster import catalogue, errors
+from boathouse_e2e import hostile, kubelets
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from boathouse.cluster import client
+    from boathouse_e2e import lab
+    from tests.hostile.form import Attack
+
+MEMORY_LIMIT_BYTES = 512 * 1024**2
+"""The chart's resources.limits.memory."""
+_PATIENCE_S = 100
+_JOBS = itertools.count(1)
+_FINAL = ("Succeeded", "Failed")
+SHAPE = kubelets.Shape(maps=12, reduces=2, cpu="100m")
+
+
+class Siege:
+    """The attacker, the victim and the operator.
+
+    Attributes:
+        admin: An administrator's client.
+        attacker: The tenant that attacks.
+        attacked: Kubelets of the attacker's namespace.
+        operator: The operator's process, which leads.
+        audit: What the API server recorded since the attack began.
+        victims: Names of the victim's jobs, in the order in which they were applied.
+    """
+
+    def __init__(
+        self,
+        place: lab.Lab,
+        admin: client.ApiClient,
+        attacker: hostile.Tenant,
+        honest: kubelets.Kubelets,
+        attacked: hostile.HostileKubelets,
+        operator: lab.Operator,
+    ) -> None:
+        self.lab, self.admin, self.attacker = place, admin, attacker
+        self._honest, self.attacked, self.operator = honest, attacked, operator
+        self.audit: list[dict[str, Any]] = []
+        self.victims: list[str] = []
+        self._epoch = 0
+
+    async def begin(self) -> None:
+        """Start the operator and wait until it leads and has worked once, so that what follows is the attack's."""
+        before = await hostile.epoch(self.admin)
+        self.operator.start()
+
+        async def leads() -> bool:
+            return await hostile.epoch(self.admin) > before
+
+        await self.until(leads, "the operator leads")
+        self._epoch = await hostile.epoch(self.admin)
+        self.lab.new_audit_events()
+
+    async def until(self, holds: Callable[[], Any], what: str, *, patience_s: float = _PATIENCE_S) -> None:
+        """Wait for a condition, plain or async; an operator that ends is a finding."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            answer = holds()
+            if await answer if asyncio.iscoroutine(answer) else answer:
+                return
+            self.check()
+            if time.monotonic() > deadline:
+                pytest.fail(f"in {patience_s:g} s not: {what}; {await self._state()}")
+            await asyncio.sleep(0.05)
+
+    async def _state(self) -> str:
+        """What a person would look at first."""
+        jobs = (await self.admin.list(catalogue.MRJOBS, hostile.VICTIM)).items
+        last = self.operator.log.read_text().splitlines()[-3:]
+        return f"the victim's jobs: {[each.get('status') for each in jobs]}; the operator's log ends with {last}"
+
+    def check(self) -> None:
+        """Fail if the operator or the kubelets have ended."""
+        self._honest.check()
+        self.attacked.check()
+        if self.operator.exit_code is not None:
+            log = self.operator.log.read_text()[-3000:]
+            pytest.fail(f"the operator ended with {self.operator.exit_code}: {log}")
+
+    @contextlib.asynccontextmanager
+    async def under(self, attack: Attack) -> AsyncIterator[None]:
+        """Apply an attack, and go on with what it repeats until the block ends."""
+        self.attacked.message = attack.message
+        await self._apply(attack)
+        if attack.act is not None:
+            await attack.act(self)
+        repeating = asyncio.create_task(self._repeat(attack)) if attack.again is not None else None
+        try:
+            yield
+        finally:
+            if repeating is not None:
+                if repeating.done():
+                    repeating.result()
+                repeating.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await repeating
+
+    async def _apply(self, attack: Attack) -> None:
+        if not attack.refused:
+            await self.attacker.create_all(attack.objects())
+            return
+        for manifest in attack.objects():
+            with pytest.raises(errors.ApiError, match=attack.refused):
+                await self.attacker.create(manifest)
+
+    async def _repeat(self, attack: Attack) -> None:
+        assert attack.again is not None
+        while True:
+            await attack.again(self)
+            await asyncio.sleep(0)
+
+    async def submit(self, manifest: dict[str, Any], shape: kubelets.Shape) -> str:
+        """Apply a job of the attacker's whose tasks are played by its kubelets; returns its UID."""
+        made = await self.attacker.create(manifest)
+        uid = str(made["metadata"]["uid"])
+        self.attacked.jobs[uid] = kubelets.Ledger(shape)
+        return uid
+
+    async def phase(self, name: str, namespace: str = hostile.ATTACKER) -> str:
+        """The phase of a job."""
+        return str((await self.status(name, namespace)).get("phase") or "")
+
+    async def status(self, name: str, namespace: str = hostile.ATTACKER) -> dict[str, Any]:
+        """The status of a job; empty before there is one."""
+        return (await self.admin.get(catalogue.MRJOBS, name, namespace)).get("status") or {}
+
+    async def has_ended(self, name: str, namespace: str = hostile.ATTACKER) -> bool:
+        """Whether a job has a final phase."""
+        return await self.phase(name, namespace) in _FINAL
+
+    async def victim_finishes(self, shape: kubelets.Shape = SHAPE) -> str:
+        """Run a job of the victim's to its end and check its output; returns its name."""
+        name = f"victim-{next(_JOBS)}"
+        self.victims.append(name)
+        made = await self.admin.create(catalogue.MRJOBS, shape.manifest(name, hostile.VICTIM), hostile.VICTIM)
+        ledger = self._honest.jobs[made["metadata"]["uid"]] = kubelets.Ledger(shape)
+        await self.until(lambda: self.has_ended(name, hostile.VICTIM), "the victim's job ends")
+        status = await self.status(name, hostile.VICTIM)
+        tasks = {"map": shape.maps, "reduce": shape.reduces}
+        assert status["phase"] == "Succeeded", status
+        assert status["counters"] == {"Tasks": tasks}
+        assert {"map": ledger.committed("m"), "reduce": ledger.committed("r")} == tasks
+        return name
+
+    async def judge(self, attack: Attack) -> hostile.Counts:
+        """What must hold under every attack: the same leader, its memory, and how much it wrote."""
+        self.check()
+        assert await hostile.epoch(self.admin) == self._epoch, "another epoch began"
+        memory_bytes = hostile.peak_memory_bytes(self.operator.pid)
+        self.audit += self.lab.new_audit_events()
+        counts = hostile.counts(self.audit)
+        assert memory_bytes < MEMORY_LIMIT_BYTES
+        assert counts.writes <= attack.most_writes, counts
+        assert counts.events <= attack.most_events, counts
+        assert counts.refused_creates <= attack.most_refused, counts
+        assert counts.token_reviews <= attack.most_reviews, counts
+        assert counts.lease_gap_s < self.lab.chart_config["lease"]["durationSeconds"], counts
+        return counts
