@@ -13,6 +13,9 @@ DROPPED = "Counters dropped"
 
 MAX_COUNTERS = 120
 """mapreduce.job.counters.max."""
+MAX_AMOUNT = 2**63 - 1
+MIN_AMOUNT = -(2**63)
+"""Counters are integers of 64 bits, as Hadoop's; sums stop at these bounds instead of wrapping around."""
 _MAX_NAME = 64
 """mapreduce.job.counters.counter.name.max."""
 _MAX_GROUP = 128
@@ -38,6 +41,11 @@ SPILLED_BYTES = "Spilled bytes"
 SPILLS = "Spills"
 
 
+def clamp(amount: int) -> int:
+    """The amount, or the bound of 64 bits that it is beyond."""
+    return max(MIN_AMOUNT, min(MAX_AMOUNT, amount))
+
+
 class CounterSet:
     """A task's counters and its status."""
 
@@ -51,7 +59,7 @@ class CounterSet:
         """Adds to one of Hadoop's or our counters."""
         with self._lock:
             counters = self._values.setdefault(group, {})
-            counters[name] = counters.get(name, 0) + amount
+            counters[name] = clamp(counters.get(name, 0) + amount)
 
     def add_users(self, group: str, name: str, amount: int) -> None:
         """Adds to a counter of the user's command; beyond `MAX_COUNTERS` new ones are only counted as dropped."""
@@ -79,11 +87,11 @@ class CounterSet:
 
 
 def total(sets: list[Counters]) -> Counters:
-    """The sums over several tasks."""
+    """The sums over several tasks, within 64 bits."""
     sums: Counters = {}
     for counters in sets:
         for group, values in counters.items():
             target = sums.setdefault(group, {})
             for name, value in values.items():
-                target[name] = target.get(name, 0) + value
+                target[name] = clamp(target.get(name, 0) + value)
     return sums

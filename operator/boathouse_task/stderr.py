@@ -2,21 +2,48 @@
 
 `reporter:counter:GROUP,COUNTER,AMOUNT` adds to a counter, `reporter:status:MESSAGE` sets the status. Other bytes go to
 this process's standard error in whole chunks, so that a flood costs little; a bounded tail is kept for the failure's
-message.
+message. A counter line that cannot be counted is passed on behind a warning.
 """
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Callable
-from typing import IO
+from typing import IO, Final, NamedTuple
 
+from boathouse_task.counters import MAX_AMOUNT, MIN_AMOUNT
 from boathouse_task.processes import chunks_of
 
 PREFIX = b"reporter:"
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024
 """A line that grows beyond this without its newline is no report."""
+MAX_WARNINGS: Final = 20
+"""Counter lines beyond this number that cannot be counted are passed on without a warning."""
+_AMOUNT: Final = re.compile("([+-]?)0*([0-9]{1,19})")
+"""What Java's `Long.parseLong` accepts, in ASCII; 20 digits are beyond 64 bits."""
+
+
+class Count(NamedTuple):
+    """A counter and the amount to add to it."""
+
+    group: str
+    name: str
+    amount: int
+
+
+def parse_counter(text: str) -> Count | str:
+    """Parse `GROUP,COUNTER,AMOUNT`; return why it cannot be counted where that is so."""
+    group, _, name_and_amount = text.partition(",")
+    name, _, amount = name_and_amount.rpartition(",")
+    if not name:
+        return "write reporter:counter:GROUP,COUNTER,AMOUNT"
+    found = _AMOUNT.fullmatch(amount.strip(" "))
+    number = int(found[1] + found[2]) if found else None
+    if number is None or not MIN_AMOUNT <= number <= MAX_AMOUNT:
+        return "its amount is not an integer of 64 bits"
+    return Count(group, name, number)
 
 
 class StderrPump:
@@ -43,6 +70,8 @@ class StderrPump:
         self._status = status
         self._passed_on = passed_on
         self._tail = b""
+        self._inside_a_line = False
+        self._warnings = 0
 
     @property
     def tail(self) -> str:
@@ -72,25 +101,35 @@ class StderrPump:
             cut = len(data)
         whole, rest = data[:cut], data[cut:]
         if PREFIX in whole:
-            lines = whole.splitlines(keepends=True)
-            whole = b"".join(line for line in lines if not self._report(line))
+            whole = b"".join(map(self._line, whole.splitlines(keepends=True)))
+        elif whole:
+            self._inside_a_line = not whole.endswith(b"\n")
         self._pass_on(whole)
         return rest
 
-    def _report(self, line: bytes) -> bool:
-        """Whether the line was a report; it has been handled then."""
-        if not line.startswith(PREFIX):
-            return False
+    def _line(self, line: bytes) -> bytes:
+        """Handles a line and returns what is to be passed on: nothing of a report, all of anything else."""
+        continued, self._inside_a_line = self._inside_a_line, not line.endswith((b"\n", b"\r"))
+        if continued or not line.startswith(PREFIX):
+            return line
         kind, _, rest = line[len(PREFIX) :].decode("utf-8", "replace").strip().partition(":")
         if kind == "status":
             self._status(rest)
-            return True
-        group, _, name_and_amount = rest.partition(",")
-        name, _, amount = name_and_amount.rpartition(",")
-        if kind != "counter" or not name or not amount.strip().lstrip("-").isdecimal():
-            return False
-        self._count(group, name, int(amount))
-        return True
+            return b""
+        if kind != "counter":
+            return line
+        count = parse_counter(rest)
+        if isinstance(count, str):
+            return self._warning(count) + line
+        self._count(*count)
+        return b""
+
+    def _warning(self, why: str) -> bytes:
+        self._warnings += 1
+        if self._warnings > MAX_WARNINGS:
+            return b""
+        last = " (further warnings of this kind are left out)" if self._warnings == MAX_WARNINGS else ""
+        return f"boathouse-task: the next line does not count: {why}{last}\n".encode()
 
     def _pass_on(self, data: bytes) -> None:
         if not data:

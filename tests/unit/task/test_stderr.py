@@ -1,4 +1,7 @@
 import os
+from pathlib import Path
+
+import pytest
 
 from boathouse_task import counters, stderr
 from boathouse_task.counters import CounterSet
@@ -38,7 +41,7 @@ def test_a_status_line_sets_the_status():
 
 
 def test_lines_that_only_resemble_reports_are_passed_on():
-    text = b"reporter:counter:g,x\nreporter:counter:g,n,many\nreporter:other\n reporter:status:x\n"
+    text = b"reporter:other\n reporter:status:x\n"
     kept, passed, _ = pumped(text)
     assert passed == text
     assert kept.values() == {}
@@ -66,3 +69,67 @@ def test_counters_beyond_the_limit_are_counted_as_dropped():
     kept, _, _ = pumped(b"".join(b"reporter:counter:g,n%d,1\n" % number for number in range(130)))
     assert len(kept.values()["g"]) == counters.MAX_COUNTERS
     assert kept.get(counters.DROPPED, counters.BOATHOUSE) == 10
+
+
+NOT_AMOUNTS = [
+    "99999999999999999999",
+    "9223372036854775808",
+    "--5",
+    "9" * 5000,
+    "²",
+    "٣",
+    "many",
+    "",
+    "1.5",
+    "0x10",
+    "+-1",
+]
+
+
+@pytest.mark.parametrize("amount", NOT_AMOUNTS, ids=lambda amount: amount[:20])
+def test_an_amount_that_is_no_integer_of_64_bits_is_ignored_with_a_warning_and_reading_goes_on(amount):
+    kept, passed, _ = pumped(f"reporter:counter:g,n,{amount}\nreporter:counter:g,n,2\nhello\n".encode())
+    warning, line, *rest = passed.decode().splitlines()
+    assert kept.values() == {"g": {"n": 2}}
+    assert "not an integer of 64 bits" in warning
+    assert (line, rest) == (f"reporter:counter:g,n,{amount}", ["hello"])
+
+
+@pytest.mark.parametrize(
+    ("amount", "value"),
+    [("+7", 7), ("-0", 0), ("000000000000000000000000012", 12), ("-9223372036854775808", -(2**63))],
+)
+def test_an_amount_is_what_java_parses_as_a_long(amount, value):
+    kept, _, _ = pumped(f"reporter:counter:g,n,{amount}\n".encode())
+    assert kept.values() == {"g": {"n": value}}
+
+
+def test_a_counter_line_without_an_amount_is_passed_on_with_a_warning():
+    _, passed, _ = pumped(b"reporter:counter:g,x\n")
+    assert b"GROUP,COUNTER,AMOUNT" in passed
+    assert passed.endswith(b"reporter:counter:g,x\n")
+
+
+def test_warnings_are_bounded():
+    _, passed, _ = pumped(b"reporter:counter:g,n,x\n" * 1000)
+    assert passed.count(b"does not count") == stderr.MAX_WARNINGS
+    assert passed.count(b"reporter:counter:g,n,x\n") == 1000
+
+
+def test_sums_stop_at_64_bits():
+    kept, _, _ = pumped(b"reporter:counter:g,n,9223372036854775807\n" * 3)
+    assert kept.values() == {"g": {"n": 2**63 - 1}}
+    assert counters.total([kept.values(), kept.values()]) == {"g": {"n": 2**63 - 1}}
+
+
+def test_the_rest_of_a_line_that_is_too_long_is_no_report():
+    kept = CounterSet()
+    passed_read, passed_write = os.pipe()
+    with Path(os.devnull).open("rb", buffering=0) as stream:
+        pump = StderrPump(stream, count=kept.add_users, status=kept.set_status, passed_on=passed_write)
+        assert pump._take(b"x" * 20_000) == b""
+        pump._take(b"reporter:counter:g,n,1\nreporter:counter:g,n,2\n")
+    os.close(passed_write)
+    with os.fdopen(passed_read, "rb") as passed:
+        assert passed.read() == b"x" * 20_000 + b"reporter:counter:g,n,1\n"
+    assert kept.values() == {"g": {"n": 2}}
