@@ -218,6 +218,14 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Counters = dict[str, dict[str, int]]
 """Group -> name -> value, with Hadoop's names."""
+MAX_AMOUNT = 2**63 - 1
+MIN_AMOUNT = -(2**63)
+"""Counters are integers of 64 bits, as Hadoop's; sums stop at these bounds instead of wrapping around."""
+
+
+def clamp(amount: int) -> int:
+    """The amount, or the bound of 64 bits that it is beyond."""
+    return max(MIN_AMOUNT, min(MAX_AMOUNT, amount))
 
 
 class Timing(msgspec.Struct, frozen=True, array_like=True):

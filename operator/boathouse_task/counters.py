@@ -2,7 +2,7 @@
 
 import threading
 
-from boathouse_task.contract import Counters
+from boathouse_task.contract import Counters, clamp
 
 TASK = "org.apache.hadoop.mapreduce.TaskCounter"
 INPUT = "File Input Format Counters"
@@ -13,9 +13,6 @@ DROPPED = "Counters dropped"
 
 MAX_COUNTERS = 120
 """mapreduce.job.counters.max."""
-MAX_AMOUNT = 2**63 - 1
-MIN_AMOUNT = -(2**63)
-"""Counters are integers of 64 bits, as Hadoop's; sums stop at these bounds instead of wrapping around."""
 _MAX_NAME = 64
 """mapreduce.job.counters.counter.name.max."""
 _MAX_GROUP = 128
@@ -39,11 +36,6 @@ BYTES_READ = "Bytes Read"
 BYTES_WRITTEN = "Bytes Written"
 SPILLED_BYTES = "Spilled bytes"
 SPILLS = "Spills"
-
-
-def clamp(amount: int) -> int:
-    """The amount, or the bound of 64 bits that it is beyond."""
-    return max(MIN_AMOUNT, min(MAX_AMOUNT, amount))
 
 
 class CounterSet:

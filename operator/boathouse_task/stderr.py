@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Final, NamedTuple
 
-from boathouse_task.counters import MAX_AMOUNT, MIN_AMOUNT
+from boathouse_task.contract import MAX_AMOUNT, MIN_AMOUNT
 from boathouse_task.processes import chunks_of
 
 PREFIX = b"reporter:"

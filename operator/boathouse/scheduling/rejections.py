@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from boathouse.cluster import wire
+from boathouse.resources import podreasons
 from boathouse_policies import framework, model
 
 EXCLUDED_S = 30.0
@@ -22,7 +23,7 @@ def rejection(pod: wire.PodView) -> str | None:
     if pod.status.phase != "Failed" or not (reason.startswith("OutOf") or reason in _REASONS):
         return None
     ran = any(status.state.terminated or status.state.running for status in pod.status.container_statuses)
-    return None if ran else reason
+    return None if ran else podreasons.known(reason, reason)
 
 
 class Exclusions:

@@ -4,7 +4,7 @@ from typing import Any
 
 from prometheus_client import registry
 
-from boathouse.cluster import errors, recorder
+from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import jobstore, metrics, plans, podindex, pods, reconciler
@@ -44,6 +44,7 @@ class Desk:
         self.submitted: list[tuple[str, ...]] = []
         self.withdrawn: list[str] = []
         self.published: set[str] = set()
+        self.events: list[str] = []
         self.now_s = Build.CREATED_S
         self.jobs = jobstore.JobStore(lambda _: None)
         self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
@@ -61,7 +62,7 @@ class Desk:
             scheduler=self,
             hub=hub.Hub(),
             bundle=self,
-            events=recorder.RecordedEvents(self, controller="boathouse.dev/test", instance="test"),
+            events=self,
             metrics=metrics.JobMetrics(target, gauges.ScrapeGauges()),
             config=settings,
             pod_settings=pods.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
@@ -100,6 +101,9 @@ class Desk:
         metadata = known | {"resourceVersion": str(int(known["resourceVersion"]) + 1)}
         self.stored = self.stored | {"metadata": metadata, "status": status}
         return self.stored
+
+    def record(self, _regarding, *, reason, **_more) -> None:
+        self.events.append(reason)
 
     # The scheduler
 

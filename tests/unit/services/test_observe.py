@@ -181,3 +181,44 @@ def test_a_command_that_fails_because_its_node_shuts_down_is_not_the_jobs_fault(
 def test_the_commands_own_exit_code_is_kept():
     said = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="m", exit_code=42)
     assert ended(10, said).ending.exit_code == 42
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        {"task-index": "40000"},
+        {"task-index": "²"},
+        {"task-index": "٣"},
+        {"task-index": "-1"},
+        {"task-index": "9" * 5000},
+        {"attempt": "0"},
+        {"attempt": "65535"},
+        {"attempt": "1_0"},
+        {"step": "32"},
+        {"step": " 1"},
+        {"task-type": "evil"},
+    ],
+    ids=lambda label: f"{next(iter(label))} {next(iter(label.values()))[:8]}",
+)
+def test_a_pod_whose_labels_name_no_task_that_can_exist_is_nobodys(label):
+    labels = LABELS | {f"boathouse.dev/{name}": value for name, value in label.items()}
+    assert observe.task_pod(wire.PodView(metadata=wire.ObjectMeta(name="p", labels=labels))) is None
+
+
+@pytest.mark.parametrize("text", ["²", "9" * 5000, "-1", str(2**63)], ids=lambda text: text[:8])
+def test_an_annotation_that_is_no_amount_of_memory_counts_for_nothing(text):
+    meta = wire.ObjectMeta(name="p", annotations={"boathouse.dev/ideal-memory": text})
+    assert observe.ideal_memory_bytes(wire.PodView(metadata=meta)) == 0
+
+
+def test_reasons_of_pods_come_from_a_closed_set_and_the_message_keeps_the_others():
+    refused = look("Failed", reason="OutOfexample.com/anything", message="no room")
+    strange = look("Failed", reason="Hacked", message="m")
+    disrupted = ended(143, conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "x" * 100}])
+    assert [blame(pod)[0] for pod in (refused, strange, disrupted)] == ["OutOfResource", "PodLost", "PodLost"]
+    assert strange.ending.message == "Hacked: m"
+
+
+def test_a_message_of_the_kubelet_is_cut():
+    pod = look("Pending", {"waiting": {"reason": "ErrImagePull", "message": "x" * 100_000}})
+    assert len(pod.problem.message) < 2000

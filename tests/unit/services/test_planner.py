@@ -332,3 +332,27 @@ def test_a_finished_job_wants_nothing_more(build):
     desired = build.look(job, build.pod("m-0"), record=finished)
     assert (desired.record, names(desired)) == (finished, [])
     assert [pod.name for pod in desired.delete] == ["m-0-a1"]
+
+
+def test_a_winner_that_never_existed_is_the_attempt_that_says_so(build):
+    job = build.job()
+    said = [
+        build.won("m-0", 1, winner_attempt=9),
+        build.won("m-1", 2, winner_attempt=1),
+        build.won("m-2", winner_attempt=0),
+    ]
+    record = build.look(job, *said, record=build.mapping(job, 3)).record
+    assert record.stages[TaskType.MAP].winner == [1, 1, 1]
+
+
+def test_an_attempts_number_far_beyond_the_last_costs_no_account_of_each_that_went_unseen(build):
+    job = build.job()
+    done = build.look(job, build.pod("m-0", 60_000), record=build.mapping(job, 3))
+    assert len(done.failures) <= attempts.MAX_LOST_AT_ONCE
+    assert done.record.stages[TaskType.MAP].infrastructure_failures[0] == 59_999
+
+
+def test_sums_of_counters_stay_within_64_bits(build):
+    job, most = build.job(), 2**63 - 1
+    pods = [build.won(f"m-{index}", counters={"g": {"n": most}}) for index in range(3)]
+    assert build.look(job, *pods, record=build.mapping(job, 3)).record.counters == {"g": {"n": most}}

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import model, pods, record
+from boathouse.services.mrjob import model, pods, record, steps
 from boathouse.services.mrjob.attempts import Attempt
 from boathouse_task.contract import TaskType
 
@@ -174,3 +174,10 @@ def test_a_volume_is_mounted_where_the_job_says(build):
     spec = pods.PodBuilder(job=job, settings=settings).build(attempt, job.stage(TaskType.SETUP).resources, "n1")["spec"]
     assert {"name": "storage", "persistentVolumeClaim": {"claimName": "books"}} in spec["volumes"]
     assert {"name": "storage", "mountPath": "/books"} in spec["containers"][0]["volumeMounts"]
+
+
+def test_pods_that_are_labelled_as_tasks_that_the_job_does_not_have_are_left_out(build):
+    job = build.job()
+    record = build.mapping(job, splits=3)
+    pods = [build.pod(name) for name in ("m-2", "m-3", "1/m-0", "r-0", "r-1", "setup")]
+    assert [pod.task_name for pod in steps.existing(pods, record, job)] == ["m-00002", "r-00000", "setup"]

@@ -13,8 +13,9 @@ from boathouse.telemetry import logs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boathouse.cluster import errors
     from boathouse.services.mrjob import metrics
-    from boathouse.services.mrjob.model import Job
+    from boathouse.services.mrjob.model import Job, JobUid
     from boathouse.services.mrjob.planner import Desired
     from boathouse.services.mrjob.record import Record
     from boathouse.services.mrjob.taskpods import TaskPod
@@ -57,6 +58,18 @@ class Announcer:
             action="Reconciling",
             note=(ending.message[:_LONGEST_NOTE] if failed and ending else record.progress(after))
             or f"in queue {job.queue}",
+        )
+
+    def refused_status(self, key: str, uid: JobUid, error: errors.Invalid) -> None:
+        """The API server does not take a status with its counters and last failures: it is written without them."""
+        namespace, _, name = key.partition("/")
+        _log.warning("a status was refused and is written without its counters", job=key, error=error.message)
+        self._events.record(
+            recorder.reference(catalogue.MRJOBS, namespace, name, uid),
+            type_="Warning",
+            reason="StatusRefused",
+            action="Reconciling",
+            note=f"the status is written without counters and last failures: {error.message}"[:_LONGEST_NOTE],
         )
 
     def less_memory(self, job: Job, less: Sequence[TaskPod]) -> None:

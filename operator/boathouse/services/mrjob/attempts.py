@@ -21,6 +21,9 @@ MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
 """A pod that should be gone for so long is on a node that does not answer; its task does not wait for it."""
 
+MAX_LOST_AT_ONCE = 100
+"""Attempts of one task beyond this number that went unseen are counted, but not told of one by one."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -155,7 +158,7 @@ class _Settler:
     def task(self, index: int, pods: Sequence[TaskPod]) -> None:
         for pod in pods:
             if pod.state is PodState.SUCCEEDED and not self._stage.winner[index]:
-                self._won(index, pod)
+                self._won(index, pod, max(each.attempt for each in pods))
         if self._stage.winner[index]:
             self._outcome.obsolete += [pod for pod in pods if pod.state.live and pod.deleting_since_s is None]
             return
@@ -171,10 +174,11 @@ class _Settler:
                 Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
             )
 
-    def _won(self, index: int, pod: TaskPod) -> None:
+    def _won(self, index: int, pod: TaskPod, highest: int) -> None:
         result = pod.result
         assert result is not None
-        self._stage.winner[index] = result.winner_attempt or pod.attempt
+        exists = 1 <= result.winner_attempt <= max(highest, self._stage.last[index])
+        self._stage.winner[index] = result.winner_attempt if exists else pod.attempt
         self._stage.last[index] = max(self._stage.last[index], pod.attempt)
         self._count(result)
         self._outcome.results.append(result)
@@ -253,6 +257,9 @@ class _Settler:
         if self._stop.concerns(index):
             self._stage.killed[index] += max(0, until - self._stage.settled(index))
         gone = Ending(reason=names.Reason.POD_LOST, message="its pod was deleted", user_error=False, time_s=self._now_s)
+        unseen = until - self._stage.settled(index) - MAX_LOST_AT_ONCE
+        if unseen > 0:  # a label that names a number far beyond the last one: its maker's doing, not worth an account
+            self._stage.infrastructure_failures[index] += unseen
         while self._stage.settled(index) < until:
             self._settle(index, self._stage.settled(index) + 1, gone, None)
 

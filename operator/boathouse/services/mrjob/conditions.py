@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from boathouse.resources import base
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import times
+from boathouse.services.mrjob import results
 from boathouse.services.mrjob.attempts import Verdict
 from boathouse.services.mrjob.record import Record
 from boathouse.services.mrjob.taskpods import TaskPod
 from boathouse_task import contract
+
+MAX_MESSAGE = 4096
+"""The CRD takes eight times as many characters; nobody reads them."""
 
 
 class Table:
@@ -28,7 +32,7 @@ class Table:
             type=condition_type.value,
             status="True" if holds else "False",
             reason=str(reason),
-            message=message,
+            message=results.printable(message, MAX_MESSAGE),
             last_transition_time=old.last_transition_time if old and old.status == status else self._now,
             observed_generation=self._generation,
         )

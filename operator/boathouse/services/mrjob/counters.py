@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from boathouse.services.mrjob.record import Counters
+from boathouse_task.contract import clamp
 
 MAX_COUNTERS = 120
 """As mapreduce.job.counters.max."""
@@ -12,16 +13,16 @@ DROPPED = "Counters dropped"
 
 
 def add(sums: Counters, more: Mapping[str, Mapping[str, int]]) -> None:
-    """Add one task's counters to `sums`, in place; names beyond the bound are counted as dropped."""
+    """Add one task's counters to `sums`, in place: sums of 64 bits; names beyond the bound are counted as dropped."""
     known = sum(len(each) for each in sums.values())
     for group, values in sorted(more.items()):
         for name, value in sorted(values.items()):
             here = sums.get(group[:MAX_NAME], {})
             if name[:MAX_NAME] in here:
-                here[name[:MAX_NAME]] += value
+                here[name[:MAX_NAME]] = clamp(here[name[:MAX_NAME]] + value)
             elif known < MAX_COUNTERS:
-                sums.setdefault(group[:MAX_NAME], {})[name[:MAX_NAME]] = value
+                sums.setdefault(group[:MAX_NAME], {})[name[:MAX_NAME]] = clamp(value)
                 known += 1
             else:
                 dropped = sums.setdefault(GROUP, {})
-                dropped[DROPPED] = dropped.get(DROPPED, 0) + 1
+                dropped[DROPPED] = clamp(dropped.get(DROPPED, 0) + 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import prometheus_client as prometheus
 from prometheus_client import registry
 
-from boathouse.resources import mrjob_status
+from boathouse.resources import mrjob_status, names, podreasons
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.record import TERMINAL, Record
 from boathouse.telemetry import gauges
@@ -127,13 +127,14 @@ _TASK_PHASES = frozenset(
         "clean",
     }
 )
-_MAX_REASON = 40
+_OTHER = "other"
+_REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *podreasons.KNOWN})
 
 
 def _known_phase(phase: str) -> str:
     """Results come from images of the users': a label takes no value that is not known."""
-    return phase if phase in _TASK_PHASES else "other"
+    return phase if phase in _TASK_PHASES else _OTHER
 
 
 def _known_reason(reason: str) -> str:
-    return reason if reason.isalnum() and len(reason) <= _MAX_REASON else "other"
+    return reason if reason in _REASONS else _OTHER

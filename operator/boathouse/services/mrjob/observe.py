@@ -3,11 +3,10 @@
 import re
 from typing import Final
 
-import msgspec
-
 from boathouse.cluster import wire
-from boathouse.resources import names, quantity
+from boathouse.resources import mrjob, mrjob_steps, names, podreasons, quantity
 from boathouse.resources.names import Reason
+from boathouse.services.mrjob import results
 from boathouse.services.mrjob.taskpods import Ending, PodState, Problem, TaskPod
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -20,21 +19,28 @@ _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
 _OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
 _KILLED: Final = frozenset({137, 143})
 _OOM_KILLED: Final = "OOMKilled"
-_decoder = msgspec.json.Decoder(contract.TaskResult)
+_DIGITS: Final = re.compile("[0-9]{1,19}")
+_MAX_TASKS: Final = max(mrjob.MAX_MAPS, mrjob_steps.MAX_REDUCES)
+MAX_ATTEMPT: Final = 0xFFFF
+"""The status keeps the numbers of attempts in 16 bits."""
 
 
 def task_pod(pod: wire.PodView) -> TaskPod | None:
-    """The attempt that the pod is; None for a pod that is not one of ours."""
+    """The attempt that the pod is; None for a pod that is not one of ours, or whose numbers no task of ours has."""
     labels = pod.metadata.labels
     try:
         task_type = TaskType(labels[names.LABEL_TASK_TYPE])
-        index, attempt = int(labels[names.LABEL_TASK_INDEX]), int(labels[names.LABEL_ATTEMPT])
-        step = int(labels.get(names.LABEL_STEP, "0"))
     except (KeyError, ValueError):
+        return None
+    index = _number(labels.get(names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
+    attempt = _number(labels.get(names.LABEL_ATTEMPT, ""), MAX_ATTEMPT - 1)
+    step = _number(labels.get(names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
+    if index is None or step is None or not attempt:
         return None
     status = _container(pod)
     state = _state(pod, status)
-    result = _result(status)
+    ended = status.state.terminated if status else None
+    result = results.read(ended.message) if ended is not None else None
     won = result if result is not None and result.succeeded else None
     if won is not None:
         state = PodState.SUCCEEDED
@@ -59,6 +65,12 @@ def task_pod(pod: wire.PodView) -> TaskPod | None:
         result=won,
         ending=_ending(pod, status, result) if state is PodState.FAILED else None,
     )
+
+
+def _number(text: str, most: int) -> int | None:
+    """The number from 0 to `most` that a label or an annotation holds in ASCII digits."""
+    number = int(text) if _DIGITS.fullmatch(text) else None
+    return number if number is not None and number <= most else None
 
 
 def _container(pod: wire.PodView) -> wire.ContainerStatus | None:
@@ -95,25 +107,16 @@ def _placed_s(pod: wire.PodView) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _result(status: wire.ContainerStatus | None) -> contract.TaskResult | None:
-    ended = status.state.terminated if status else None
-    if ended is None or not ended.message:
-        return None
-    try:
-        return _decoder.decode(ended.message)
-    except msgspec.DecodeError:
-        return None
-
-
 def _problem(status: wire.ContainerStatus | None) -> Problem | None:
     waiting = status.state.waiting if status else None
     if waiting is None:
         return None
     if waiting.reason in _IMAGE_PROBLEMS:
-        message = waiting.message or waiting.reason
+        message = results.printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
         return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (is spec.image right, and may we pull it?)")
     if waiting.reason in _CONFIG_PROBLEMS:
-        return Problem(reason=_config_reason(waiting.message), message=waiting.message or waiting.reason)
+        message = results.printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
+        return Problem(reason=_config_reason(waiting.message), message=message)
     return None
 
 
@@ -142,7 +145,7 @@ def _ending(pod: wire.PodView, status: wire.ContainerStatus | None, result: cont
     code = ended.exit_code if ended else None
     return Ending(
         reason=cause[0],
-        message=_with_tail(cause[1], result),
+        message=_with_tail(results.printable(cause[1], results.MAX_MESSAGE), result),
         user_error=cause[2],
         exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
         time_s=moment.timestamp() if moment else None,
@@ -169,13 +172,19 @@ def _own_eviction(pod: wire.PodView) -> _Cause | None:
 def _of_the_pod(pod: wire.PodView) -> _Cause | None:
     """The kubelet refused or removed it, or somebody disrupted it."""
     if pod.status.reason:
-        return pod.status.reason, pod.status.message, False
+        return *_closed(pod.status.reason, pod.status.message), False
     disruption = pod.condition("DisruptionTarget")
     if disruption is not None and disruption.status == "True":
-        return disruption.reason or Reason.POD_LOST, disruption.message, False
+        return *_closed(disruption.reason, disruption.message), False
     if pod.metadata.deletion_timestamp is not None:
         return Reason.POD_LOST, "its pod was deleted while it ran", False
     return None
+
+
+def _closed(reason: str, message: str) -> tuple[str, str]:
+    """A reason of the closed set; the message names one that is not in it."""
+    closed = podreasons.known(reason, Reason.POD_LOST)
+    return closed, message if closed == reason or not reason else f"{reason}: {message}"
 
 
 def _out_of_memory(
@@ -197,7 +206,7 @@ def _out_of_memory(
             False,
         )
     stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), str(task_type))
-    where = f"{stage} of step {int(step) + 1}" if step != "0" else stage
+    where = f"{stage} of step {int(step) + 1}" if int(step) else stage
     return Reason.OOM_KILLED, f"killed for want of memory: raise the {where}'s resources.requests.memory ({had})", True
 
 
@@ -210,8 +219,7 @@ def memory_limit_bytes(pod: wire.PodView) -> int:
 
 def ideal_memory_bytes(pod: wire.PodView) -> int:
     """What the task asked for, where it was started with less; else 0."""
-    text = pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, "")
-    return int(text) if text.isdecimal() else 0
+    return _number(pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
 
 
 def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:

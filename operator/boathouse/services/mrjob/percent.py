@@ -39,7 +39,9 @@ def _percent(record: Record, job: Job, running: _Running) -> int:
         key = (pod.task_type, pod.index)
         parts[key] = max(parts.get(key, 0.0), min(1.0, max(0.0, report.progress)))
     done = sum(stage.succeeded for stage in stages) + sum(
-        part for (kind, index), part in parts.items() if kind in _WORK and not record.stages[kind].winner[index]
+        part
+        for (kind, index), part in parts.items()
+        if kind in _WORK and kind in record.stages and not record.stages[kind].winner[index]
     )
     here = done / total if total else 0.0
     if total:
@@ -53,9 +55,9 @@ def _sums(running: _Running) -> mrjob_status.RunningSums | None:
     reports = [report for _, report in running.values()]
     return mrjob_status.RunningSums(
         tasks=len(reports),
-        records_in=sum(each.records_in for each in reports),
-        records_out=sum(each.records_out for each in reports),
-        bytes_in=sum(each.bytes_in for each in reports),
-        bytes_out=sum(each.bytes_out for each in reports),
-        spilled_records=sum(each.spilled_records for each in reports),
+        records_in=contract.clamp(sum(each.records_in for each in reports)),
+        records_out=contract.clamp(sum(each.records_out for each in reports)),
+        bytes_in=contract.clamp(sum(each.bytes_in for each in reports)),
+        bytes_out=contract.clamp(sum(each.bytes_out for each in reports)),
+        spilled_records=contract.clamp(sum(each.spilled_records for each in reports)),
     )

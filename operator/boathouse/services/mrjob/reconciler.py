@@ -190,7 +190,7 @@ class Reconciler:
 
     async def _observe(self, job: Job, known: Record) -> Observation:
         parts = self._parts
-        pods_seen = parts.pod_index.of(job.uid)
+        pods_seen = steps.existing(parts.pod_index.of(job.uid), known, job)
         stored = None if known.finished else await parts.plans.stored(job, known.step)
         posted = parts.plans.posted(job.uid)
         diagnosis = parts.scheduler.diagnosis(policy.JobId(job.uid))
@@ -222,15 +222,31 @@ class Reconciler:
         urgent = _shape(wire) != _shape(memory.written)
         if not urgent and since_s < STATUS_DISTANCE_S:
             return STATUS_DISTANCE_S - since_s
-        await self._patch(key, memory.uid, wire)
-        memory.written, memory.written_s = wire, self._parts.monotonic()
+        memory.record, memory.written = await self._patch(key, memory.uid, memory.record)
+        memory.written_s = self._parts.monotonic()
         return None
 
-    async def _patch(self, key: str, uid: JobUid, wire: Mapping[str, Any]) -> None:
+    async def _patch(self, key: str, uid: JobUid, known: Record) -> tuple[Record, Mapping[str, Any]]:
+        """Write the status; returns what was written: a status that is refused as invalid goes without its free parts.
+
+        Raises:
+            errors.Conflict: The resource was changed or replaced since.
+        """
         body = self._parts.jobs.get(key)
         if body is None or body["metadata"]["uid"] != uid:
             raise errors.Conflict(409, "Conflict", "the job is gone, or another one, since it was looked at")
-        await self._writes.status(body, wire)
+        wire = record.to_wire(known)
+        try:
+            await self._writes.status(body, wire)
+        except errors.Invalid as error:
+            bare = record.without_free_parts(known)
+            if bare == known:
+                raise
+            self._announcer.refused_status(key, uid, error)
+            wire = record.to_wire(bare)
+            await self._writes.status(body, wire)
+            return bare, wire
+        return known, wire
 
     async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
@@ -291,8 +307,7 @@ class Reconciler:
         known = memory.record if memory else record.from_wire(status, (status.get("reduces") or {}).get("total", 0))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
-            wire = record.to_wire(refused)
-            await self._patch(key, body["metadata"]["uid"], wire)
+            refused, wire = await self._patch(key, body["metadata"]["uid"], refused)
             if memory is not None:
                 memory.record, memory.written = refused, wire
         self._parts.metrics.phase(key, refused)

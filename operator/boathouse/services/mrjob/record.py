@@ -170,6 +170,11 @@ def to_wire(record: Record) -> dict[str, Any]:
     return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
 
 
+def without_free_parts(record: Record) -> Record:
+    """The record without what only informs people and comes from tasks: the rest of a status is ours alone."""
+    return dataclasses.replace(record, counters={}, last_failures=(), running=None)
+
+
 def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
     """The record that a status holds; one without status is new. `reduces`: of the step at hand."""
     read = mrjob_status.MRJobStatus.model_validate(status or {})

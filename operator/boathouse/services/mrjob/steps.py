@@ -5,6 +5,7 @@ or one uber task that does their work; after the last step comes the commit.
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.observation import Observation
@@ -62,6 +63,16 @@ def follow(record: Record, job: Job) -> Record:
 def at_hand(seen: Observation, record: Record) -> Observation:
     """The observation without the pods of other steps."""
     return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == record.step))
+
+
+def existing(pods: Sequence[TaskPod], record: Record, job: Job) -> tuple[TaskPod, ...]:
+    """The pods whose labels name a task that the job has; whoever may create pods may label them with any other."""
+    return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, record))
+
+
+def _exists(pod: TaskPod, record: Record) -> bool:
+    stage = record.stages.get(pod.task_type)
+    return pod.step != record.step or stage is None or pod.index < stage.total
 
 
 def leftovers(seen: Observation, record: Record) -> list[TaskPod]:

@@ -8,6 +8,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
 
+from boathouse.services.mrjob import results
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.record import Record
 from boathouse_task import contract
@@ -88,6 +89,7 @@ class Hub:
         entry = self._jobs.get(uid)
         if entry is None:
             return
+        report = results.report(report)
         entry.reports[pod] = report
         if self._on_report is not None:
             self._on_report(uid, pod, report)

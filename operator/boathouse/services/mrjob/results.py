@@ -1,0 +1,104 @@
+"""Read what a task says of its end: hostile input until it is checked here. Pure.
+
+The termination message comes from the user's container. Whatever it holds, the values that this module returns fit into
+a status and a metric: reasons from a closed set, numbers of 64 bits, texts that are cut and printable.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from boathouse.resources.names import Reason
+from boathouse_task import contract
+from boathouse_task.contract import Timing
+
+MAX_CHARS: Final = 16 * 1024
+"""A longer termination message is not the task runtime's, which writes at most 4 KiB."""
+MAX_MESSAGE: Final = 1200
+MAX_TAIL: Final = 1500
+MAX_NAME: Final = 64
+"""Of counters and their groups."""
+MAX_TIMINGS: Final = 16
+_MAX_EXIT_CODE: Final = 2**31 - 1
+_MAX_MS: Final = 2**53
+_OUTCOMES: Final = frozenset({contract.SUCCEEDED, contract.FAILED, contract.UNFINISHED})
+_REASONS: Final = frozenset(contract.Reason)
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+_decoder = msgspec.json.Decoder(contract.TaskResult)
+
+
+def read(text: str) -> contract.TaskResult | None:
+    """Return the result in a termination message, every field of it in its bounds; None if there is none."""
+    if not text or len(text) > MAX_CHARS:
+        return None
+    try:
+        found = _decoder.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # the latter: fields of thousands of nested arrays
+        return None
+    if found.outcome not in _OUTCOMES:
+        return None
+    return msgspec.structs.replace(
+        found,
+        reason=_reason(found),
+        message=printable(found.message, MAX_MESSAGE),
+        winner_attempt=amount(found.winner_attempt),
+        digest=found.digest if _DIGEST.fullmatch(found.digest) else "",
+        splits=amount(found.splits),
+        bytes_total=amount(found.bytes_total),
+        counters=_counters(found.counters),
+        timings=[_timing(each) for each in found.timings[:MAX_TIMINGS]],
+        stderr_tail=printable(found.stderr_tail[-MAX_TAIL:], MAX_TAIL),
+        exit_code=found.exit_code if found.exit_code is not None and abs(found.exit_code) <= _MAX_EXIT_CODE else None,
+    )
+
+
+def report(said: contract.TaskReport) -> contract.TaskReport:
+    """Return a running task's report with every number in its bounds."""
+    return msgspec.structs.replace(
+        said,
+        phase=printable(said.phase, MAX_NAME),
+        progress=min(1.0, max(0.0, said.progress)),
+        records_in=amount(said.records_in),
+        records_out=amount(said.records_out),
+        bytes_in=amount(said.bytes_in),
+        bytes_out=amount(said.bytes_out),
+        spilled_bytes=amount(said.spilled_bytes),
+        spilled_records=amount(said.spilled_records),
+        counters=_counters(said.counters),
+        status=printable(said.status, MAX_MESSAGE),
+    )
+
+
+def printable(text: str, limit: int) -> str:
+    """Return at most `limit` characters of the text; what would act on a terminal is replaced by spaces."""
+    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    if cut.isprintable():
+        return cut
+    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in cut)
+
+
+def amount(number: int) -> int:
+    """Return the number if it is from 0 to the largest of 64 bits, else 0."""
+    return number if 0 <= number <= contract.MAX_AMOUNT else 0
+
+
+def _reason(result: contract.TaskResult) -> str:
+    """A runtime of another version, or the user's program, may give any."""
+    return result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED)
+
+
+def _counters(said: Mapping[str, Mapping[str, int]]) -> contract.Counters:
+    """Counters whose amounts have at most 64 bits; other amounts are dropped."""
+    return {
+        printable(group, MAX_NAME): {
+            printable(name, MAX_NAME): value for name, value in values.items() if value == contract.clamp(value)
+        }
+        for group, values in said.items()
+    }
+
+
+def _timing(said: Timing) -> Timing:
+    start_ms, end_ms = (max(0, min(_MAX_MS, each)) for each in (said.start_ms, said.end_ms))
+    return Timing(printable(said.phase, MAX_NAME), start_ms, end_ms)
