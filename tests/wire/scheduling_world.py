@@ -21,14 +21,21 @@ QUEUE = model.QueueName("default")
 
 
 class Leader:
-    """Leadership as a switch."""
+    """Leadership as a switch; a refused write is judged by the fake API's Lease, ours as long as there is none."""
 
     def __init__(self, epoch: int = 1) -> None:
         self.epoch: int | None = epoch
         self.leads = True
+        self.in_doubt = False
+        self.api: fake_api.FakeApi | None = None
 
     def valid(self) -> bool:
         return self.leads
+
+    async def confirm(self) -> str | None:
+        lease = self.api.get("leases", LEASE) if self.api is not None else None
+        current = lease["spec"]["leaseTransitions"] if lease is not None else self.epoch
+        return None if current == self.epoch else f"another holds the lease with {current}"
 
 
 class Factory:
@@ -119,6 +126,8 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
 async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, config=None, **options: Any):
     """Run a scheduler that has listed all there is; stop it at the end, as a crash would."""
     leader, figures, fatal = leader or Leader(), metrics.Metrics(), []
+    if isinstance(leader, Leader):
+        leader.api = api
     config = config or OperatorConfig()
     settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
     async with api.client() as client, contextlib.AsyncExitStack() as stack:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.guards import placing
+from tests.wire.guards import placing, pressure
 
-GUARDS = {**placing.GUARDS}
+GUARDS = {**placing.GUARDS, **pressure.GUARDS}
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)

@@ -122,7 +122,7 @@ async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually)
     async with world(api, leader=Leader(epoch=1)) as old:
         old.submit("wc", 1)
         await eventually(lambda: old.fatal)
-    assert "boathouse-fence" in old.fatal[0]
+    assert "another holds the lease with 2" in old.fatal[0]
     assert not api.objects("pods")
 
 

@@ -12,6 +12,8 @@
   leader counts from before it sent its last successful renewal. Times in the record are for people.
 * A lease cannot stop a process that stands still and then goes on: ``valid()`` is asked before every write, and the
   chart's policy compares each write's epoch with the Lease on the server.
+* A refused write may be the policy's answer to an old epoch. The text of a refusal holds names that tenants choose, so
+  only the Lease itself says who leads: ``confirm()`` reads it.
 * Out of bounds: deleting the Lease object by hand while a leader stands still; the epoch begins anew then.
 """
 
@@ -70,12 +72,16 @@ class Timing:
 
 _TIMING = Timing()
 
+CONFIRM_DISTANCE_S = 1.0
+"""The least time between two reads by ``confirm``: tenants whose pods are refused cause no more than this."""
+
 
 class LeaderElection:
     """One candidate. `run` it, await `acquired`, ask `valid` before every write.
 
     Attributes:
         epoch: The epoch of our leadership; None while we do not lead.
+        in_doubt: Whether a refused write raised the question who leads, and the Lease could not be read since.
     """
 
     def __init__(
@@ -108,6 +114,7 @@ class LeaderElection:
             jitter: Keeps candidates from trying in step.
         """
         self.epoch: int | None = None
+        self.in_doubt = False
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -124,6 +131,8 @@ class LeaderElection:
         self._renewed_at = -math.inf
         self._leading = asyncio.Event()
         self._lost = False
+        self._confirmation: asyncio.Task[str | None] | None = None
+        self._confirmed_at = -math.inf
         self._writing = asyncio.Lock()  # else a release would meet an acquisition or a renewal on its way
 
     def valid(self) -> bool:
@@ -133,6 +142,17 @@ class LeaderElection:
             and not self._lost
             and self._monotonic() < self._renewed_at + self._timing.renew_deadline_s
         )
+
+    async def confirm(self) -> str | None:
+        """Read the Lease after a refused write; return who leads now, or None while we do.
+
+        Concurrent callers share one read. It begins after their call, and reads begin at most once in
+        `CONFIRM_DISTANCE_S`. While the Lease cannot be read this waits, `in_doubt`, until a read or a renewal
+        succeeds, or until leadership has lapsed.
+        """
+        if self._confirmation is None:
+            self._confirmation = asyncio.create_task(self._confirm())
+        return await asyncio.shield(self._confirmation)
 
     async def acquired(self) -> int:
         """Wait until we lead and have settled; return the epoch."""
@@ -244,14 +264,33 @@ class LeaderElection:
             self._lease = await self._put(self._lease, spec)
         except (errors.Conflict, errors.NotFound):
             lease = await self._read()
-            if lease is None:
-                return "the lease was deleted"
-            if not self._is_ours(lease):
-                return f"{lease.spec.holder_identity or 'nobody'} holds the lease with {lease.spec.lease_transitions}"
+            if lease is None or not self._is_ours(lease):
+                return _other_holder(lease)
             self._lease = lease  # still ours: someone changed its metadata, or our own last answer was lost
             return None
         self._renewed_at = sent_at
         return None
+
+    async def _confirm(self) -> str | None:
+        await self._sleep(max(0.0, self._confirmed_at + CONFIRM_DISTANCE_S - self._monotonic()))
+        self._confirmation = None  # the answer to a question that is asked from here on is a later read
+        asked_at = self._monotonic()
+        while self.valid():
+            self._confirmed_at = self._monotonic()
+            try:
+                async with asyncio.timeout(self._timing.retry_s):
+                    lease = await self._read()
+            except (errors.ClusterError, TimeoutError) as error:
+                self.in_doubt = True
+                log.warning("the lease was not read after a refused write: %s", error or "no answer in time")
+            else:
+                self.in_doubt = False
+                return None if lease is not None and self._is_ours(lease) else _other_holder(lease)
+            await self._sleep(self._timing.retry_s)
+            if self._renewed_at > asked_at:  # a renewal proves as much as a read
+                self.in_doubt = False
+                return None
+        return "the lease could not be renewed in time"
 
     def _is_ours(self, lease: records.Lease) -> bool:
         return (lease.spec.holder_identity, lease.spec.lease_transitions) == (self._identity, self.epoch)
@@ -264,3 +303,9 @@ class LeaderElection:
         return await self._client.replace(
             catalogue.LEASES, self._name, structs.replace(old, spec=spec), self._namespace
         )
+
+
+def _other_holder(lease: records.Lease | None) -> str:
+    if lease is None:
+        return "the lease was deleted"
+    return f"{lease.spec.holder_identity or 'nobody'} holds the lease with {lease.spec.lease_transitions}"

@@ -65,15 +65,21 @@ class Skipped:
 Outcome: TypeAlias = Done | NotDone | Elsewhere | Vanished | NameTaken | Fenced | Skipped
 
 
-def refusal(error: errors.ApiError, *, fence: str) -> NotDone | Fenced:
-    """Return what a definite no of the API server means.
+def may_be_the_fence(error: errors.ApiError) -> bool:
+    """Say whether an answer may be that of the admission policy that refuses old epochs: the Lease knows, not the text.
 
     Args:
         error: An answer after which nothing was done.
-        fence: The name of the admission policy that refuses old epochs.
     """
-    if isinstance(error, errors.Forbidden | errors.Invalid) and fence in error.message:
-        return Fenced(message=error.message)
+    return isinstance(error, errors.Forbidden | errors.Invalid)
+
+
+def refusal(error: errors.ApiError) -> NotDone:
+    """Return what a definite no of the API server means for the pod, written by a process that leads.
+
+    Args:
+        error: An answer after which nothing was done.
+    """
     if isinstance(error, errors.TooManyRequests):
         return NotDone(reason="TooManyRequests", message=error.message, at_least_s=error.retry_after_s or 0.0)
     if isinstance(error, errors.Forbidden) and "exceeded quota" in error.message:

@@ -98,7 +98,7 @@ class Scheduler:
         self._ahead = ahead.PendingAhead(
             count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=clock
         )
-        self.writer = writer.Writer(api, leader, self.counters, fence=options.fence)
+        self.writer = writer.Writer(api, leader, self.counters)
         self._volume_writer = volume_writer.VolumeWriter(api, leader, self.volumes)
         self.carrier = carrier.Carrier(
             self._parts(),

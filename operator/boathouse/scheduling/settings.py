@@ -3,7 +3,6 @@
 import dataclasses
 
 from boathouse.resources import names
-from boathouse.scheduling import writer
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +18,6 @@ class Options:
         coalesce_s: The least time between two cycles, so that events that come together are decided together.
         idle_s: The longest time between two looks.
         stall_s: After so long without coming round, the process is unhealthy.
-        fence: The name of the admission policy that refuses old epochs.
     """
 
     scheduler_name: str = names.SCHEDULER_NAME
@@ -30,4 +28,3 @@ class Options:
     coalesce_s: float = 0.01
     idle_s: float = 5.0
     stall_s: float = 60.0
-    fence: str = writer.FENCE

@@ -20,7 +20,6 @@ from boathouse_policies import model
 T = TypeVar("T")
 log = logs.get(__name__)
 
-FENCE = "boathouse-fence"
 _AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
 _UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
 
@@ -32,8 +31,15 @@ class Leadership(Protocol):
     def epoch(self) -> int | None:
         """The epoch of our leadership."""
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a refused write raised the question who leads, and the Lease could not be read since."""
+
     def valid(self) -> bool:
         """Whether we lead at this very moment."""
+
+    async def confirm(self) -> str | None:
+        """Read the Lease: who leads now, or None while we do. Waits while the Lease cannot be read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +74,6 @@ class Writer:
         api: Speaks to the API server.
         leader: Asked before every write.
         counters: Where writes are counted.
-        fence: The name of the admission policy that refuses old epochs.
         sleep: How to wait between attempts.
     """
 
@@ -78,13 +83,11 @@ class Writer:
         leader: Leadership,
         counters: metrics.SchedulerMetrics,
         *,
-        fence: str = FENCE,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._api = api
         self._leader = leader
         self._counters = counters
-        self._fence = fence
         self._sleep = sleep
         self._jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
 
@@ -142,8 +145,8 @@ class Writer:
     ) -> outcomes.Outcome:
         failures = 0
         while True:
-            if not self._leader.valid():
-                return outcomes.Fenced(message="the lease could not be renewed in time")
+            if (lost := await self._leadership_lost()) is not None:
+                return lost
             try:
                 return await write()
             except errors.ClusterError as error:
@@ -161,8 +164,17 @@ class Writer:
             again = outcomes.NotDone(reason="Conflict", message=str(error))
             return await self._truth(target, owner, again)
         if isinstance(error, errors.ApiError):
-            return outcomes.refusal(error, fence=self._fence)
+            if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
+                return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
+            return outcomes.refusal(error)
         return await self._truth(target, owner, outcomes.NotDone(reason="ServerError", message=str(error)))
+
+    async def _leadership_lost(self) -> outcomes.Fenced | None:
+        if not self._leader.valid():
+            return outcomes.Fenced(message="the lease could not be renewed in time")
+        if self._leader.in_doubt and (holder := await self._leader.confirm()) is not None:
+            return outcomes.Fenced(message=holder)
+        return None
 
     # The truth
 

@@ -49,10 +49,15 @@ class Leader:
     """Leads, for as long as the test runs."""
 
     epoch: int | None = 1
+    in_doubt = False
 
     def valid(self) -> bool:
         """Say yes."""
         return True
+
+    async def confirm(self) -> str | None:
+        """Name nobody else."""
+        return None
 
 
 @contextlib.asynccontextmanager

@@ -20,9 +20,11 @@ class LeaseServer:
         self.hangs = False
         self.latency_s = 0.01
         self.writes = 0
+        self.reads = 0
         self.renewing = asyncio.Event()
 
     async def get(self, _resource, name, _namespace):
+        self.reads += 1
         await self._meet_failure()
         if self.lease is None:
             raise errors.NotFound(404, "NotFound", name)
@@ -46,6 +48,13 @@ class LeaseServer:
     def touch(self) -> None:
         """Let someone else change the lease's metadata."""
         self._store(self.lease)
+
+    def take_over(self, identity: str) -> None:
+        """Let another candidate hold the lease, as after our own expired."""
+        spec = structs.replace(
+            self.lease.spec, holder_identity=identity, lease_transitions=self.lease.spec.lease_transitions + 1
+        )
+        self._store(structs.replace(self.lease, spec=spec))
 
     async def _meet_failure(self) -> None:
         await asyncio.sleep(self.latency_s)

@@ -252,3 +252,94 @@ async def test_fractions_of_seconds_serve_tests(looptime):
 def test_times_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="renew deadline"):
         election.Timing(renew_deadline_s=20)
+
+
+# After a refused write
+
+
+async def test_a_refused_write_of_the_leader_does_not_end_its_leadership():
+    async with candidates(LeaseServer(), "a") as one:
+        await one.election.acquired()
+        assert await one.election.confirm() is None
+
+
+async def test_a_refused_write_of_a_former_leader_names_its_successor():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.take_over("b")
+        assert await one.election.confirm() == "b holds the lease with 2"
+
+
+async def test_an_epoch_of_a_former_life_is_not_ours_though_the_holder_is():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.take_over("a")
+        assert await one.election.confirm() == "a holds the lease with 2"
+
+
+async def test_a_lease_that_was_deleted_is_not_ours():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.lease = None
+        assert await one.election.confirm() == "the lease was deleted"
+
+
+async def test_many_refused_writes_share_a_read_and_cause_at_most_one_a_second(looptime):
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        reads, began_at = server.reads, float(looptime)
+        for _ in range(10):
+            assert await asyncio.gather(*(one.election.confirm() for _ in range(100))) == [None] * 100
+        assert server.reads - reads == 10
+        assert looptime - began_at >= 9
+
+
+async def test_a_refused_write_is_judged_by_a_read_that_began_after_it():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        before = asyncio.create_task(one.election.confirm())
+        await asyncio.sleep(0.005)  # amid the read
+        server.take_over("b")
+        after = asyncio.create_task(one.election.confirm())
+        await before
+        assert await after == "b holds the lease with 2"
+
+
+async def test_a_lease_that_cannot_be_read_leaves_the_leader_in_doubt_until_it_can():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.fails = errors.ServerError(500, "", "")
+        asked = asyncio.create_task(one.election.confirm())
+        await asyncio.sleep(3)
+        assert one.election.in_doubt
+        assert not asked.done()
+        server.fails = None
+        assert await asked is None
+        assert not one.election.in_doubt
+
+
+async def test_doubt_ends_with_the_leadership_when_the_lease_stays_unreadable():
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+        server.fails = errors.ServerError(500, "", "")
+        assert await one.election.confirm() == "the lease could not be renewed in time"
+
+
+async def test_a_renewal_ends_the_doubt_too(monkeypatch):
+    server = LeaseServer()
+    async with candidates(server, "a") as one:
+        await one.election.acquired()
+
+        async def fail(*_):
+            raise errors.ServerError(500, "", "")
+
+        monkeypatch.setattr(one.election, "_read", fail)
+        assert await one.election.confirm() is None
+        assert not one.election.in_doubt

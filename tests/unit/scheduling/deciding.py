@@ -48,6 +48,7 @@ class Desk:
     """
 
     epoch: int | None = 1
+    in_doubt = False
 
     def __init__(self, storage: volumes.Storage | None = None) -> None:
         self.now_s = 0.0
@@ -67,6 +68,9 @@ class Desk:
 
     def valid(self) -> bool:
         return True
+
+    async def confirm(self) -> str | None:
+        return None
 
     def record(self, *_args: object, **_event: object) -> None:
         pass

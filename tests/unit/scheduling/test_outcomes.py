@@ -68,11 +68,15 @@ def test_what_a_pod_means_for_a_bind(found, outcome):
     ],
 )
 def test_a_refusal_says_how_long_to_wait_and_why(error, reason, at_least_s):
-    refused = outcomes.refusal(error, fence=writer.FENCE)
+    refused = outcomes.refusal(error)
     assert dataclasses.astuple(refused) == (reason, error.message, at_least_s)
 
 
-@pytest.mark.parametrize("status", [403, 422])
-def test_the_fences_refusal_means_that_we_lead_no_more(status):
-    error = errors.from_status(status, "", "ValidatingAdmissionPolicy 'boathouse-fence' denied request: old epoch")
-    assert isinstance(outcomes.refusal(error, fence=writer.FENCE), outcomes.Fenced)
+@pytest.mark.parametrize(("status", "may_be"), [(403, True), (422, True), (429, False), (404, False), (500, False)])
+def test_only_what_admission_answers_can_be_the_fence(status, may_be):
+    assert outcomes.may_be_the_fence(errors.from_status(status, "", "no")) is may_be
+
+
+def test_a_refusal_that_only_names_the_fence_concerns_its_pod_alone():
+    message = 'pods "boathouse-fence-m-00000-1" is forbidden: no PriorityClass with name nope was found'
+    assert outcomes.refusal(errors.from_status(403, "Forbidden", message)).reason == "PodRefused"

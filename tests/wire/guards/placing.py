@@ -70,7 +70,7 @@ async def a_former_leader_that_goes_on_writing(api, _tmp):
     api.fence_by(LEASE)
     async with world(api, leader=Leader(epoch=1), pending_ahead=0) as w:
         w.submit("old", 1)
-        await waiting.eventually(lambda: api.called("create pods") and (w.scheduler.diagnosis("old") or w.placed()))
+        await waiting.eventually(lambda: api.called("create pods") and (w.fatal or w.placed()))
         return list(w.placed())
 
 
