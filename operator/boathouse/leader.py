@@ -20,7 +20,18 @@ from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, configured, scheduler, translate
 from boathouse.services import dirty, leadership, learned
-from boathouse.services.mrjob import estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler, resync
+from boathouse.services.mrjob import (
+    backlog,
+    estimates,
+    feed,
+    jobstore,
+    metrics,
+    plans,
+    podindex,
+    pods,
+    reconciler,
+    resync,
+)
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.writes import NotLeading
 from boathouse.services.progress import auth, bundle, hub, server, tls
@@ -71,7 +82,8 @@ class Leader:
             around.api, settings.namespace, _memory(profile, self._learner), around.election.valid
         )
         self._queue = dirty.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
-        self._jobs = jobstore.JobStore(self._queue.mark)
+        limits = settings.tenant_limits
+        self._jobs = jobstore.JobStore(self._queue.mark, backlog.Backlog(limits.max_unfinished_jobs))
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
         self._plans = plans.Plans(around.api)
         self._hub = hub.Hub(self._feed.report)

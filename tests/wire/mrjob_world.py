@@ -16,7 +16,7 @@ from boathouse.cluster import catalogue, errors, informer, recorder, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services import dirty
-from boathouse.services.mrjob import estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler
+from boathouse.services.mrjob import backlog, estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler
 from boathouse.services.progress import hub
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract
@@ -120,7 +120,7 @@ class Operator:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
         self.queue = dirty.DirtyKeys(self._look, workers=2, metrics=self.telemetry.registry)
-        self.jobs = jobstore.JobStore(self.queue.mark)
+        self.jobs = jobstore.JobStore(self.queue.mark, backlog.Backlog(config.tenant_limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(
             lambda uid: self.queue.mark(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
         )

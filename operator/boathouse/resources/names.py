@@ -85,6 +85,7 @@ class Reason(StrEnum):
     TASK_FAILED = "TaskFailed"
     OOM_KILLED = "OOMKilled"
     TOO_MANY_SPLITS = "TooManySplits"
+    TOO_MANY_JOBS = "TooManyJobs"
     # The infrastructure's
     POD_LOST = "PodLost"
     POD_START_TIMEOUT = "PodStartTimeout"

@@ -92,7 +92,8 @@ class Observed:
     def on_pod(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
         pod = (change.final or change.old) if isinstance(change, store.Deleted) else change.new
-        self._revision = max(self._revision, _revision(pod))
+        went_back = isinstance(change, store.Modified) and _revision(change.new) < _revision(change.old)
+        self._revision = _revision(pod) if went_back else max(self._revision, _revision(pod))  # etcd was restored
         match change:
             case store.Modified() if _takes_the_same(change.old, change.new):
                 pass  # most changes are of this kind: a kubelet tells how its pod fares

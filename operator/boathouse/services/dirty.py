@@ -2,7 +2,8 @@
 
 A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to the time for which a look
 keeps the loop, so that a job of thousands of pods takes its share of it and no more: what a look waits for, as an API
-server that is slow, costs others nothing. An error delays the key's next look.
+server that is slow, costs others nothing. An error delays the key's next look. One that is the resource's own does so
+however often the key is marked meanwhile: whoever may change a resource may mark its key at any rate.
 """
 
 import asyncio
@@ -30,6 +31,10 @@ COST_FACTOR = 10.0
 CLOCK_S = 1e-6
 """So much early is on time, as for the loop's own timers: else it would be waited for again and again."""
 RESULTS = ("success", "error")
+_SERVERS_TROUBLE = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests, TimeoutError, OSError)
+"""Nobody's resource is at fault: news may end the wait."""
+_RESTS_KEPT = 1024
+"""So many keys that nothing waits for may have a time until which they rest, before those that are over are dropped."""
 
 
 class DirtyKeys:
@@ -119,6 +124,12 @@ class DirtyKeys:
     def _rest(self, key: str) -> float:
         return max(0.0, self._rest_until.get(key, 0.0) - asyncio.get_running_loop().time())
 
+    def _let_rest(self, key: str, until: float) -> None:
+        self._rest_until[key] = max(until, self._rest_until.get(key, 0.0))
+        if len(self._rest_until) > _RESTS_KEPT + 2 * (len(self._due) + len(self._busy)):
+            now = asyncio.get_running_loop().time()
+            self._rest_until = {known: rest for known, rest in self._rest_until.items() if rest > now}
+
     async def _look(self, key: str) -> float | None:
         loop = asyncio.get_running_loop()
         start, work = loop.time(), _Timed(self._reconcile(key), self._clock)
@@ -133,7 +144,7 @@ class DirtyKeys:
             now = loop.time()
             self._seconds.observe(now - start)
             self._busy_s.inc(work.busy_s)
-            self._rest_until[key] = now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0))
+            self._let_rest(key, now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0)))
         self._failures.pop(key, None)
         self._looks.labels("success").inc()
         return again_s
@@ -143,6 +154,8 @@ class DirtyKeys:
         at_least_s = retries.retry_after_s(error) if isinstance(error, errors.ClusterError) else None
         delay_s = self._backoff.delay_s(failures, self._jitter, at_least_s=at_least_s)
         self._looks.labels("error").inc()
+        if not isinstance(error, _SERVERS_TROUBLE):
+            self._rest_until[key] = asyncio.get_running_loop().time() + delay_s
         _log.warning("reconcile will be tried again", key=key, error=str(error), failures=failures, delay_s=delay_s)
         return delay_s
 

@@ -7,7 +7,7 @@ from prometheus_client import registry
 from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import jobstore, metrics, plans, podindex, pods, reconciler
+from boathouse.services.mrjob import backlog, jobstore, metrics, plans, podindex, pods, reconciler
 from boathouse.services.progress import hub
 from boathouse.telemetry import gauges
 from tests.unit.services.conftest import Build
@@ -46,7 +46,8 @@ class Desk:
         self.published: set[str] = set()
         self.events: list[str] = []
         self.now_s = Build.CREATED_S
-        self.jobs = jobstore.JobStore(lambda _: None)
+        limits = OperatorConfig.model_validate(config).tenant_limits
+        self.jobs = jobstore.JobStore(lambda _: None, backlog.Backlog(limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
         self.reconciler = reconciler.Reconciler(self._parts(config))
 

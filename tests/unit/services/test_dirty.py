@@ -142,3 +142,34 @@ async def test_a_forgotten_key_is_not_looked_at(looks):
         looks.queue.forget("a")
         await asyncio.sleep(10)
     assert looks.at == []
+
+
+@pytest.mark.parametrize(
+    ("error", "most"),
+    [(errors.Conflict(409, "Conflict", ""), 6), (ValueError("a fault of the resource"), 6)],
+    ids=["conflict", "exception"],
+)
+async def test_marks_do_not_shorten_the_backoff_of_a_resource_that_fails(looks, error, most):
+    looks.answers["a"] = [error] * 1000
+    async with looks.running():
+        for _ in range(300):
+            looks.queue.mark("a")
+            await asyncio.sleep(0.1)
+    assert 3 <= len(looks.times("a")) <= most
+
+
+async def test_news_end_the_wait_for_a_server_that_was_away(looks):
+    looks.answers["a"] = [errors.ServerError(503, "", "")] * 5
+    async with looks.running():
+        for _ in range(10):
+            looks.queue.mark("a")
+            await asyncio.sleep(0.1)
+    assert len(looks.times("a")) >= 5
+
+
+async def test_keys_that_nothing_waits_for_are_forgotten(looks):
+    async with looks.running():
+        for number in range(5000):
+            looks.queue.mark(f"{number}")
+            await asyncio.sleep(0.1)
+    assert len(looks.queue._rest_until) < 2000

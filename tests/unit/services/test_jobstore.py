@@ -2,6 +2,7 @@
 
 import pytest
 
+from boathouse.services.mrjob.backlog import Backlog
 from boathouse.services.mrjob.jobstore import JobStore
 
 
@@ -65,3 +66,75 @@ def test_a_job_that_was_deleted_before_it_was_seen_is_not_taken_in_either(jobs):
     jobs.gone(body(3))
     jobs.seen(body(2))
     assert jobs.get("demo/wc") is None
+
+
+def test_what_a_tenant_may_write_without_bounds_is_not_kept(jobs):
+    sent = body(1)
+    sent["metadata"] |= {"annotations": {"a": "x" * 200_000}, "labels": {"l": "x"}, "managedFields": [{}] * 100}
+    jobs.seen({**sent, "spec": {"input": []}, "status": {"phase": "Map"}})
+    assert jobs.get("demo/wc") == {**body(1), "spec": {"input": []}, "status": {"phase": "Map"}}
+
+
+def test_a_read_that_began_later_may_show_an_older_version_because_etcd_was_restored(jobs, marked):
+    jobs.seen(body(100))
+    jobs.seen(body(40), began=jobs.begin())
+    assert (jobs.get("demo/wc"), jobs.key("u1"), marked) == (body(40), "demo/wc", ["demo/wc"] * 2)
+    jobs.seen(body(41))
+    assert jobs.get("demo/wc") == body(41)
+
+
+def test_a_read_that_began_earlier_does_not_undo_what_came_meanwhile(jobs):
+    began = jobs.begin()
+    jobs.seen(body(100))
+    jobs.seen(body(40), began=began)
+    assert jobs.get("demo/wc") == body(100)
+
+
+def test_a_job_that_was_deleted_is_back_after_a_restore_of_etcd(jobs):
+    jobs.seen(body(50))
+    before = jobs.begin()
+    jobs.gone(body(60))
+    jobs.seen(body(50), began=before)
+    assert jobs.get("demo/wc") is None
+    jobs.seen(body(50), began=jobs.begin())
+    assert jobs.get("demo/wc") == body(50)
+
+
+def unfinished(name, revision=1, created="2026-01-01T00:00:00Z", **status):
+    metadata = body(revision, uid=f"uid-{name}", name=name)["metadata"] | {"creationTimestamp": created}
+    return {"metadata": metadata, "status": status}
+
+
+def test_of_a_namespaces_unfinished_jobs_the_first_are_admitted_and_the_next_when_one_ends(marked):
+    jobs = JobStore(marked.append, Backlog(limit=2))
+    for name in ("c", "b", "a"):
+        jobs.seen(unfinished(name, created=f"2026-01-01T00:00:0{ord(name) - 96}Z"))
+    assert [jobs.admits(f"demo/{name}") for name in "abc"] == [True, True, False]
+    marked.clear()
+    jobs.put(unfinished("a", 2, created="2026-01-01T00:00:01Z", phase="Succeeded"))
+    assert (jobs.admits("demo/c"), marked) == (True, ["demo/c"])
+
+
+def test_the_next_job_is_admitted_when_one_is_deleted(marked):
+    jobs = JobStore(marked.append, Backlog(limit=1))
+    for name in ("a", "b"):
+        jobs.seen(unfinished(name))
+    marked.clear()
+    jobs.gone(unfinished("a"))
+    assert (jobs.admits("demo/b"), sorted(marked)) == (True, ["demo/a", "demo/b"])
+
+
+@pytest.mark.parametrize("status", [{"startTime": "2026"}, {"plan": {"splits": 1}}, {"phase": "Map"}])
+def test_a_job_that_has_begun_goes_on_though_an_earlier_one_appears(marked, status):
+    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs.seen(unfinished("b", **status))
+    jobs.seen(unfinished("a"))
+    assert jobs.admits("demo/b")
+
+
+def test_one_namespaces_jobs_do_not_count_in_another(marked):
+    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs.seen(unfinished("a"))
+    other = unfinished("b")
+    jobs.seen({**other, "metadata": other["metadata"] | {"namespace": "other"}})
+    assert jobs.admits("other/b")

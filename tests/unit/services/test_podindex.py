@@ -116,3 +116,31 @@ def test_what_changes_nothing_marks_nothing(it):
     it.index.on_pod(added(1))
     it.index.on_pod(store.Modified(key=KEY, old=pod(1), new=pod(2)))
     assert it.changes == [UID]
+
+
+def test_after_a_restore_of_etcd_an_older_version_of_a_pod_counts(it):
+    it.index.on_pod(added(90))
+    it.index.on_pod(store.Modified(key=KEY, old=pod(90), new=pod(100, "Failed")))
+    it.index.on_pod(store.Modified(key=KEY, old=pod(100, "Failed"), new=pod(50)))
+    assert it.states == [PodState.STARTING]
+
+
+@pytest.mark.parametrize("first", ["the pod runs", "it has not ended"])
+def test_after_a_restore_of_etcd_a_pod_that_had_ended_runs_again(it, first):
+    it.index.on_pod(added(50))
+    it.index.on_pod(deleted(50))
+    it.index.on_ended(added(100, "Failed"))
+    it.a_moment_later()
+    news = [lambda: it.index.on_pod(added(40)), lambda: it.index.on_ended(deleted(100, "Failed"))]
+    for tell in news if first == "the pod runs" else reversed(news):
+        tell()
+    it.a_moment_later()
+    assert it.states == [PodState.STARTING]
+
+
+def test_a_pod_that_ended_and_was_deleted_at_once_is_gone_at_once(it):
+    it.index.on_pod(added(1))
+    it.index.on_pod(deleted(1))
+    it.index.on_ended(added(2, "Failed"))
+    it.index.on_ended(deleted(2, "Failed"))
+    assert it.states == []

@@ -11,7 +11,7 @@ class Server:
     def __init__(self, meanwhile) -> None:
         self._meanwhile = meanwhile
 
-    async def list(self, _resource, _namespace):
+    async def list_page(self, _resource, _namespace, **_more):
         return client.Page(items=(), resource_version="9")
 
     async def get(self, _resource, _name, _namespace):

@@ -133,6 +133,12 @@ class FakeApi:
         """Remove an object at once."""
         self.world.delete(plural, key)
 
+    def restore(self, backup: tuple[int, dict[str, dict[str, Manifest]]]) -> None:
+        """Restore etcd from a backup (``world.backup()``), and start anew: every watch breaks off."""
+        self.world.restore(backup)
+        self._pages.clear()
+        self.watches.end()
+
     def issue_token(self, key: str, *, audience: str = "boathouse.dev") -> str:
         """Return a token projected into that pod."""
         token = f"token-of-{self.world.find('pods', key)['metadata']['uid']}-for-{audience}"

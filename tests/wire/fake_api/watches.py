@@ -94,6 +94,8 @@ class Watches:
         since = int(query.get("resourceVersion") or 0)
         if since < self._world.compacted:
             raise world.Refused(410, "Expired", f"too old resource version: {since} ({self._world.compacted})")
+        if since > self._world.revision:
+            raise world.Refused(504, "Timeout", f"Too large resource version: {since} ({self._world.revision})")
         one = _Open(watcher=watcher, bookmarks=query.get("allowWatchBookmarks") == "true")
         for step in self._world.histories[watcher.plural]:
             if step.revision > since and (line := watcher.line(step)):

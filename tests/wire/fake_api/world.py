@@ -139,6 +139,16 @@ class World:
         self._tell(plural, Step(self.revision, old, None))
         return old
 
+    def backup(self) -> tuple[int, dict[str, dict[str, Manifest]]]:
+        """Return all objects as they are, for `restore`."""
+        return self.revision, copy.deepcopy(dict(self._objects))
+
+    def restore(self, backup: tuple[int, dict[str, dict[str, Manifest]]]) -> None:
+        """Be what a backup held, at its revision; watches that stand at a later one cannot go on."""
+        self.revision, objects = backup
+        self._objects = defaultdict(dict, copy.deepcopy(objects))
+        self.histories.clear()
+
     def selected(self, watcher: Watcher) -> list[Manifest]:
         """Return what a selection holds now, by name."""
         return [manifest for _, manifest in sorted(self._objects[watcher.plural].items()) if watcher.selects(manifest)]

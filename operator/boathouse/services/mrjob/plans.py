@@ -60,6 +60,10 @@ class Plans:
     def forget(self, uid: JobUid) -> None:
         """The job is finished or gone."""
         self._posted.pop(uid, None)
+        self.forget_stored(uid)
+
+    def forget_stored(self, uid: JobUid) -> None:
+        """Read the job's ConfigMaps again when they are next needed."""
         for key in [each for each in self._stored if each[0] == uid]:
             del self._stored[key]
         self._absent = {each for each in self._absent if each[0] != uid}

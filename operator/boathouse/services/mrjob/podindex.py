@@ -1,7 +1,7 @@
 """Task pods by job, put together from two watches: of pods that hold resources, and of our pods that ended.
 
 A pod that ends leaves the first watch and comes into the second, and nothing orders the two streams. So of each pod
-the newest version counts, whichever stream brought it. That a pod left the first watch may mean that it ended or that
+the newer version of the two streams' last ones counts. That a pod left the first watch may mean that it ended or that
 it was deleted: it is kept for a moment, in which the second watch may show its end.
 """
 
@@ -21,19 +21,38 @@ LIMBO_S: Final = 2.0
 Later = Callable[[float, Callable[[], None]], object]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Version:
+    """A pod as one watch showed it."""
+
+    revision: int
+    pod: TaskPod
+
+
 @dataclasses.dataclass(slots=True)
 class _Entry:
     """A pod, and what the two watches know of it.
 
     Attributes:
-        ended: the second watch shows it.
-        left: how often it left the first watch; a check that was asked for earlier is void.
+        running: By the first watch.
+        ended: By the second.
+        leaving: Whether it left the first watch, and its end may still be shown by the second.
+        moves: How often it came to or left the first watch; a check that was asked for earlier is void.
     """
 
-    revision: int
-    pod: TaskPod
-    ended: bool = False
-    left: int = 0
+    running: _Version | None = None
+    ended: _Version | None = None
+    leaving: bool = False
+    moves: int = 0
+
+    @property
+    def pod(self) -> TaskPod:
+        """The pod in its newest version."""
+        running, ended = self.running, self.ended
+        if ended is not None and (running is None or ended.revision >= running.revision):
+            return ended.pod
+        assert running is not None
+        return running.pod
 
 
 class PodIndex:
@@ -63,7 +82,7 @@ class PodIndex:
             case store.Added(new=pod) | store.Modified(new=pod):
                 self._put(pod, ended=True)
             case store.Deleted(old=pod):
-                self._drop(pod)
+                self._end_left(pod)
 
     def of(self, uid: JobUid) -> Sequence[TaskPod]:
         """The pods of a job."""
@@ -75,35 +94,49 @@ class PodIndex:
         return entry.pod if entry else None
 
     def _put(self, pod: wire.PodView, *, ended: bool) -> None:
+        """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
         uid, seen = _job(pod), observe.task_pod(pod)
         if uid is None or seen is None:
             return
-        revision = int(pod.metadata.resource_version or 0)
         entry = self._entry(pod)
+        before = entry.pod if entry is not None else None
         if entry is None:
-            self._by_job.setdefault(uid, {})[seen.name] = _Entry(revision, seen, ended)
+            entry = self._by_job.setdefault(uid, {})[seen.name] = _Entry()
+        version = _Version(int(pod.metadata.resource_version or 0), seen)
+        if ended:
+            entry.ended = version
+        else:
+            entry.running, entry.leaving, entry.moves = version, False, entry.moves + 1
+        if entry.pod != before:
             self._on_change(uid)
-            return
-        entry.ended |= ended
-        entry.left += 1
-        if revision > entry.revision:
-            changed = entry.pod != seen
-            entry.revision, entry.pod = revision, seen
-            if changed:
-                self._on_change(uid)
 
     def _leave(self, pod: wire.PodView) -> None:
         entry = self._entry(pod)
-        if entry is None or entry.ended:
+        if entry is None:
             return
-        entry.left += 1
-        asked = entry.left
+        entry.leaving, entry.moves = True, entry.moves + 1
+        asked = entry.moves
 
         def check() -> None:
-            if not entry.ended and entry.left == asked:
+            if entry.moves != asked or self._entry(pod) is not entry:
+                return
+            if entry.ended is None:
                 self._drop(pod)
+            else:
+                entry.running = None
 
         self._later(LIMBO_S, check)
+
+    def _end_left(self, pod: wire.PodView) -> None:
+        """The second watch does not show the pod any more: it is gone, or (etcd was restored) it runs."""
+        entry, uid = self._entry(pod), _job(pod)
+        if entry is None or uid is None:
+            return
+        if entry.running is None or entry.leaving:
+            self._drop(pod)
+            return
+        entry.ended = None
+        self._on_change(uid)
 
     def _entry(self, pod: wire.PodView) -> _Entry | None:
         """What is known of this very pod; another one of its name is forgotten."""

@@ -56,6 +56,7 @@ class _Memory:
     written: Mapping[str, Any]
     written_s: float = float("-inf")
     told: "_Told | None" = None
+    revision: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,7 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._memories: dict[str, _Memory] = {}
+        self._conflicts: dict[str, int] = {}
         self._writes = Writes(api=parts.api, jobs=parts.jobs, may_lead=parts.may_lead)
         self._announcer = Announcer(parts.events, parts.metrics)
         self._surroundings = Surroundings(parts.api, parts.monotonic)
@@ -141,13 +143,8 @@ class Reconciler:
         if body is None or body["metadata"].get("deletionTimestamp"):
             self._forget(key)
             return None
-        job = model.from_resource(body, self._parts.config)
         try:
-            if isinstance(job, model.Refusal):
-                return await self._refuse(key, body, job)
-            if memory is None:
-                memory = self._memories[key] = _remember(body, job)
-            return await self._look(key, job, memory)
+            again_s = await self._look_at(key, body, memory)
         except (errors.Conflict, errors.NotFound) as error:
             found = await self._read_again(key)
             if found is None:
@@ -156,7 +153,26 @@ class Reconciler:
                 return None
             if isinstance(error, errors.NotFound) and found["metadata"]["uid"] == body["metadata"]["uid"]:
                 raise  # it is something else that is not there
+            conflicts = self._conflicts[key] = self._conflicts.get(key, 0) + 1
+            if conflicts > 1:
+                raise  # not a race: somebody writes all the time, and is left alone for longer and longer
             return 0.0
+        self._conflicts.pop(key, None)
+        return again_s
+
+    async def _look_at(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
+        if not self._parts.jobs.admits(key):
+            return await self._refuse(key, body, _too_many(key, self._parts.jobs.limit), again_s=LONGEST_NAP_S)
+        job = model.from_resource(body, self._parts.config)
+        if isinstance(job, model.Refusal):
+            return await self._refuse(key, body, job)
+        if memory is not None and memory.revision > _revision(body):
+            self._parts.plans.forget_stored(memory.uid)  # etcd was restored from a backup, which may not hold it
+            memory = None
+        if memory is None:
+            memory = self._memories[key] = _remember(body, job)
+        memory.revision = _revision(body)
+        return await self._look(key, job, memory)
 
     async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
         seen = await self._observe(job, memory.record)
@@ -301,7 +317,7 @@ class Reconciler:
         memory.record = planner.noticed(memory.record, unseen) if unseen else memory.record
         return bool(unseen)
 
-    async def _refuse(self, key: str, body: Body, refusal: model.Refusal) -> float:
+    async def _refuse(self, key: str, body: Body, refusal: model.Refusal, *, again_s: float = RESYNC_S) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
         status, memory = body.get("status") or {}, self._memories.get(key)
         known = memory.record if memory else record.from_wire(status, (status.get("reduces") or {}).get("total", 0))
@@ -311,7 +327,7 @@ class Reconciler:
             if memory is not None:
                 memory.record, memory.written = refused, wire
         self._parts.metrics.phase(key, refused)
-        return RESYNC_S
+        return again_s
 
     async def _finish(self, job: Job, desired: Desired, delay_s: float | None) -> float | None:
         self._parts.scheduler.withdraw(policy.JobId(job.uid))
@@ -331,14 +347,14 @@ class Reconciler:
     async def _read_again(self, key: str) -> Body | None:
         """Somebody else changed the resource: take theirs, and count anew from it; None when it is gone."""
         namespace, _, name = key.partition("/")
-        known = self._parts.jobs.get(key)
+        known, began = self._parts.jobs.get(key), self._parts.jobs.begin()
         try:
             body = await self._parts.api.get(_MRJOBS, name, namespace)
         except errors.NotFound:
             if known is not None:
                 self._parts.jobs.gone(known)
             return None
-        self._parts.jobs.put(body)
+        self._parts.jobs.put(body, began)
         memory = self._memories.get(key)
         if memory is not None and memory.uid == body["metadata"]["uid"]:
             del self._memories[key]  # what stands for a former job of the name is left to the next look, to withdraw
@@ -347,6 +363,7 @@ class Reconciler:
 
     def _forget(self, key: str) -> None:
         memory = self._memories.pop(key, None)
+        self._conflicts.pop(key, None)
         self._parts.metrics.forget(key)
         if memory is not None:
             self._parts.feed.ended(memory.uid, succeeded=False)
@@ -361,6 +378,20 @@ def _remember(body: Body, job: Job) -> _Memory:
     step = min(status.get("currentStep") or 0, len(job.steps) - 1)
     known = record.from_wire(status, reduces=job.steps[step].reduces)
     return _Memory(job.uid, known, _every_field(status))
+
+
+def _revision(body: Body) -> int:
+    return int(body["metadata"]["resourceVersion"])
+
+
+def _too_many(key: str, limit: int) -> model.Refusal:
+    """The message names no number that changes while the job waits: each would be a write for each job that waits."""
+    message = (
+        f"namespace {key.partition('/')[0]} has more than {limit} unfinished MRJobs, and only the first {limit} by "
+        "creation are admitted (chart value tenantLimits.maxUnfinishedJobs): this one is admitted when enough of them "
+        "have ended; delete those that are not needed"
+    )
+    return model.Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)
 
 
 def _every_field(status: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A second look at the MRJobs that Kopf tells of: a LIST now and then, so that nothing it missed is missed for long."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
 
 from boathouse.cluster import catalogue, client, errors
 from boathouse.services.mrjob.jobstore import JobStore, key_of
@@ -13,6 +13,8 @@ _MRJOBS = catalogue.MRJOBS.untyped()
 
 EVERY_S: Final = 120.0
 FIRST_S: Final = 20.0
+PAGE: Final = 20
+"""MRJobs in a page: one may have more than 1 MB, and a page is held whole."""
 
 
 class Resync:
@@ -40,24 +42,33 @@ class Resync:
             await asyncio.sleep(EVERY_S)
 
     async def look(self) -> None:
-        """Take in what is newer, and drop what is gone."""
-        before = set(self._jobs.keys())
-        listed = set()
+        """Take in what is newer, and drop what is gone; page by page, so that no second copy of all is held."""
+        before, began = set(self._jobs.keys()), self._jobs.begin()
         for namespace in self._namespaces or (None,):
-            for body in (await self._api.list(_MRJOBS, namespace)).items:
-                listed.add(key_of(body))
-                self._jobs.seen(body)
-        for key in sorted(before - listed):
+            async for body in self._every(namespace):
+                before.discard(key_of(body))
+                self._jobs.seen(body, began)
+        for key in sorted(before):
             await self._check(key)
+
+    async def _every(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        token = ""
+        while True:
+            page = await self._api.list_page(_MRJOBS, namespace, limit=PAGE, continue_token=token)
+            token = page.continue_token
+            for body in page.items:
+                yield body
+            if not token:
+                return
 
     async def _check(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        known = self._jobs.get(key)  # from here on another one may come under that name
+        known, began = self._jobs.get(key), self._jobs.begin()  # from here on another one may come under that name
         if known is None:
             return
         try:
             body = await self._api.get(_MRJOBS, name, namespace)
-            self._jobs.seen(body)
+            self._jobs.seen(body, began)
         except errors.NotFound:
             _log.info("an MRJob was deleted without our hearing of it", job=key)
             self._jobs.gone(known)
