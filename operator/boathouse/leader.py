@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import kopf
-from aiohttp import web
 
 from boathouse.cluster import client, config, election, recorder, store, wire
 from boathouse.handlers import mrjob as handlers
@@ -34,7 +33,7 @@ from boathouse.services.mrjob import (
 )
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.writes import NotLeading
-from boathouse.services.progress import auth, bundle, hub, server, tls
+from boathouse.services.progress import auth, bundle, hub, server, serving, tls
 from boathouse.telemetry import gauges, health
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model, profiles
@@ -87,6 +86,7 @@ class Leader:
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
         self._plans = plans.Plans(around.api)
         self._hub = hub.Hub(self._feed.report)
+        self._endpoint_metrics = serving.EndpointMetrics(around.figures.registry, around.figures.gauges)
         self._reconciler = reconciler.Reconciler(
             reconciler.Parts(
                 api=around.api,
@@ -158,17 +158,15 @@ class Leader:
             hub=self._hub,
             pods=self._pods,
             plans=self._plans,
-            authenticator=auth.Authenticator(around.api, names.TOKEN_AUDIENCE),
+            authenticator=auth.Authenticator(
+                around.api, names.TOKEN_AUDIENCE, reviewed=self._endpoint_metrics.reviewed
+            ),
             on_plan=self._mark,
+            rejected=self._endpoint_metrics.rejected,
         )
         context = tls.server_context(around.authority, _hosts(settings), dt.datetime.now(dt.UTC))
-        runner = web.AppRunner(endpoint.application(), access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, port=settings.progress_port, ssl_context=context).start()
+        async with serving.serve(endpoint, context, self._endpoint_metrics, port=settings.progress_port):
             await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
 
     async def _refresh_bundles(self) -> None:
         while True:

@@ -14,7 +14,16 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from boathouse_task.contract import REPORT_MAX_BYTES, Orders, Plan, Reason, TaskReport, TaskSpec
+from boathouse_task.contract import (
+    PLAN_MAX_BYTES,
+    PLAN_POST_MAX_BYTES,
+    REPORT_MAX_BYTES,
+    Orders,
+    Plan,
+    Reason,
+    TaskReport,
+    TaskSpec,
+)
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
 
@@ -25,6 +34,7 @@ PLAN_PATIENCE_S = 600
 _TIMEOUT_S = 10
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
+_LONGEST_RETRY_AFTER_S = 60.0
 _OK = 200
 _TOO_LARGE = 413
 
@@ -34,11 +44,13 @@ class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
 
     Attributes:
         status: the HTTP status; 0 when there was no answer.
+        retry_after_s: how long the endpoint wants to be left alone; 0 when it does not say.
     """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class Client:
@@ -88,7 +100,10 @@ class Client:
         Raises:
             TaskError: ProgressUnavailable (infrastructure) or PlanTooLarge (the user's).
         """
-        body = gzip.compress(msgspec.json.encode(plan), 6)
+        json = msgspec.json.encode(plan)
+        body = gzip.compress(json, 6)
+        if len(json) > PLAN_MAX_BYTES or len(body) > PLAN_POST_MAX_BYTES:
+            raise _plan_too_large(plan)  # the endpoint would close the connection and not be heard
         give_up = self._monotonic() + PLAN_PATIENCE_S
         delays = Delays()
         while True:
@@ -102,7 +117,7 @@ class Client:
                 if self._monotonic() > give_up:
                     message = f"the progress endpoint did not take the plan for {PLAN_PATIENCE_S} s: {error}"
                     raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-                self._sleep(delays.next())
+                self._sleep(max(delays.next(), error.retry_after_s))
                 continue
             if answer.get("digest") not in (None, digest):
                 message = f"the progress endpoint got another plan: digest {answer.get('digest')}, expected {digest}"
@@ -118,7 +133,9 @@ class Client:
                     "GET", f"{self._pod}/orders?since={since}&wait_s={POLL_S}", None, POLL_S + _TIMEOUT_S
                 )
                 return msgspec.json.decode(body, type=Orders)
-            except (Unavailable, msgspec.DecodeError):
+            except Unavailable as error:
+                self._sleep(max(delays.next(), error.retry_after_s))
+            except msgspec.DecodeError:
                 self._sleep(delays.next())
 
     def _request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
@@ -140,8 +157,14 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(0, f"{type(error).__name__}: {error}") from None
         if response.status != _OK:
-            raise Unavailable(response.status, f"status {response.status}: {content[:200].decode('utf-8', 'replace')}")
+            message = f"status {response.status}: {content[:200].decode('utf-8', 'replace')}"
+            raise Unavailable(response.status, message, _seconds(response.headers.get("Retry-After", "")))
         return content
+
+
+def _seconds(retry_after: str) -> float:
+    """A header's seconds; 0 where it holds a date, or nothing."""
+    return min(float(retry_after), _LONGEST_RETRY_AFTER_S) if retry_after.isdecimal() else 0.0
 
 
 class Delays:

@@ -16,7 +16,18 @@ from boathouse.cluster import catalogue, errors, informer, recorder, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services import dirty
-from boathouse.services.mrjob import backlog, estimates, feed, jobstore, metrics, plans, podindex, pods, reconciler
+from boathouse.services.mrjob import (
+    backlog,
+    estimates,
+    feed,
+    jobstore,
+    metrics,
+    plans,
+    podindex,
+    pods,
+    reconciler,
+    shards,
+)
 from boathouse.services.progress import hub
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract
@@ -225,7 +236,9 @@ class Kubelet:
         if order.task_type is TaskType.SETUP:
             if self.operator is None or not self.operator.hub.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
-            digest = self.operator.plans.post(order.job_uid, self._plan).digest
+            kept = shards.keep(self._plan)
+            self.operator.plans.post(order.job_uid, kept)
+            digest = kept.digest
         if self.overlap and order.task_type is TaskType.REDUCE and self._maps_done() < order.maps:
             return  # it waits for them
         self._check_order(order)

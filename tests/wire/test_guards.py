@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.guards import placing, pressure
+from tests.wire.guards import endpoint, placing, pressure
 
-GUARDS = {**placing.GUARDS, **pressure.GUARDS}
+GUARDS = {**placing.GUARDS, **pressure.GUARDS, **endpoint.GUARDS}
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)

@@ -5,7 +5,7 @@ import pytest
 from boathouse.services.mrjob import estimates, feed, steps, tasks
 from boathouse.services.mrjob.taskpods import PodState
 from boathouse_policies import model
-from boathouse_task.contract import Timing
+from boathouse_task.contract import TaskReport, Timing
 
 
 class Witness:
@@ -115,3 +115,19 @@ def test_a_jobs_end_is_told_once_and_only_of_jobs_that_were_told(build, witness,
     told.ended(job.uid, succeeded=False)
     assert [event.succeeded for event in witness.of(model.Ended)] == [False]
     assert len(witness.of(model.Failed)) == 1
+
+
+def test_a_report_finds_its_pod_without_a_search(build, witness, told, learner):
+    job = build.job()
+    look(build, told, learner, build.mapping(job, splits=2), job, build.pod("m-0"), build.pod("m-1"))
+    told._jobs[job.uid].pods = None  # nothing may be read of the others
+    told.report(job.uid, build.pod("m-1").name, TaskReport(phase="read", progress=0.5))
+    assert [event.fraction for event in witness.of(model.Progress)] == [0.5]
+
+
+def test_a_report_of_a_pod_that_vanished_is_dropped(build, witness, told, learner):
+    job = build.job()
+    state = look(build, told, learner, build.mapping(job, splits=1), job, build.pod("m-0"))
+    look(build, told, learner, state, job)
+    told.report(job.uid, build.pod("m-0").name, TaskReport(phase="read", progress=0.5))
+    assert witness.of(model.Progress) == []

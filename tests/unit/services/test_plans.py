@@ -40,7 +40,7 @@ def small_shards(monkeypatch):
 
 async def write(server, job, splits):
     book = plans.Plans(server)
-    book.post(job.uid, plan(splits))
+    book.post(job.uid, shards.keep(plan(splits)))
     await book.write(job, 0, server.check_lead)
 
 

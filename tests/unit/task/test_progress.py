@@ -46,6 +46,7 @@ class Endpoint:
 
     def __init__(self, answers: list[tuple[int, bytes]]) -> None:
         self.answers = answers
+        self.headers: dict[str, str] = {}
         self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
 
     def handler(endpoint) -> type[http.server.BaseHTTPRequestHandler]:  # noqa: N805
@@ -56,6 +57,8 @@ class Endpoint:
                 status, answer = endpoint.answers.pop(0) if len(endpoint.answers) > 1 else endpoint.answers[0]
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(answer)))
+                for name, value in endpoint.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(answer)
 
@@ -141,6 +144,22 @@ def test_the_plan_is_posted_until_it_is_taken(connect):
     assert path == "/v1/jobs/demo/uid-1/plan"
     assert headers["Content-Encoding"] == "gzip"
     assert contract.plan_digest(msgspec.json.decode(gzip.decompress(body), type=Plan)) == digest
+
+
+def test_the_plan_is_posted_again_when_the_endpoint_wants_it(connect):
+    taken = msgspec.json.encode({"digest": contract.plan_digest(PLAN), "shards": 1})
+    endpoint, client, slept = connect((503, b"busy"), (200, taken))
+    endpoint.headers["Retry-After"] = "40"
+    client.post_plan(PLAN, contract.plan_digest(PLAN))
+    assert slept == [40.0]
+
+
+def test_a_plan_beyond_the_endpoints_limit_is_not_sent(connect, monkeypatch):
+    monkeypatch.setattr(progress, "PLAN_MAX_BYTES", 10)
+    endpoint, client, _ = connect((200, b"{}"))
+    with pytest.raises(TaskError, match=r"PlanTooLarge: .*splitMaxSize"):
+        client.post_plan(PLAN, contract.plan_digest(PLAN))
+    assert endpoint.asked == []
 
 
 def test_a_plan_that_nobody_takes_is_given_up_as_infrastructure(connect):

@@ -141,8 +141,9 @@ class FakeApi:
 
     def issue_token(self, key: str, *, audience: str = "boathouse.dev") -> str:
         """Return a token projected into that pod."""
-        token = f"token-of-{self.world.find('pods', key)['metadata']['uid']}-for-{audience}"
-        self.tokens[token] = (builders.token_user(self.world.find("pods", key)), [audience])
+        pod = self.world.find("pods", key)
+        token = builders.token(pod, audience)
+        self.tokens[token] = (builders.token_user(pod), [audience])
         return token
 
     def called(self, name: str) -> list[Call]:

@@ -39,6 +39,8 @@ class _JobTold:
     job: Job
     classes: tuple[model.TaskClass, ...] = ()
     pods: dict[str, _Told] = dataclasses.field(default_factory=dict)
+    names: dict[str, _Told] = dataclasses.field(default_factory=dict)
+    """The latest pod of each name: a report finds its own however many there are."""
 
 
 class Feed:
@@ -86,6 +88,8 @@ class Feed:
             if uid not in here:
                 self._end(told, known_pod, None)
                 del told.pods[uid]
+                if told.names.get(known_pod.pod.name) is known_pod:
+                    del told.names[known_pod.pod.name]
         return less
 
     def ended(self, uid: JobUid, *, succeeded: bool, pods: Sequence[TaskPod] = ()) -> None:
@@ -104,7 +108,7 @@ class Feed:
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
         """A running task reported."""
         told = self._jobs.get(uid)
-        known = next((each for each in told.pods.values() if each.pod.name == pod_name), None) if told else None
+        known = told.names.get(pod_name) if told else None
         if known is None or known.ended:
             return
         self._tell(
@@ -131,7 +135,7 @@ class Feed:
     def _pod(self, told: _JobTold, pod: TaskPod) -> None:
         known = told.pods.get(pod.uid)
         if known is None:
-            known = told.pods[pod.uid] = self._place(told.job, pod)
+            known = told.pods[pod.uid] = told.names[pod.name] = self._place(told.job, pod)
         if known.ended:
             return
         known.pod = pod

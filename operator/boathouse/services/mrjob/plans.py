@@ -8,7 +8,6 @@ from boathouse.cluster import catalogue, client, errors
 from boathouse.services.mrjob import shards
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.shards import KeptPlan
-from boathouse_task import contract
 
 _PLANS = catalogue.CONFIG_MAPS.untyped()
 
@@ -22,10 +21,9 @@ class Plans:
         self._stored: dict[tuple[JobUid, int], KeptPlan] = {}
         self._absent: set[tuple[JobUid, int]] = set()
 
-    def post(self, uid: JobUid, plan: contract.Plan) -> KeptPlan:
+    def post(self, uid: JobUid, kept: KeptPlan) -> None:
         """Remember what a setup task posted; a later one replaces it."""
-        kept = self._posted[uid] = shards.keep(plan)
-        return kept
+        self._posted[uid] = kept
 
     def posted(self, uid: JobUid) -> KeptPlan | None:
         """The posted plan, while this process remembers it."""

@@ -1,17 +1,31 @@
-"""Who is asking: the pod that a projected service account token belongs to, by TokenReview, remembered for a minute."""
+"""Who is asking: the pod that a projected service account token belongs to, by TokenReview, within a budget."""
 
+import asyncio
 import collections
-import dataclasses
 import hashlib
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.cluster import records
+from boathouse.cluster import errors, records
+from boathouse.services.progress.budget import Bucket, Buckets
+from boathouse.services.progress.claims import Caller
+from boathouse.services.progress.rejections import Reason
 
-CACHE_S = 60.0
-CACHE_SIZE = 10_000
-_ACCOUNT = "system:serviceaccount:"
+CACHE_S: Final = 300.0
+"""How long a good verdict is remembered. Whether the pod is still there is known from the watch of pods."""
+BAD_CACHE_S: Final = 60.0
+CACHE_SIZE: Final = 10_000
+"""Verdicts that are remembered, of good tokens and again of bad ones, so that bad ones cannot drive out good ones."""
+NAMESPACE_RATE, NAMESPACE_BURST = 25.0, 250.0
+"""Reviews a second of tokens that claim to be of one namespace: 3,000 tasks, each once in 5 minutes, need 10."""
+RATE, BURST = 100.0, 500.0
+"""Reviews a second in all."""
+IN_FLIGHT: Final = 16
+TIMEOUT_S: Final = 5.0
+_ACCOUNT: Final = "system:serviceaccount:"
+
+Verdict = Caller | Reason
 
 
 class Reviewer(Protocol):
@@ -22,46 +36,98 @@ class Reviewer(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """A pod that has proved who it is."""
-
-    namespace: str
-    pod_name: str
-    pod_uid: str
-
-
 class Authenticator:
     """Reviews tokens; a token's hash, never the token, is kept.
 
     Args:
         reviewer: Whom to ask.
         audience: Whom tokens must be meant for.
+        reviewed: Called with the result of each review: "accepted", "denied" or "error".
         clock: Seconds that only grow.
     """
 
-    def __init__(self, reviewer: Reviewer, audience: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        reviewer: Reviewer,
+        audience: str,
+        *,
+        reviewed: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._reviewer = reviewer
         self._audience = audience
-        self._clock = clock
-        self._known: collections.OrderedDict[bytes, tuple[float, Caller | None]] = collections.OrderedDict()
+        self._reviewed = reviewed
+        self._good: _Memory[Caller] = _Memory(CACHE_S, clock)
+        self._bad: _Memory[Reason] = _Memory(BAD_CACHE_S, clock)
+        self._in_flight: dict[bytes, asyncio.Task[Verdict]] = {}
+        self._budget = Bucket(RATE, BURST, clock)
+        self._budgets = Buckets(NAMESPACE_RATE, NAMESPACE_BURST, clock)
 
-    async def caller(self, token: str) -> Caller | None:
-        """The pod whose token this is; None for every other token.
+    async def caller(self, token: str, claimed: Caller) -> Verdict:
+        """Return the pod whose token this is, or why it is refused.
 
-        Raises:
-            errors.ClusterError: The API server cannot be asked now.
+        Args:
+            token: As it was sent.
+            claimed: The pod that it claims, which is live; the verified pod must be this one.
         """
         digest = hashlib.sha256(token.encode()).digest()
-        known = self._known.get(digest)
-        if known is not None and self._clock() < known[0]:
-            return known[1]
-        caller = _caller(await self._reviewer.token_review(token, self._audience))
-        self._known[digest] = (self._clock() + CACHE_S, caller)
-        self._known.move_to_end(digest)
-        while len(self._known) > CACHE_SIZE:
-            self._known.popitem(last=False)
+        verdict = self._good.get(digest) or self._bad.get(digest)
+        if verdict is None:
+            review = self._in_flight.get(digest) or self._start(digest, token, claimed)
+            verdict = review if isinstance(review, Reason) else await asyncio.shield(review)
+        if isinstance(verdict, Caller) and verdict != claimed:
+            return Reason.INVALID_TOKEN
+        return verdict
+
+    def _start(self, digest: bytes, token: str, claimed: Caller) -> asyncio.Task[Verdict] | Reason:
+        """Begin a review, if there is budget for it. The namespace pays first: it must not empty what all share."""
+        if len(self._in_flight) >= IN_FLIGHT or not self._budgets.of(claimed.namespace).take():
+            return Reason.TOO_MANY_REVIEWS
+        if not self._budget.take():
+            return Reason.TOO_MANY_REVIEWS
+        review = self._in_flight[digest] = asyncio.create_task(self._review(digest, token))
+        return review
+
+    async def _review(self, digest: bytes, token: str) -> Verdict:
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                caller = _caller(await self._reviewer.token_review(token, self._audience))
+        except (errors.ClusterError, TimeoutError):
+            self._reviewed("error")
+            return Reason.REVIEW_FAILED
+        finally:
+            self._in_flight.pop(digest, None)
+        if caller is None:
+            self._reviewed("denied")
+            self._bad.put(digest, Reason.INVALID_TOKEN)
+            return Reason.INVALID_TOKEN
+        self._reviewed("accepted")
+        self._good.put(digest, caller)
         return caller
+
+
+T = TypeVar("T")
+
+
+class _Memory(Generic[T]):
+    """Values by a token's hash, each for some time; the oldest goes when there are too many."""
+
+    def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
+        self._keep_s = keep_s
+        self._clock = clock
+        self._values: collections.OrderedDict[bytes, tuple[float, T]] = collections.OrderedDict()
+
+    def get(self, digest: bytes) -> T | None:
+        """Return the value, unless it is too old."""
+        until_s, value = self._values.get(digest, (0.0, None))
+        return value if self._clock() < until_s else None
+
+    def put(self, digest: bytes, value: T) -> None:
+        """Remember a value."""
+        self._values[digest] = (self._clock() + self._keep_s, value)
+        self._values.move_to_end(digest)
+        while len(self._values) > CACHE_SIZE:
+            self._values.popitem(last=False)
 
 
 def _caller(review: records.TokenReviewStatus) -> Caller | None:

@@ -71,6 +71,11 @@ class Hub:
         entry = self._jobs.get(uid)
         return entry is not None and entry.wants_plan
 
+    def news(self, uid: JobUid, since: int) -> contract.Orders | None:
+        """Return the job's orders if they are not those of version `since`, else None."""
+        entry = self._jobs.get(uid)
+        return entry.orders if entry is not None and entry.orders.version != since else None
+
     async def orders(self, uid: JobUid, since: int, wait_s: float) -> contract.Orders:
         """The job's orders: at once when they are not those of version `since`, else when they change or time is up."""
         entry = self._jobs[uid]

@@ -1,6 +1,12 @@
-"""The HTTP side of the progress endpoint. What tasks say are hints; only the posted plan is more, by its digest."""
+"""The HTTP side of the progress endpoint. What tasks say are hints; only the posted plan is more, by its digest.
 
-import asyncio
+It shares the event loop with leader election and the scheduler. So everything here is bounded: a token is judged by
+what it claims before it is reviewed, a body is not read before its sender may send it, plans are read beside the loop,
+and each connection serves one request, so that the limits of connections are limits of requests too.
+"""
+
+import collections
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
@@ -9,20 +15,26 @@ import msgspec
 from aiohttp import web
 
 from boathouse import failpoints
-from boathouse.cluster import errors
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.shards import KeptPlan
 from boathouse.services.mrjob.taskpods import TaskPod
-from boathouse.services.progress.auth import Authenticator, Caller
+from boathouse.services.progress import claims, desk
+from boathouse.services.progress.auth import Authenticator
+from boathouse.services.progress.budget import Places
+from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.hub import Hub
+from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-PLAN_MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_WAIT_S: Final = 55.0
 REPORT_DISTANCE_S: Final = 2.0
 """Tasks report every 5 s; whoever reports much more often is told to wait."""
+REPORT_READ_S: Final = 5.0
+POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1536, 1024, 2
+"""Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
 _BEARER: Final = "Bearer "
+_DETAIL_CHARS: Final = 200
 
 
 class Pods(Protocol):
@@ -36,9 +48,19 @@ class Pods(Protocol):
 class PlanSink(Protocol):
     """Keeps posted plans: `Plans` is one."""
 
-    def post(self, uid: JobUid, plan: contract.Plan) -> KeptPlan:
+    def post(self, uid: JobUid, kept: KeptPlan) -> None:
         """Remember a plan."""
         ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Speaker:
+    """Who a token claims to be; nothing is proved yet."""
+
+    token: str
+    claimed: Caller
+    job: JobUid
+    pod: TaskPod
 
 
 class ProgressServer:
@@ -50,6 +72,8 @@ class ProgressServer:
         plans: Where posted plans go.
         authenticator: Tells who is asking.
         on_plan: Called with a job whose plan was posted.
+        rejected: Called with why a request was refused.
+        clock: Seconds that only grow.
     """
 
     def __init__(
@@ -60,99 +84,152 @@ class ProgressServer:
         plans: PlanSink,
         authenticator: Authenticator,
         on_plan: Callable[[JobUid], None],
+        rejected: Callable[[Reason], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hub = hub
         self._pods = pods
         self._plans = plans
         self._authenticator = authenticator
         self._on_plan = on_plan
-        self._last_report_s: dict[str, float] = {}
+        self._rejected = rejected
+        self._verified: Callable[[web.Request], None] = lambda _: None
+        self._clock = clock
+        self._desk = desk.PlanDesk(clock)
         self._reports = msgspec.json.Decoder(contract.TaskReport)
-        self._plan = msgspec.json.Decoder(contract.Plan)
+        self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
+        self._polls = Places(in_all=POLLS, each=POLLS_OF_NAMESPACE)
+        self._polls_of_pod = Places(in_all=POLLS, each=POLLS_OF_POD)
+
+    def on_verified(self, verified: Callable[[web.Request], None]) -> None:
+        """Call back with each request whose token was verified."""
+        self._verified = verified
 
     def application(self) -> web.Application:
-        """The aiohttp application; bodies may be gzipped, sizes are limited after decompression."""
-        application = web.Application(client_max_size=PLAN_MAX_BYTES, middlewares=[_say_what_failed])
+        """The aiohttp application, to be served without decompression: bodies are read here, piece by piece."""
+        application = web.Application(middlewares=[self._answer])
         base = "/v1/jobs/{namespace}/{uid}"
         application.router.add_post(f"{base}/tasks/{{pod}}/report", self._report)
         application.router.add_get(f"{base}/tasks/{{pod}}/orders", self._orders)
         application.router.add_post(f"{base}/plan", self._post_plan)
+        application.on_cleanup.append(self._close)
         return application
 
+    async def _close(self, _: web.Application) -> None:
+        self._desk.close()
+
     async def _report(self, request: web.Request) -> web.Response:
-        uid, pod = await self._task(request, request.match_info["pod"])
-        if (request.content_length or 0) > contract.REPORT_MAX_BYTES:
-            raise web.HTTPRequestEntityTooLarge(contract.REPORT_MAX_BYTES, request.content_length or 0)
-        body = await request.content.read(contract.REPORT_MAX_BYTES + 1)
-        if len(body) > contract.REPORT_MAX_BYTES:
-            raise web.HTTPRequestEntityTooLarge(contract.REPORT_MAX_BYTES, len(body))
-        now = time.monotonic()
-        if now - self._last_report_s.get(pod.uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
-            raise web.HTTPTooManyRequests(text="report every 5 s", headers={"Retry-After": "5"})
-        self._last_report_s = {k: v for k, v in self._last_report_s.items() if now - v < REPORT_DISTANCE_S}
-        self._last_report_s[pod.uid] = now
-        self._hub.report(uid, pod.name, self._reports.decode(body))
+        speaker = self._speaker(request, request.match_info["pod"])
+        _check_length(request, contract.REPORT_MAX_BYTES)
+        if self._clock() - self._reported.get(speaker.pod.uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
+            raise Rejected(Reason.TOO_OFTEN)
+        await self._verify(request, speaker)
+        self._note_report(speaker.pod.uid)
+        body = await desk.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
+        self._hub.report(speaker.job, speaker.pod.name, self._reports.decode(body))
         return _json({})
 
+    def _note_report(self, pod_uid: str) -> None:
+        """Remember when; whoever may report again is forgotten, the oldest first: no more work than reports come."""
+        now_s = self._clock()
+        self._reported[pod_uid] = now_s
+        self._reported.move_to_end(pod_uid)
+        while now_s - next(iter(self._reported.values())) >= REPORT_DISTANCE_S:
+            self._reported.popitem(last=False)
+
     async def _orders(self, request: web.Request) -> web.Response:
-        uid, _ = await self._task(request, request.match_info["pod"])
+        speaker = self._speaker(request, request.match_info["pod"])
+        _check_length(request, 0)
         since = int(request.query.get("since", "0"))
         wait_s = min(MAX_WAIT_S, max(0.0, float(request.query.get("wait_s", "0"))))
-        return _json(await self._hub.orders(uid, since, wait_s))
+        await self._verify(request, speaker)
+        news = self._hub.news(speaker.job, since)
+        if news is not None:
+            return _json(news)
+        with (
+            self._polls.place(speaker.claimed.namespace) as free,
+            self._polls_of_pod.place(speaker.pod.uid) as free_of_pod,
+        ):
+            if not (free and free_of_pod):
+                raise Rejected(Reason.TOO_MANY_POLLS)
+            return _json(await self._hub.orders(speaker.job, since, wait_s))
 
     async def _post_plan(self, request: web.Request) -> web.Response:
-        uid, pod = await self._task(request, None)
-        if pod.task_type is not TaskType.SETUP:
-            raise web.HTTPForbidden(text="only the setup task posts the plan")
-        body = await request.read()
-        plan = await asyncio.to_thread(self._plan.decode, body)
-        if not self._hub.wants_plan(uid):  # asked now, for all that takes a while
-            raise web.HTTPConflict(text="the job has its plan, or is gone")
+        speaker = self._speaker(request, None)
+        uid, namespace = speaker.job, speaker.claimed.namespace
+        if speaker.pod.task_type is not TaskType.SETUP:
+            raise Rejected(Reason.NOT_SETUP)
+        self._check_wanted(uid)
+        _check_length(request, contract.PLAN_POST_MAX_BYTES)
+        self._desk.check(namespace)
+        await self._verify(request, speaker)
+        gzipped = request.headers.get("Content-Encoding") == "gzip"
+        body = desk.Body(content=request.content, length=request.content_length, gzipped=gzipped)
+        kept = await self._desk.read(namespace, body)
+        self._check_wanted(uid)  # again, for all that takes a while
         failpoints.hit("before-plan.posted")
-        kept = self._plans.post(uid, plan)
+        self._plans.post(uid, kept)
         failpoints.hit("after-plan.posted")
         self._on_plan(uid)
         return _json({"digest": kept.digest, "shards": kept.shards})
 
-    async def _task(self, request: web.Request, pod_name: str | None) -> tuple[JobUid, TaskPod]:
-        """The job and the pod that asks; it speaks for itself only."""
-        caller = await self._caller(request)
-        uid = JobUid(request.match_info["uid"])
-        if caller.namespace != request.match_info["namespace"] or pod_name not in (None, caller.pod_name):
-            raise web.HTTPForbidden(text="a pod speaks for itself only")
-        if not self._hub.knows(uid, caller.namespace):
-            raise web.HTTPNotFound(text="there is no such job, or this replica has not seen it yet")
-        pod = self._pods.find(uid, caller.pod_name)
-        if pod is None:
-            raise web.HTTPNotFound(text="the job has no such pod, or this replica has not seen it yet")
-        if pod.uid != caller.pod_uid:
-            raise web.HTTPForbidden(text="a pod speaks for itself only")
-        return uid, pod
+    def _check_wanted(self, uid: JobUid) -> None:
+        if not self._hub.wants_plan(uid):
+            raise Rejected(Reason.NO_PLAN_WANTED)
 
-    async def _caller(self, request: web.Request) -> Caller:
+    def _speaker(self, request: web.Request, pod_name: str | None) -> _Speaker:
+        """The live pod of the job that the token claims; it speaks for itself only. Costs no review."""
         header = request.headers.get("Authorization", "")
         if not header.startswith(_BEARER):
-            raise web.HTTPUnauthorized(text="send the projected token: Authorization: Bearer TOKEN")
+            raise Rejected(Reason.NO_TOKEN)
+        token = header.removeprefix(_BEARER)
+        said = claims.read(token, contract.TOKEN_AUDIENCE, time.time())
+        if said is None:
+            raise Rejected(Reason.INVALID_TOKEN)
+        uid = JobUid(request.match_info["uid"])
+        if said.namespace != request.match_info["namespace"] or pod_name not in (None, said.pod_name):
+            raise Rejected(Reason.ANOTHER_POD)
+        pod = self._pods.find(uid, said.pod_name) if self._hub.knows(uid, said.namespace) else None
+        if pod is None or not pod.state.live:
+            raise Rejected(Reason.UNKNOWN_POD)
+        if pod.uid != said.pod_uid:
+            raise Rejected(Reason.ANOTHER_POD)
+        return _Speaker(token=token, claimed=said, job=uid, pod=pod)
+
+    async def _verify(self, request: web.Request, speaker: _Speaker) -> None:
+        """Pass a token that is what it claims to be, of a job that is still there."""
+        verdict = await self._authenticator.caller(speaker.token, speaker.claimed)
+        if isinstance(verdict, Reason):
+            raise Rejected(verdict)
+        if not self._hub.knows(speaker.job, speaker.claimed.namespace):
+            raise Rejected(Reason.UNKNOWN_POD)
+        self._verified(request)
+
+    @web.middleware
+    async def _answer(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Answer, and let the connection end with that. A refusal is counted; what cannot be read is one."""
         try:
-            caller = await self._authenticator.caller(header.removeprefix(_BEARER))
-        except errors.ClusterError as error:
-            raise web.HTTPServiceUnavailable(
-                text="tokens cannot be reviewed now", headers={"Retry-After": "2"}
-            ) from error
-        if caller is None:
-            raise web.HTTPUnauthorized(text="the token is no pod's, expired, or meant for another audience")
-        return caller
+            response = await handler(request)
+        except Rejected as refusal:
+            response = self._refuse(refusal)
+        except web.HTTPException:
+            response = self._refuse(Rejected(Reason.UNKNOWN_PATH))
+        except (ValueError, RecursionError, web.RequestPayloadError) as error:
+            response = self._refuse(Rejected(Reason.MALFORMED, str(error)[:_DETAIL_CHARS]))
+        response.force_close()
+        return response
+
+    def _refuse(self, refusal: Rejected) -> web.Response:
+        self._rejected(refusal.reason)
+        return refusal.response()
 
 
-@web.middleware
-async def _say_what_failed(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """A body or a number that cannot be read is the caller's mistake."""
-    try:
-        return await handler(request)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise web.HTTPBadRequest(text=str(error)) from error
+def _check_length(request: web.Request, most_bytes: int) -> None:
+    """Refuse by its header a body that is too large, before any of it is read."""
+    if (request.content_length or 0) > most_bytes:
+        raise Rejected(Reason.TOO_LARGE, f"more than {most_bytes} bytes")
 
 
 def _json(value: object) -> web.Response:

@@ -1,0 +1,85 @@
+"""Which connections to the progress endpoint may be open, and how many TLS handshakes may begin. Pure.
+
+A connection costs 40 KiB of memory and its handshake 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256). Both are spent
+before anybody has shown a token. So all of it is bounded; and when there is too much, those lose who take most: an
+address that begins more handshakes than a node full of tasks, and the connection that has shown no token for longest.
+"""
+
+import collections
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from boathouse.services.progress.budget import Bucket, Buckets
+from boathouse.services.progress.rejections import Reason
+
+CONNECTIONS: Final = 2048
+"""Open at a time: 80 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
+CONNECTIONS_OF_ADDRESS: Final = 512
+"""Some networks show all pods of a node under one address: 250 pods with a report and a poll each."""
+HANDSHAKES_A_S, HANDSHAKES_BURST = 300.0, 300.0
+"""Begun in all: a quarter of a core. Further ones wait in the listening socket's queue."""
+ADDRESS_HANDSHAKES_A_S, ADDRESS_HANDSHAKES_BURST = 60.0, 250.0
+"""Begun from one address: 250 tasks that report every 5 s begin 50."""
+SCARCE: Final = HANDSHAKES_BURST / 2
+"""Below so many left in all, only addresses that begin few may go on."""
+FEW_HANDSHAKES_A_S, FEW_HANDSHAKES_BURST = 2.0, 20.0
+
+
+class Connections:
+    """Which connections are open.
+
+    Args:
+        most: Open at a time.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._of_address: collections.Counter[str] = collections.Counter()
+        self._unverified: collections.OrderedDict[Hashable, None] = collections.OrderedDict()
+        self._addresses: dict[Hashable, str] = {}
+        self._handshakes = Bucket(HANDSHAKES_A_S, HANDSHAKES_BURST, clock)
+        self._of_addresses = Buckets(ADDRESS_HANDSHAKES_A_S, ADDRESS_HANDSHAKES_BURST, clock)
+        self._few = Buckets(FEW_HANDSHAKES_A_S, FEW_HANDSHAKES_BURST, clock)
+
+    @property
+    def open(self) -> int:
+        """How many are open."""
+        return len(self._addresses)
+
+    @property
+    def may_accept(self) -> bool:
+        """Whether another handshake may begin now."""
+        return self._handshakes.level >= 1
+
+    def add(self, connection: Hashable, address: str) -> Reason | None:
+        """Take a connection in, or say why not; ask `surplus` afterwards."""
+        if self._of_address[address] >= CONNECTIONS_OF_ADDRESS:
+            return Reason.TOO_MANY_CONNECTIONS
+        if self.open >= self._most and not self._unverified:
+            return Reason.TOO_MANY_CONNECTIONS
+        scarce = self._handshakes.level < SCARCE
+        if not self._of_addresses.of(address).take() or (not self._few.of(address).take() and scarce):
+            return Reason.TOO_MANY_HANDSHAKES
+        self._handshakes.charge(1)
+        self._of_address[address] += 1
+        self._addresses[connection] = address
+        self._unverified[connection] = None
+        return None
+
+    def surplus(self) -> Hashable | None:
+        """Return the connection to end when there are too many: the oldest that has shown no good token."""
+        return next(iter(self._unverified)) if self.open > self._most else None
+
+    def verified(self, connection: Hashable) -> None:
+        """Keep a connection, whose token was good, until its request is answered."""
+        self._unverified.pop(connection, None)
+
+    def remove(self, connection: Hashable) -> None:
+        """Forget a connection that is closed."""
+        self._unverified.pop(connection, None)
+        address = self._addresses.pop(connection, None)
+        if address is not None:
+            self._of_address[address] -= 1
+            if not self._of_address[address]:
+                del self._of_address[address]

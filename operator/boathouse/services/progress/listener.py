@@ -1,0 +1,224 @@
+"""Accepts the progress endpoint's connections, within the limits of `connections`.
+
+asyncio's own server accepts whatever comes: each connection then holds a buffer of 256 KiB, and a flood of handshakes
+takes the event loop that renews the Lease. This one accepts a few at a time and counts a connection until its socket
+is closed, however that comes about.
+"""
+
+import asyncio
+import contextlib
+import resource
+import socket
+import ssl
+import time
+from asyncio import sslproto
+from collections.abc import Callable
+from typing import Final
+
+from typing_extensions import override
+
+from boathouse.services.progress import connections
+from boathouse.services.progress.connections import Connections
+from boathouse.services.progress.rejections import Reason
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+
+BACKLOG: Final = 1024
+BATCH: Final = 20
+PAUSE_S: Final = 0.01
+"""After so many accepted connections, good and bad, the loop gets back to its other work for so long."""
+STARVED_S: Final = 1.0
+"""How long to wait when the process has no descriptor left."""
+HANDSHAKE_S: Final = 5.0
+SHUTDOWN_S: Final = 1.0
+LIFE_S: Final = 120.0
+"""No connection is older: the longest poll and the slowest plan take a minute."""
+RESERVED_DESCRIPTORS: Final = 256
+"""Left to the connections to the API server, and to the metrics and health ports."""
+BUFFER_BYTES: Final = 16 * 1024
+
+
+class Listener:
+    """A listening socket and the connections that came of it.
+
+    Args:
+        protocol: Makes a connection's protocol.
+        context: The server's certificate.
+        rejected: Called with why a connection was refused or ended.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        protocol: Callable[[], asyncio.BaseProtocol],
+        context: ssl.SSLContext,
+        *,
+        rejected: Callable[[Reason], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._protocol = protocol
+        self._context = context
+        self._rejected = rejected
+        self._connections = Connections(_affordable(connections.CONNECTIONS), clock)
+        self._open: dict[asyncio.BaseProtocol, _Connection] = {}
+        self._loop = asyncio.get_running_loop()
+        self._socket: socket.socket | None = None
+        self._resume: asyncio.TimerHandle | None = None
+
+    @property
+    def open(self) -> int:
+        """How many connections are open."""
+        return self._connections.open
+
+    def start(self, port: int, host: str = "") -> int:
+        """Listen, on all addresses of both families where `host` is empty; return the port.
+
+        Raises:
+            OSError: The port is taken.
+        """
+        # asyncio makes each TLS connection a buffer of this size, which it fills with zeros: of 256 KiB, 2,000 idle
+        # connections would take 500 MiB. TLS records have at most 16 KiB, so the larger buffer has no use.
+        sslproto.SSLProtocol.max_size = BUFFER_BYTES
+        self._socket = _listen(host, port)
+        self._loop.add_reader(self._socket, self._accept)
+        return int(self._socket.getsockname()[1])
+
+    def verified(self, protocol: asyncio.BaseProtocol) -> None:
+        """Keep a connection that has shown a good token, when others have to go."""
+        self._connections.verified(protocol)
+
+    def close(self) -> None:
+        """Listen no more. Open connections are their protocols' to close."""
+        if self._resume is not None:
+            self._resume.cancel()
+        if self._socket is not None:
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    def _accept(self) -> None:
+        assert self._socket is not None
+        for _ in range(BATCH):
+            if not self._connections.may_accept:
+                break
+            try:
+                accepted, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no descriptor or memory left
+                _log.warning("a connection could not be accepted", error=str(error))
+                self._pause(STARVED_S)
+                return
+            self._take(accepted, address[0])
+        self._pause(PAUSE_S)
+
+    def _pause(self, delay_s: float) -> None:
+        assert self._socket is not None
+        self._loop.remove_reader(self._socket)
+        self._resume = self._loop.call_later(delay_s, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._socket is not None:
+            self._loop.add_reader(self._socket, self._accept)
+
+    def _take(self, accepted: socket.socket, address: str) -> None:
+        protocol = self._protocol()
+        refusal = self._connections.add(protocol, address)
+        if refusal is not None:
+            self._rejected(refusal)
+            accepted.close()
+            return
+        connection = _Connection(accepted, lambda: self._closed(protocol))
+        self._open[protocol] = connection
+        connection.start(self._loop, protocol, self._context)
+        surplus = self._connections.surplus()
+        if isinstance(surplus, asyncio.BaseProtocol):
+            self._rejected(Reason.TOO_MANY_CONNECTIONS)
+            self._open[surplus].abort()
+
+    def _closed(self, protocol: asyncio.BaseProtocol) -> None:
+        self._open.pop(protocol, None)
+        self._connections.remove(protocol)
+
+
+class _Connection:
+    """One accepted connection: its handshake, and its end."""
+
+    def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
+        accepted.setblocking(False)
+        self._socket = _Socket(accepted, self._ended)
+        self._closed = closed
+        self._opening: asyncio.Task[None] | None = None
+        self._begun = False
+        self._transport: asyncio.BaseTransport | None = None
+        self._life: asyncio.TimerHandle | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext) -> None:
+        """Begin the handshake."""
+        self._life = loop.call_later(LIFE_S, self.abort)
+        self._opening = loop.create_task(self._open(loop, protocol, context))
+
+    async def _open(
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext
+    ) -> None:
+        self._begun = True
+        try:
+            self._transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                self._socket,
+                ssl=context,
+                ssl_handshake_timeout=HANDSHAKE_S,
+                ssl_shutdown_timeout=SHUTDOWN_S,
+            )
+        except OSError:  # it is no TLS, or took too long: asyncio has ended it
+            return
+
+    def abort(self) -> None:
+        """End it now, whatever it is at. Once asyncio has the socket, only asyncio may close it."""
+        if self._opening is not None:
+            self._opening.cancel()
+        if not self._begun:
+            self._socket.close()
+        if isinstance(self._transport, asyncio.WriteTransport):
+            self._transport.abort()
+
+    def _ended(self) -> None:
+        if self._life is not None:
+            self._life.cancel()
+        self._closed()
+
+
+class _Socket(socket.socket):
+    """Tells when it is closed."""
+
+    def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        self._on_close: Callable[[], None] | None = closed
+
+    @override
+    def close(self) -> None:
+        super().close()
+        closed, self._on_close = self._on_close, None
+        if closed is not None:
+            closed()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    if not host and socket.has_dualstack_ipv6():
+        made = socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+    else:
+        made = socket.create_server((host, port), backlog=BACKLOG)
+    made.setblocking(False)
+    return made
+
+
+def _affordable(wanted: int) -> int:
+    """As many connections as there are descriptors for, after the limit was raised where it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + RESERVED_DESCRIPTORS
+    if soft < needed:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(needed, hard), hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, min(wanted, soft - RESERVED_DESCRIPTORS))

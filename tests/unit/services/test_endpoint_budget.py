@@ -1,0 +1,138 @@
+"""Budgets and connections of the progress endpoint, on a clock that only the tests move."""
+
+import pytest
+
+from boathouse.services.progress import connections
+from boathouse.services.progress.budget import Bucket, Buckets, Places
+from boathouse.services.progress.connections import Connections
+from boathouse.services.progress.rejections import Reason
+
+
+class Clock:
+    """Seconds that a test moves."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate(clock):
+    bucket = Bucket(2.0, 3.0, clock)
+    assert [bucket.take() for _ in range(4)] == [True, True, True, False]
+    clock.now_s += 0.5
+    assert [bucket.take() for _ in range(2)] == [True, False]
+
+
+def test_a_cost_that_was_known_too_late_is_paid_off_first(clock):
+    bucket = Bucket(1.0, 5.0, clock)
+    bucket.charge(7)
+    clock.now_s += 2
+    assert not bucket.take()
+    clock.now_s += 1
+    assert bucket.take()
+
+
+def test_each_key_has_its_own_bucket(clock):
+    buckets = Buckets(1.0, 1.0, clock)
+    assert buckets.of("a").take()
+    assert not buckets.of("a").take()
+    assert buckets.of("b").take()
+
+
+def test_buckets_do_not_grow_without_bound(clock, monkeypatch):
+    monkeypatch.setattr("boathouse.services.progress.budget.MAX_KEYS", 2)
+    buckets = Buckets(1.0, 1.0, clock)
+    first = buckets.of("a")
+    for key in "bc":
+        buckets.of(key)
+    assert buckets.of("a") is not first
+
+
+def test_places_are_bounded_for_each_key_and_in_all():
+    places = Places(in_all=2, each=1)
+    with places.place("a") as first, places.place("a") as second, places.place("b") as third, places.place("c") as last:
+        assert (first, second, third, last) == (True, False, True, False)
+    with places.place("c") as again:
+        assert again
+
+
+# Connections
+
+
+def filled(clock, most, address="10.0.0.{}"):
+    held = Connections(most, clock)
+    for number in range(most):
+        assert held.add(number, address.format(number)) is None
+    return held
+
+
+def test_one_address_cannot_hold_all_connections(clock, monkeypatch):
+    monkeypatch.setattr(connections, "CONNECTIONS_OF_ADDRESS", 2)
+    held = Connections(10, clock)
+    assert [held.add(number, "10.0.0.1") for number in range(3)] == [None, None, Reason.TOO_MANY_CONNECTIONS]
+    assert held.add(4, "10.0.0.2") is None
+    held.remove(0)
+    assert held.add(5, "10.0.0.1") is None
+
+
+def test_when_all_are_taken_the_oldest_that_showed_no_token_gives_way(clock):
+    held = filled(clock, 3)
+    held.verified(0)
+    assert held.surplus() is None
+    assert held.add("late", "10.0.0.9") is None
+    assert held.surplus() == 1
+
+
+def test_when_all_have_shown_a_token_a_new_connection_is_refused(clock):
+    held = filled(clock, 3)
+    for number in range(3):
+        held.verified(number)
+    assert held.add("late", "10.0.0.9") is Reason.TOO_MANY_CONNECTIONS
+    held.remove(1)
+    assert held.add("later", "10.0.0.9") is None
+
+
+def test_a_connection_that_closes_twice_is_counted_once(clock):
+    held = filled(clock, 3, address="10.0.0.1")
+    held.remove(1)
+    held.remove(1)
+    assert held.open == 2
+
+
+def test_one_address_begins_no_more_handshakes_than_a_node_full_of_tasks(clock):
+    held = Connections(10_000, clock)
+    refusals = []
+    for number in range(2 * int(connections.ADDRESS_HANDSHAKES_BURST)):
+        refusals.append(held.add(number, "10.0.0.1"))
+        held.remove(number)
+        clock.now_s += 0.001
+    assert refusals[0] is None
+    assert refusals[-1] is Reason.TOO_MANY_HANDSHAKES
+
+
+def test_when_handshakes_are_scarce_addresses_that_begin_few_still_may(clock):
+    held = Connections(10_000, clock)
+    greedy = [f"10.1.0.{number}" for number in range(20)]
+    for number in range(2000):
+        if held.may_accept:
+            held.add(number, greedy[number % len(greedy)])
+        clock.now_s += 0.001
+    assert held.add("greedy", greedy[0]) is Reason.TOO_MANY_HANDSHAKES
+    assert held.may_accept
+    assert held.add("modest", "10.2.0.1") is None
+
+
+def test_handshakes_in_all_are_bounded(clock):
+    held = Connections(10_000, clock)
+    begun = 0
+    while held.may_accept and begun < 10_000:
+        assert held.add(begun, f"10.0.{begun // 200}.{begun % 200}") is None
+        begun += 1
+    assert begun == connections.HANDSHAKES_BURST

@@ -1,0 +1,121 @@
+"""What a token says of itself, and the plans that setup tasks send: input until it is checked."""
+
+import base64
+import gzip
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse.services.progress import claims, posted
+from boathouse_task import contract
+from boathouse_task.contract import Plan, Split
+
+NOW_S = 1_000_000.0
+POD = {"namespace": "demo", "pod": {"name": "p", "uid": "u"}}
+
+
+def token(**changes):
+    said = {"iss": "https://k", "aud": ["boathouse.dev"], "exp": NOW_S + 600, "kubernetes.io": POD} | changes
+    return ".".join(["e30", base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip("="), "signature"])
+
+
+def read(text):
+    return claims.read(text, "boathouse.dev", NOW_S)
+
+
+def test_a_projected_token_names_its_pod():
+    assert read(token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    assert read(token(aud="boathouse.dev")) is not None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"aud": ["https://kubernetes.default.svc"]},
+        {"exp": NOW_S - 3600},
+        {"exp": "never"},
+        {"iss": None},
+        {"kubernetes.io": {"namespace": "demo"}},
+        {"kubernetes.io": {"namespace": "demo", "pod": {"name": "p"}}},
+    ],
+)
+def test_a_token_that_no_review_would_accept_claims_nothing(changes):
+    assert read(token(**changes)) is None
+
+
+def test_a_node_whose_clock_is_behind_is_borne_with():
+    assert read(token(exp=NOW_S - 30)) is not None
+
+
+@given(st.text(max_size=200))
+def test_what_is_no_token_claims_nothing(text):
+    assert read(text) is None
+    assert read(f"e30.{text}.s") is None
+
+
+@pytest.mark.parametrize("payload", ["[" * 3000, '{"iss":' * 900])
+def test_a_payload_of_many_levels_claims_nothing(payload):
+    assert read(f"e30.{base64.urlsafe_b64encode(payload.encode()).decode()}.s") is None
+
+
+def test_a_token_longer_than_a_header_claims_nothing():
+    assert read(token(more="x" * claims.MAX_CHARS)) is None
+
+
+# Plans
+
+PLAN = Plan(splits=[Split(url="s3://b/k", offset_bytes=0, length_bytes=1, size_bytes=1)], bytes_total=1)
+
+
+def test_a_plan_is_read_plain_and_compressed():
+    body = msgspec.json.encode(PLAN)
+    for content, gzipped in ((body, False), (gzip.compress(body), True)):
+        found = posted.read(content, gzipped=gzipped)
+        assert (found.kept.plan, found.kept.digest) == (PLAN, contract.plan_digest(PLAN))
+        assert found.json_bytes == len(body)
+
+
+def test_the_largest_plan_that_a_job_may_have_is_taken():
+    url = "s3://bucket/" + "k" * 680
+    splits = [Split(url=f"{url}{n}", offset_bytes=2**40, length_bytes=2**26, size_bytes=2**41) for n in range(40_000)]
+    plan = Plan(splits=splits, bytes_total=2**41)
+    assert len(posted.read(msgspec.json.encode(plan), gzipped=False).kept.plan.splits) == 40_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"splits":[],"location_sets":[' + b"[]," * posted.MAX_CONTAINERS + b"[]]}",
+        b'{"splits":[],"location_sets":[[' + b'"a",' * posted.MAX_VALUES + b'"a"]]}',
+        b'{"splits":[],"x":[' + b"{}," * posted.MAX_CONTAINERS + b"{}]}",
+    ],
+    ids=["arrays", "strings", "objects"],
+)
+def test_a_plan_of_more_values_than_any_job_needs_is_not_decoded(body):
+    assert len(body) < contract.PLAN_MAX_BYTES
+    with pytest.raises(posted.TooLargeError):
+        posted.read(body, gzipped=False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"nonsense", gzip.compress(b"{}")[:-4], gzip.compress(b'{"splits":[]}')[:15], gzip.compress(b"[" * 5000)],
+    ids=["empty", "no gzip", "without its end", "cut", "many levels"],
+)
+def test_what_is_no_compressed_plan_is_refused(body):
+    with pytest.raises(ValueError, match=r"."):
+        posted.read(body, gzipped=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"locations": 0}, {"length_bytes": -1}, {"size_bytes": 2**63}, {"offset_bytes": 2**200}],
+    ids=["location", "negative", "64 bits", "large"],
+)
+def test_a_plan_that_would_break_its_job_is_refused(change):
+    split = msgspec.structs.replace(PLAN.splits[0], **change)
+    with pytest.raises(ValueError, match=r"split|number"):
+        posted.read(msgspec.json.encode(Plan(splits=[split])), gzipped=False)

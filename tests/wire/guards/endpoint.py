@@ -1,0 +1,237 @@
+"""Guards of the progress endpoint: what somebody sends to it costs the leader a bounded amount."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import ssl
+import threading
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from boathouse.resources import names
+from boathouse.services.mrjob import results
+from boathouse.services.mrjob.taskpods import PodState, TaskPod
+from boathouse.services.progress import auth, budget, claims, connections, desk, posted, server
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+from tests.wire import fake_api
+from tests.wire.guards import Guard
+from tests.wire.mrjob_world import split_plan
+from tests.wire.progress_world import JOB, serving_endpoint
+
+ORDERS = f"demo/{JOB}/tasks/p/orders"
+PLAN = f"demo/{JOB}/plan"
+
+
+@contextlib.asynccontextmanager
+async def running(api, folder):
+    async with api.client() as client, serving_endpoint(api, client, folder) as endpoint:
+        yield endpoint
+
+
+def reviews(api):
+    return api.called("create tokenreviews")
+
+
+def forged(pod, number=0):
+    return fake_api.builders.token(pod, names.TOKEN_AUDIENCE, signature=f"forged-{number}")
+
+
+async def post(endpoint, body, **headers):
+    return (await endpoint.ask("POST", PLAN, endpoint.add("s", TaskType.SETUP), data=body, headers=headers))[0]
+
+
+# Scenarios: each returns what broke
+
+
+async def tokens_of_pods_that_are_not_there(api, tmp):
+    async with running(api, tmp) as endpoint:
+        endpoint.add("p")
+        pod = api.add(fake_api.pod("p", namespace="elsewhere"))
+        pod["metadata"]["namespace"] = "demo"
+        await endpoint.ask("GET", ORDERS, forged(pod))
+        return reviews(api)
+
+
+async def forged_tokens_without_end(api, _tmp):
+    caller = claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    async with api.client() as client:
+        subject = auth.Authenticator(client, names.TOKEN_AUDIENCE, clock=lambda: 0.0)
+        for number in range(int(auth.NAMESPACE_BURST) + 50):
+            await subject.caller(f"forged-{number}", caller)
+    return reviews(api)[int(auth.NAMESPACE_BURST) :]
+
+
+async def two_posts_at_once(api, tmp):
+    plan, begun, go_on = msgspec.json.encode(split_plan(1)), asyncio.Event(), asyncio.Event()
+    whole = desk.receive
+
+    async def receive(stream, **limits):
+        begun.set()
+        return await whole(stream, **limits)
+
+    async def slowly():
+        yield plan[:5]
+        await go_on.wait()
+        yield plan[5:]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(desk, "receive", receive)
+        async with running(api, tmp) as endpoint:
+            token, second = (endpoint.add(name, TaskType.SETUP) for name in "st")
+            first = asyncio.create_task(endpoint.ask("POST", PLAN, token, data=slowly()))
+            await begun.wait()
+            status, _ = await endpoint.ask("POST", PLAN, second, data=plan)
+            go_on.set()
+            await first
+    return [] if status == 503 else [status]
+
+
+async def a_small_body_that_becomes_large(api, tmp):
+    bomb = gzip.compress(b" " * (32 << 20) + msgspec.json.encode(split_plan(1)), 1)
+    async with running(api, tmp) as endpoint:
+        status = await post(endpoint, bomb, **{"Content-Encoding": "gzip"})
+        return [] if status == 413 else [status]
+
+
+async def a_body_of_very_many_values(api, tmp):
+    body = b'{"splits":[],"location_sets":[' + b"[]," * posted.MAX_CONTAINERS + b"[]]}"
+    async with running(api, tmp) as endpoint:
+        status = await post(endpoint, body)
+        return [] if status == 413 else [status]
+
+
+async def a_plan_to_decode(api, tmp):
+    threads = []
+    whole = posted.read
+
+    def read(body, *, gzipped):
+        threads.append(threading.current_thread())
+        return whole(body, gzipped=gzipped)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(posted, "read", read)
+        async with running(api, tmp) as endpoint:
+            assert await post(endpoint, msgspec.json.encode(split_plan(3))) == 200
+    return [thread for thread in threads if thread is threading.main_thread()]
+
+
+async def many_requests_on_one_connection(api, tmp):
+    async with running(api, tmp) as endpoint:
+        request = f"GET /v1/jobs/{ORDERS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {endpoint.add('p')}\r\n\r\n"
+        async with connected(endpoint) as (reader, writer):
+            writer.write(request.encode() * 2 + request.replace("1.1\r\n", "1.1\r\nConnection: close\r\n").encode())
+            answers = (await reader.read()).count(b"HTTP/1.1")
+            return list(range(1, answers))
+
+
+async def idle_connections(api, tmp):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "CONNECTIONS", 3)
+        async with running(api, tmp) as endpoint, contextlib.AsyncExitStack() as stack:
+            for _ in range(5):
+                await stack.enter_async_context(connected(endpoint))
+            return list(range(3, endpoint.metrics.listener.open))
+
+
+async def handshakes_without_end(api, tmp):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "ADDRESS_HANDSHAKES_BURST", 3.0)
+        patch.setattr(connections, "ADDRESS_HANDSHAKES_A_S", 0.0)
+        async with running(api, tmp) as endpoint:
+            for _ in range(8):
+                with contextlib.suppress(ConnectionError):
+                    async with connected(endpoint):
+                        pass
+            refused = endpoint.count("progress_rejections_total", reason="TooManyHandshakes")
+            return [] if refused == 5 else [refused]
+
+
+async def a_report_of_impossible_numbers(api, tmp):
+    body = b'{"phase":"read","progress":-7,"records_in":99999999999999999999}'
+    async with running(api, tmp) as endpoint:
+        await endpoint.ask("POST", f"demo/{JOB}/tasks/p/report", endpoint.add("p"), data=body)
+        told = endpoint.hub.reports(JOB)["p"]
+        return [each for each in (told.progress, told.records_in) if not 0 <= each < 2**63]
+
+
+@contextlib.asynccontextmanager
+async def connected(endpoint):
+    context = ssl.create_default_context(cadata=endpoint.authority.pem)
+    reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port, ssl=context, server_hostname="localhost")
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+# How each guard is broken
+
+
+def without_the_claims(patch):
+    def speaker(_self, request, _pod_name):
+        token = request.headers["Authorization"].removeprefix("Bearer ")
+        said = claims.read(token, names.TOKEN_AUDIENCE, 0.0)
+        pod = TaskPod(
+            name="p", uid="u", task_type=TaskType.MAP, index=0, attempt=1, state=PodState.RUNNING, placed_s=0.0
+        )
+        return server._Speaker(token=token, claimed=said, job=JOB, pod=pod)
+
+    patch.setattr(server.ProgressServer, "_speaker", speaker)
+
+
+def without_budgets(patch):
+    patch.setattr(budget.Bucket, "take", lambda _: True)
+
+
+def without_places(patch):
+    @contextlib.contextmanager
+    def place(_self, _key):
+        yield True
+
+    patch.setattr(budget.Places, "place", place)
+
+
+def without_the_bound_of_bytes(patch):
+    patch.setattr(contract, "PLAN_MAX_BYTES", 2**40)
+
+
+def without_the_bound_of_values(patch):
+    patch.setattr(posted, "_BOUNDS", ())
+
+
+def on_the_loop(patch):
+    async def decode(_self, _namespace, content, *, gzipped):
+        return posted.read(content, gzipped=gzipped).kept
+
+    patch.setattr(desk.PlanDesk, "_decode", decode)
+
+
+def with_lasting_connections(patch):
+    patch.setattr(web.Response, "force_close", lambda _: None)
+
+
+def without_surplus(patch):
+    patch.setattr(connections.Connections, "surplus", lambda _: None)
+
+
+def without_bounds_of_numbers(patch):
+    patch.setattr(results, "report", lambda said: said)
+
+
+GUARDS = {
+    "claims-before-review": Guard(tokens_of_pods_that_are_not_there, without_the_claims),
+    "review-budget": Guard(forged_tokens_without_end, without_budgets),
+    "posts-at-a-time": Guard(two_posts_at_once, without_places),
+    "plan-bytes": Guard(a_small_body_that_becomes_large, without_the_bound_of_bytes),
+    "plan-values": Guard(a_body_of_very_many_values, without_the_bound_of_values),
+    "plan-beside-the-loop": Guard(a_plan_to_decode, on_the_loop),
+    "one-request-a-connection": Guard(many_requests_on_one_connection, with_lasting_connections),
+    "idle-connections": Guard(idle_connections, without_surplus),
+    "handshakes-of-an-address": Guard(handshakes_without_end, without_budgets),
+    "report-numbers": Guard(a_report_of_impossible_numbers, without_bounds_of_numbers),
+}

@@ -1,0 +1,118 @@
+"""A running progress endpoint with the pods of one job, and requests to it as the task runtime sends them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import ssl
+
+import aiohttp
+
+from boathouse.resources import names
+from boathouse.services.mrjob import plans
+from boathouse.services.mrjob.record import Record, StageRecord
+from boathouse.services.mrjob.taskpods import PodState, TaskPod
+from boathouse.services.progress import auth, hub, server, serving, tls
+from boathouse.telemetry import metrics as telemetry
+from boathouse_task import contract, progress
+from boathouse_task.contract import TaskType
+from boathouse_task.environment import Environment
+from tests.wire import fake_api
+
+NOW = dt.datetime.now(dt.UTC)
+JOB = "job-1"
+
+
+class Pods:
+    """The pods of one job, by name."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, TaskPod] = {}
+
+    def find(self, uid, pod_name):
+        return self.known.get(pod_name) if uid == JOB else None
+
+
+class Endpoint:
+    """A running endpoint, and requests to it."""
+
+    def __init__(self, api, client, folder) -> None:
+        self.api, self.folder = api, folder
+        self.pods, self.hub, self.plans, self.posted = Pods(), hub.Hub(), plans.Plans(client), []
+        self.authority = tls.authority(None, "op-1", NOW)
+        figures = telemetry.Metrics()
+        self.metrics = serving.EndpointMetrics(figures.registry, figures.gauges)
+        self.server = server.ProgressServer(
+            hub=self.hub,
+            pods=self.pods,
+            plans=self.plans,
+            authenticator=auth.Authenticator(client, names.TOKEN_AUDIENCE, reviewed=self.metrics.reviewed),
+            on_plan=self.posted.append,
+            rejected=self.metrics.rejected,
+        )
+        self.registry = figures.registry
+        self.port = 0
+
+    def count(self, name, **labels):
+        """A metric's value now."""
+        return self.registry.get_sample_value(f"boathouse_{name}", labels)
+
+    def add(self, name, task_type=TaskType.MAP):
+        """A pod that runs; returns its token."""
+        pod = self.api.add(fake_api.pod(name, namespace="demo", cpu="1", node="n1"))
+        self.pods.known[name] = TaskPod(
+            name=name,
+            uid=pod["metadata"]["uid"],
+            task_type=task_type,
+            index=0,
+            attempt=1,
+            state=PodState.RUNNING,
+            placed_s=0.0,
+        )
+        return self.api.issue_token(f"demo/{name}")
+
+    def runtime(self, name, token):
+        """The task runtime's client in that pod."""
+        (self.folder / "token").write_text(token)
+        (self.folder / "ca.crt").write_text(self.authority.pem)
+        spec = contract.TaskSpec(
+            job_uid=JOB,
+            job_name="wc",
+            namespace="demo",
+            task_type=TaskType.REDUCE,
+            work_url="s3://b/w",
+            output_url="s3://b/o",
+            progress_url=f"https://localhost:{self.port}",
+        )
+        here = Environment(pod_name=name, token_path=self.folder / "token", ca_path=self.folder / "ca.crt")
+        return progress.Client(spec, here)
+
+    async def ask(self, method, path, token, **options):
+        context = ssl.create_default_context(cadata=self.authority.pem)
+        headers = {"Authorization": f"Bearer {token}"} | options.pop("headers", {})
+        url = f"https://localhost:{self.port}/v1/jobs/{path}"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, url, ssl=context, headers=headers, **options) as answer,
+        ):
+            return answer.status, await answer.read()
+
+
+def record(*winners):
+    return Record(phase="Map", stages={TaskType.MAP: stage(*winners)})
+
+
+def stage(*winners):
+    made = StageRecord.empty(len(winners))
+    made.winner[:] = winners
+    return made
+
+
+@contextlib.asynccontextmanager
+async def serving_endpoint(api, client, folder):
+    """The endpoint of a job with two maps."""
+    result = Endpoint(api, client, folder)
+    result.hub.update(JOB, "demo", record(0, 0))
+    context = tls.server_context(result.authority, ["localhost"], NOW)
+    async with serving.serve(result.server, context, result.metrics, port=0, host="127.0.0.1") as result.port:
+        yield result
