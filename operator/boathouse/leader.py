@@ -17,7 +17,7 @@ from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, scheduler, translate
+from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.services import dirty, leadership, learned
 from boathouse.services.mrjob import (
     backlog,
@@ -179,12 +179,8 @@ class Leader:
             self._feed.tick()
 
     def _node_changed(self, change: store.Change[wire.NodeView]) -> None:
-        match change:
-            case store.Added(new=node) | store.Modified(new=node):
-                seen = translate.node(node)
-                self._feed.node_changed(seen.name, seen)
-            case store.Deleted():
-                self._feed.node_changed(model.NodeName(change.key), None)
+        name = model.NodeName(change.key)
+        self._feed.node_changed(name, self._scheduling.scheduler.seen.nodes.get(name))  # as the scheduler took it in
 
     async def _reconcile(self, key: str) -> float | None:
         try:

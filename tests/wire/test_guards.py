@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.guards import endpoint, placing, pressure
+from tests.wire.guards import accounting, endpoint, placing, pressure
 
-GUARDS = {**placing.GUARDS, **pressure.GUARDS, **endpoint.GUARDS}
+GUARDS = {**accounting.GUARDS, **endpoint.GUARDS, **placing.GUARDS, **pressure.GUARDS}
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 
-from boathouse.cluster import catalogue, informer
+from boathouse.cluster import catalogue, informer, quarantine
 from tests.wire import fake_api
 from tests.wire.followers import following, known, missing, truth
 
@@ -227,14 +228,49 @@ async def test_a_line_that_is_no_event_leads_to_a_list(api, client, eventually):
         assert "not a watch event" in followed.stats.last_error
 
 
-async def test_what_the_callback_raises_ends_the_informer(api, client):
+async def test_what_the_callback_raises_sets_the_object_aside_once(api, client, eventually):
+    taken, aside = [], quarantine.Quarantine()
+
     def on_change(change):
-        raise RuntimeError(change.key)
+        if change.key == "default/a":
+            raise RuntimeError(change.key)
+        taken.append(change.key)
 
     api.add(fake_api.pod("a"))
-    with pytest.raises(ExceptionGroup, match="unhandled errors") as caught:
-        await informer.Informer(client, catalogue.PODS, on_change=on_change).run()
-    assert caught.group_contains(RuntimeError, match="default/a")
+    running = asyncio.create_task(informer.Informer(client, catalogue.PODS, on_change=on_change, aside=aside).run())
+    await eventually(lambda: api.watches.count("pods"))
+    api.set_phase("default/a", "Running")
+    api.add(fake_api.pod("b"))
+    await eventually(lambda: taken == ["default/b"])
+    running.cancel()
+    assert aside.counts == {("Pod", quarantine.Reason.HANDLING): 1}
+
+
+UNREADABLE = {"priority": "high"}
+
+
+async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, client):
+    aside = quarantine.Quarantine()
+    api.add(fake_api.pod("a"))
+    api.add(fake_api.pod("poison", node="n1", **UNREADABLE))
+    async with following(api, client, aside=aside) as (followed, _):
+        assert known(followed) == truth(api)
+        stand_in = followed.get("default/poison")
+        assert (stand_in.is_readable, stand_in.spec.node_name) == (False, "n1")
+        assert followed.get("default/a").is_readable
+        assert not await followed.compare(settle_s=0)
+    assert aside.counts == {("Pod", quarantine.Reason.DECODING): 1}
+
+
+async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it_goes(api, client, eventually):
+    async with following(api, client) as (followed, follower):
+        api.add(fake_api.pod("poison", **UNREADABLE))
+        api.add(fake_api.pod("a"))
+        await eventually(lambda: known(followed) == truth(api))
+        api.remove("pods", "default/poison")
+        await eventually(lambda: known(followed) == truth(api))
+        assert follower.fresh() == ["Added poison", "Added a", "Deleted poison"]
+        assert followed.stats.lists == 1
 
 
 async def test_a_comparison_finds_nothing_when_all_is_well(api, client):

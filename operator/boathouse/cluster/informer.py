@@ -7,7 +7,7 @@ import collections
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boathouse.cluster import reflector, retries, store
+from boathouse.cluster import quarantine, reflector, retries, store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -37,6 +37,7 @@ class Informer(Generic[T]):
         namespaces: Sequence[str] = (),
         labels: str = "",
         fields: str = "",
+        aside: quarantine.Quarantine | None = None,
         timing: reflector.Timing = _TIMING,
         backoff: retries.Backoff = _BACKOFF,
         jitter: retries.Jitter = retries.JITTER,
@@ -52,6 +53,7 @@ class Informer(Generic[T]):
             namespaces: Empty for all.
             labels: Label selector.
             fields: Field selector; an object that leaves it is reported as Deleted.
+            aside: Where objects go that cannot be decoded, or that `on_change` raises for.
             timing: When to renew a watch and when to give it up.
             backoff: How long to wait after failures.
             jitter: Spreads watches and retries.
@@ -62,6 +64,7 @@ class Informer(Generic[T]):
         self._resource = resource
         self._monotonic = monotonic
         self._sleep = sleep
+        aside = aside or quarantine.Quarantine()
         scopes: Sequence[str | None] = sorted(set(namespaces)) or (None,)
         self._reflectors = [
             reflector.Reflector(
@@ -69,6 +72,7 @@ class Informer(Generic[T]):
                 resource,
                 reflector.Selection(namespace=namespace, labels=labels, fields=fields),
                 on_change,
+                aside=aside,
                 timing=timing,
                 backoff=backoff,
                 jitter=jitter,
@@ -90,11 +94,7 @@ class Informer(Generic[T]):
         return self._objects.get(key)
 
     async def run(self) -> None:
-        """Follow the API server until cancelled.
-
-        Raises:
-            ExceptionGroup: What the callback raised; it is not called again.
-        """
+        """Follow the API server until cancelled."""
         async with asyncio.TaskGroup() as group:
             for one in self._reflectors:
                 group.create_task(one.run())

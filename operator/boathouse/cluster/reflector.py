@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
-from boathouse.cluster import envelope, errors, lines, retries, store
-from boathouse.cluster.client import PAGE_LIMIT
+from boathouse.cluster import envelope, errors, lines, quarantine, retries, standins, store
+from boathouse.cluster.client import PAGE_LIMIT, Page
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.client import ApiClient, Page
+    from boathouse.cluster.client import ApiClient
 
 T = TypeVar("T", bound=store.HasMetadata)
 V = TypeVar("V")
@@ -25,12 +25,13 @@ V = TypeVar("V")
 log = logging.getLogger(__name__)
 
 _LEAST_PAGE = 25
+_ABOUT_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this without a word is a failure (client-go's "very short watch")."""
 
 
 class OnChange(Protocol[T]):
-    """Called for each change, in the stream's order; must not block. What it raises ends the informer."""
+    """Called for each change, in the stream's order; must not block. What it raises sets the object aside."""
 
     def __call__(self, change: store.Change[T], /) -> None:
         """Take the change in."""
@@ -80,6 +81,8 @@ class Reflector(Generic[T]):
 
     A watch that the server ends in good order goes on where it stopped. Everything else (410, an ERROR line, a broken
     or silent connection, half a line) leads to a new LIST, whose difference is reported as changes.
+
+    An object that cannot be decoded is set aside: a stand-in takes its place in the store.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Reflector(Generic[T]):
         selection: Selection,
         on_change: OnChange[T],
         *,
+        aside: quarantine.Quarantine,
         timing: Timing,
         backoff: retries.Backoff,
         jitter: retries.Jitter,
@@ -104,6 +108,7 @@ class Reflector(Generic[T]):
         self._resource = resource
         self._selection = selection
         self._on_change = on_change
+        self._aside = aside
         self._timing = timing
         self._backoff = backoff
         self._jitter = jitter
@@ -111,9 +116,10 @@ class Reflector(Generic[T]):
         self._sleep = sleep
         self._failures_in_a_row = 0
         self._decoder = msgspec.json.Decoder(envelope.WatchEvent[resource.view])  # type: ignore[name-defined]
+        self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.view)
 
     async def run(self) -> None:
-        """Follow the server for ever. Only cancellation and the callback's exceptions end it."""
+        """Follow the server for ever. Only cancellation ends it."""
         while True:
             try:
                 await self._list()
@@ -148,7 +154,7 @@ class Reflector(Generic[T]):
         listing: store.Listing[T] | None = None
         token = ""
         while listing is None or token:
-            page = await self._page(self._resource, token)
+            page = await self._readable_page(token)
             if listing is None:
                 listing = self.store.relist(_revision(page.resource_version))
             self._report(listing.page(page.items))
@@ -157,6 +163,34 @@ class Reflector(Generic[T]):
         self.stats.lists += 1
         self.fresh_at = self._monotonic()
         self.synced.set()
+
+    async def _readable_page(self, token: str) -> Page[T]:
+        """Read a page; object by object, with stand-ins, where it cannot be decoded as a whole."""
+        try:
+            return await self._page(self._resource, token)
+        except errors.DecodeError:
+            page = await self._page(self._resource.viewed_as(msgspec.Raw), token)
+        return Page(
+            items=tuple(map(self._readable, page.items)),
+            resource_version=page.resource_version,
+            continue_token=page.continue_token,
+        )
+
+    def _readable(self, raw: msgspec.Raw) -> T:
+        try:
+            return self._object_decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            return self._stand_in(raw, error)
+
+    def _stand_in(self, raw: msgspec.Raw, error: msgspec.ValidationError) -> T:
+        """Set an object aside.
+
+        Raises:
+            errors.DecodeError: Not even its identity can be read.
+        """
+        stand_in: T = standins.of(self._resource.view, raw)
+        self._aside.set_aside(self._resource, stand_in.metadata, quarantine.Reason.DECODING, error)
+        return stand_in
 
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
         """Read a page: after each failure one half as long, because a server under load may never answer a long one."""
@@ -212,21 +246,20 @@ class Reflector(Generic[T]):
             return
         except msgspec.DecodeError as error:
             raise errors.DecodeError(f"not a watch event: {error}; {line[:200]!r}") from error
-        match event.type:
-            case "ADDED" | "MODIFIED":
-                changes = self.store.put(event.object)
-            case "DELETED":
-                changes = self.store.remove(event.object)
-            case _:
-                self._other_line(line, None)
-                return
+        if event.type in _ABOUT_OBJECTS:
+            self._object(event.type, event.object)
+        else:
+            self._other_line(line, None)
+
+    def _object(self, kind: str, new: T) -> None:
+        changes = self.store.remove(new) if kind == "DELETED" else self.store.put(new)
         self.stats.events += 1
         if not changes:
             self.stats.stale += 1
         self._report(changes)
 
     def _other_line(self, line: bytes, cause: msgspec.ValidationError | None) -> None:
-        """Take in what is no object: a bookmark, whose object may be hollow, or an error."""
+        """Take in what is no readable object: a bookmark, whose object may be hollow, or an error."""
         event = msgspec.json.decode(line, type=envelope.RawWatchEvent)
         match event.type:
             case "BOOKMARK":
@@ -236,12 +269,16 @@ class Reflector(Generic[T]):
             case "ERROR":
                 status = msgspec.json.decode(event.object, type=envelope.Status)
                 raise errors.from_status(status.code, status.reason, status.message)
+            case kind if kind in _ABOUT_OBJECTS and cause is not None:
+                self._object(kind, self._stand_in(event.object, cause))
             case _:
                 raise errors.DecodeError(f"a {event.type} event we cannot read: {cause}; {line[:200]!r}")
 
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
-            self._on_change(change)
+            subject = change.old if isinstance(change, store.Deleted) else change.new
+            with self._aside.guard(self._resource, subject.metadata, quarantine.Reason.HANDLING):
+                self._on_change(change)
 
 
 def _revision(resource_version: str) -> int:

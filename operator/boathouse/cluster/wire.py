@@ -11,6 +11,7 @@ from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
+from typing_extensions import override
 
 Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON, for kinds and fields that have no Struct here."""
@@ -298,6 +299,11 @@ class PodView(View, frozen=True, kw_only=True):
     status: PodStatus = PodStatus()
 
     @property
+    def is_readable(self) -> bool:
+        """Whether its JSON has the shape of a pod."""
+        return True
+
+    @property
     def is_terminal(self) -> bool:
         """Whether it has ended, and so takes nothing of its node."""
         return self.status.phase in {"Succeeded", "Failed"}
@@ -305,6 +311,16 @@ class PodView(View, frozen=True, kw_only=True):
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of a type, as ``PodScheduled`` or ``PodResizePending``."""
         return next((c for c in self.status.conditions if c.type == kind), None)
+
+
+class UnreadablePod(PodView, frozen=True, kw_only=True):
+    """A pod whose JSON has not the shape of a pod: of it, only the identity, the node and the scheduler are known."""
+
+    @property
+    @override
+    def is_readable(self) -> bool:
+        """Whether its JSON has the shape of a pod."""
+        return False
 
 
 # ---- nodes ----

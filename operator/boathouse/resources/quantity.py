@@ -1,16 +1,24 @@
 """Kubernetes quantities ("500m", "64Mi", 1) as exact integers.
 
 The grammar is that of `k8s.io/apimachinery/pkg/api/resource`: a decimal number and a binary suffix (Ki..Ei), a decimal
-suffix (n..E) or an exponent. Fractions are rounded up, as Kubernetes does.
+suffix (n..E) or an exponent. Fractions are rounded up, as Kubernetes does. A quantity saturates at `LARGEST` in
+magnitude, as the API server's do: no text, however long, makes a number that is costly to compute with.
 """
 
 import math
 import re
 from decimal import Decimal
 
+LARGEST = Decimal(2**63 - 1)
+"""The largest quantity of Kubernetes."""
+
 _GRAMMAR = re.compile(
-    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?"
+    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
+_SMALLEST = Decimal("1e-30")
+_EXPONENT_DIGITS = 12
+_SHOWN = 64
 _BINARY = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL = {
     letter: Decimal(1000) ** power for power, letter in zip((-3, -2, -1, 1, 2, 3, 4, 5, 6), "numkMGTPE", strict=True)
@@ -19,20 +27,35 @@ _FACTORS = {"": Decimal(1)} | _BINARY | _DECIMAL
 
 
 def parse(quantity: str | float) -> Decimal:
-    """The exact value of a quantity.
+    """The exact value of a quantity, at most `LARGEST` in magnitude.
 
     Raises:
         ValueError: The text is not a quantity.
     """
-    match = _GRAMMAR.fullmatch(str(quantity))
+    text = str(quantity)
+    match = _GRAMMAR.fullmatch(text)
     if match is None:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         raise ValueError(
-            f'"{quantity}" is not a quantity: write a number with an optional suffix, such as 500m, 2 or 64Mi'
+            f'"{shown}" is not a quantity: write a number with an optional suffix, such as 500m, 2 or 64Mi'
         )
-    number = Decimal(match["number"])
-    if match["exponent"]:
-        return number.scaleb(int(match["exponent"]))
-    return number * _FACTORS[match["suffix"] or ""]
+    number, power, factor = Decimal(match["number"]), _power(match["exponent"] or ""), _FACTORS[match["suffix"] or ""]
+    # Judged before it is computed: the number and its exponent may have thousands of digits.
+    magnitude = number.adjusted() + power + factor.adjusted()
+    if not number:
+        return number
+    if magnitude > LARGEST.adjusted() + 1:
+        return LARGEST.copy_sign(number)
+    if magnitude < _SMALLEST.adjusted():
+        return _SMALLEST.copy_sign(number)
+    value = number.scaleb(power) * factor
+    return value if abs(value) <= LARGEST else LARGEST.copy_sign(value)
+
+
+def _power(exponent: str) -> int:
+    """Return an exponent as a number; of a very long one the first digits, which are too many already."""
+    sign = -1 if exponent.startswith("-") else 1
+    return sign * int(exponent.lstrip("+-").lstrip("0")[:_EXPONENT_DIGITS] or "0")
 
 
 def milli(quantity: str | float) -> int:

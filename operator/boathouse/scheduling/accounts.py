@@ -32,6 +32,16 @@ def of(
     )
 
 
+def unknown(pod: wire.PodView) -> framework.Account:
+    """Return the account of a pod whose requests cannot be computed: it fills its node, and nobody is charged."""
+    return framework.Account(
+        id=task_id(pod),
+        node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
+        resources=translate.WHOLE_NODE,
+        uid=model.PodUid(pod.metadata.uid),
+    )
+
+
 def task_id(pod: wire.PodView) -> model.TaskId:
     """Return the scheduler's name of a pod."""
     return model.TaskId(pod.metadata.key)

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from boathouse.cluster import catalogue, client, informer, recorder, store, wire
+from boathouse.cluster import catalogue, client, informer, quarantine, recorder, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import accounts, comparer, figures, scheduler, storage_watches, writer
 from boathouse.telemetry import gauges, health, metrics
@@ -15,7 +15,7 @@ WATCH_SILENCE_S = 180.0
 """A watch that heard nothing for so long is ill: bookmarks come about once a minute."""
 
 Watch = informer.Informer[Any]
-T = TypeVar("T")
+T = TypeVar("T", bound=store.HasMetadata)
 OnNode = Callable[[store.Change[wire.NodeView]], None]
 OnPod = Callable[[store.Change[wire.PodView]], None]
 
@@ -30,6 +30,7 @@ class Scheduling:
         nodes: All nodes.
         ended: Pods of tasks that ended, in the namespaces where we act.
         storage: Claims, volumes and what makes them.
+        aside: The objects that cannot be represented, of all kinds.
         namespaces: Namespaces that name their default queue.
         on_node: Called for each change of `nodes`, after the scheduler took it in.
         on_pod: Called for each change of `pods`, after the scheduler took it in.
@@ -42,6 +43,7 @@ class Scheduling:
     ended: informer.Informer[wire.PodView]
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
+    aside: quarantine.Quarantine
     comparer: comparer.Comparer
     on_node: list[OnNode]
     on_pod: list[OnPod]
@@ -117,7 +119,8 @@ def assemble(
         options: How to behave.
         queue_of: The queue of somebody else's pod.
     """
-    storage = storage_watches.StorageWatches(api)
+    aside = quarantine.Quarantine(events)
+    storage = storage_watches.StorageWatches(api, aside)
     subject = scheduler.Scheduler(
         api,
         leader,
@@ -129,21 +132,30 @@ def assemble(
         options=options,
         queue_of=queue_of,
         storage=storage.known,
+        aside=aside,
     )
     storage.on_change.append(subject.on_storage)
     on_node: list[OnNode] = [subject.on_node]
     on_pod: list[OnPod] = [subject.on_pod]
     on_ended: list[OnPod] = [subject.on_ended]
-    pods = informer.Informer(api, catalogue.PODS, on_change=_all(on_pod), fields=catalogue.PODS_THAT_HOLD_RESOURCES)
-    nodes = informer.Informer(api, catalogue.NODES, on_change=_all(on_node))
+    pods = informer.Informer(
+        api,
+        catalogue.PODS,
+        on_change=_all(on_pod, catalogue.PODS, aside),
+        fields=catalogue.PODS_THAT_HOLD_RESOURCES,
+        aside=aside,
+    )
+    nodes = informer.Informer(api, catalogue.NODES, on_change=_all(on_node, catalogue.NODES, aside), aside=aside)
     ended = informer.Informer(
         api,
         catalogue.PODS,
-        on_change=_all(on_ended),
+        on_change=_all(on_ended, catalogue.PODS, aside),
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
+        aside=aside,
     )
+    _count_set_aside(figures_.gauges, aside)
     figures.Figures(subject, leader).register(figures_.gauges)
     _watch_gauges(figures_.gauges, {"pods": pods, "nodes": nodes, "ended": ended, **dict(storage)})
     return Scheduling(
@@ -152,7 +164,10 @@ def assemble(
         nodes=nodes,
         ended=ended,
         storage=storage,
-        namespaces=informer.Informer(api, catalogue.NAMESPACES, on_change=lambda _: None, labels=names.LABEL_QUEUE),
+        namespaces=informer.Informer(
+            api, catalogue.NAMESPACES, on_change=lambda _: None, labels=names.LABEL_QUEUE, aside=aside
+        ),
+        aside=aside,
         comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),
         on_node=on_node,
         on_pod=on_pod,
@@ -160,12 +175,33 @@ def assemble(
     )
 
 
-def _all(callbacks: list[Callable[[T], None]]) -> Callable[[T], None]:
-    def call(change: T) -> None:
+def _all(
+    callbacks: list[Callable[[store.Change[T]], None]], resource: catalogue.Resource[T], aside: quarantine.Quarantine
+) -> Callable[[store.Change[T]], None]:
+    """Call all callbacks with each change; that one of them fails keeps the object from none of the others."""
+
+    def call(change: store.Change[T]) -> None:
+        subject = change.old if isinstance(change, store.Deleted) else change.new
         for callback in callbacks:
-            callback(change)
+            with aside.guard(resource, subject.metadata, quarantine.Reason.HANDLING):
+                callback(change)
 
     return call
+
+
+def _count_set_aside(target: gauges.ScrapeGauges, aside: quarantine.Quarantine) -> None:
+    zeros: dict[tuple[str, ...], float] = {
+        (kind, str(reason)): 0.0 for kind in ("Pod", "Node", "MRJob") for reason in quarantine.Reason
+    }
+    target.add(
+        gauges.Gauge(
+            name=f"{metrics.PREFIX}_objects_set_aside",
+            documentation="Objects that cannot be represented and were set aside, by kind and by what failed",
+            labels=("kind", "reason"),
+            read=lambda: zeros | {(kind, str(reason)): float(count) for (kind, reason), count in aside.counts.items()},
+            counts=True,
+        )
+    )
 
 
 def _freshness(one: Watch) -> health.Probe:

@@ -33,6 +33,7 @@ class Entry:
         factory: Makes its pods; None for pods that somebody else makes.
         arrived_s: When each task came, by the scheduler's clock.
         over: Tasks whose pod was seen to end or go, and their class: a name is used once, so they never wait again.
+        is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
     """
 
     job: model.Job
@@ -41,6 +42,7 @@ class Entry:
     factory: PodFactory | None = None
     arrived_s: dict[model.TaskId, float] = dataclasses.field(default_factory=dict)
     over: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
+    is_aside: bool = False
 
 
 class Jobs:
@@ -52,6 +54,7 @@ class Jobs:
         pods: Pods without a node, by task.
         clock: The scheduler's seconds.
         queue_of: The queue of somebody else's pod.
+        on_failure: Called with a job that the waiting room could not take in, and why; None to raise.
     """
 
     def __init__(
@@ -62,12 +65,14 @@ class Jobs:
         pods: dict[model.TaskId, wire.PodView],
         clock: Callable[[], float],
         queue_of: accounts.QueueOf,
+        on_failure: Callable[[Entry, Exception], None] | None = None,
     ) -> None:
         self._room = room
         self._placed = placed
         self._pods = pods
         self._clock = clock
         self._queue_of = queue_of
+        self._on_failure = on_failure
         self._entries: dict[model.JobId, Entry] = {}
         self._job_of: dict[model.TaskId, model.JobId] = {}
         self._dirty: set[model.JobId] = set()
@@ -84,6 +89,7 @@ class Jobs:
     ) -> list[model.TaskId]:
         """Say all that a job still has to do; replaces what was said before. Returns those that are over."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
+        entry.is_aside = entry.is_aside and entry.classes == tuple(classes)
         entry.job, entry.classes, entry.factory = job, tuple(classes), factory
         self._set_tasks(entry, tasks)
         return [task.id for task in tasks if task.id in entry.over]
@@ -97,6 +103,12 @@ class Jobs:
         self._touched.pop(job, None)
         for task in entry.tasks:
             self._job_of.pop(task, None)
+        self._room.withdraw(job)
+
+    def set_aside(self, job: model.JobId) -> None:
+        """Let nothing of a job wait: scheduling fails because of it."""
+        self._entries[job].is_aside = True
+        self._dirty.discard(job)
         self._room.withdraw(job)
 
     def _set_tasks(self, entry: Entry, tasks: Iterable[model.Task]) -> None:
@@ -179,9 +191,18 @@ class Jobs:
             if entry.factory is None and not entry.tasks:
                 self.withdraw(job_id)
                 continue
+            if not entry.is_aside:
+                self._submit(entry)
+        self._dirty.clear()
+
+    def _submit(self, entry: Entry) -> None:
+        try:
             tasks = [self._as_it_is(task) for task in entry.tasks.values() if self._may_be_placed(task)]
             self._room.submit(entry.job, self._classes_in_use(entry), tasks, placed=self._placed)
-        self._dirty.clear()
+        except Exception as error:  # one job must not keep the others from being scheduled
+            if self._on_failure is None:
+                raise
+            self._on_failure(entry, error)
 
     @property
     def is_dirty(self) -> bool:
@@ -190,7 +211,7 @@ class Jobs:
 
     def _update(self, entry: Entry, task_id: model.TaskId) -> bool:
         task = entry.tasks.get(task_id)
-        if task is None or not self._may_be_placed(task):
+        if task is None or entry.is_aside or not self._may_be_placed(task):
             return False
         return self._room.update(self._as_it_is(task), placed=task_id in self._placed)
 

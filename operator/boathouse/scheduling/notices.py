@@ -18,6 +18,7 @@ log = logs.get(__name__)
 
 POD_SCHEDULED = "PodScheduled"
 UNSUPPORTED = "UnsupportedConstraint"
+SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
 WRITERS = 2

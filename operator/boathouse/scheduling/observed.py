@@ -6,7 +6,7 @@ Synchronous: each change is in the account before the next await. What follows f
 import collections
 from typing import Protocol, assert_never
 
-from boathouse.cluster import store, wire
+from boathouse.cluster import catalogue, quarantine, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import accounts, holders, mounts, translate
 from boathouse_policies import framework, model
@@ -56,6 +56,7 @@ class Observed:
         *,
         scheduler_name: str = names.SCHEDULER_NAME,
         queue_of: accounts.QueueOf = accounts.default_queue,
+        aside: quarantine.Quarantine | None = None,
     ) -> None:
         self.ledger = book
         self.holders = holders.Holders()
@@ -65,6 +66,7 @@ class Observed:
         self._listener = listener
         self._scheduler_name = scheduler_name
         self._queue_of = queue_of
+        self._aside = aside or quarantine.Quarantine()
         self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
         self._revision = 0
@@ -76,7 +78,7 @@ class Observed:
         """Take in a change of a node."""
         match change:
             case store.Added() | store.Modified():
-                node = translate.node(change.new)
+                node = self._node(change.new)
                 self.nodes[node.name] = node
                 if self.ledger.set_node(node):
                     self._listener.nodes_changed()
@@ -88,6 +90,13 @@ class Observed:
                 self._listener.placements_lost(lost)
             case _:
                 assert_never(change)
+
+    def _node(self, view: wire.NodeView) -> model.Node:
+        try:
+            return translate.node(view)
+        except ValueError as error:
+            self._aside.set_aside(catalogue.NODES, view.metadata, quarantine.Reason.TRANSLATION, error)
+            return translate.unusable(view)
 
     def on_pod(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
@@ -159,7 +168,12 @@ class Observed:
             self._listener.pod_gone(pod)
 
     def _account(self, pod: wire.PodView) -> framework.Account:
-        return accounts.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
+        """Return a pod's account; of a pod whose requests cannot be computed one that fills its node."""
+        try:
+            return accounts.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
+        except (ValueError, ArithmeticError) as error:
+            self._aside.set_aside(catalogue.PODS, pod.metadata, quarantine.Reason.TRANSLATION, error)
+            return accounts.unknown(pod)
 
     def is_ours(self, pod: wire.PodView) -> bool:
         """Say whether we placed a pod, or are to place it."""

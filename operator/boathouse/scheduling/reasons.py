@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
+from boathouse.cluster import quarantine
 from boathouse.scheduling import holders, notices
 from boathouse_policies import model
 
@@ -71,6 +72,15 @@ def unsupported(field: str) -> notices.Reason:
     return notices.Reason(
         reason=notices.UNSUPPORTED,
         message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
+    )
+
+
+def set_aside(error: Exception) -> notices.Reason:
+    """Return what a pod is told that cannot be represented."""
+    return notices.Reason(
+        reason=notices.SET_ASIDE,
+        message=f"Boathouse cannot represent this pod: {quarantine.describe(error)}. Correct and recreate it, or name "
+        "another scheduler in spec.schedulerName",
     )
 
 

@@ -23,7 +23,13 @@ _HUGEPAGES = "hugepages-"
 
 
 def pod_requests(pod: wire.PodView) -> Amounts:
-    """Return the effective requests of a pod, in nano-units by resource name."""
+    """Return the effective requests of a pod, in nano-units by resource name.
+
+    Raises:
+        ValueError: They cannot be computed: the pod could not be decoded, or an amount is no quantity.
+    """
+    if not pod.is_readable:
+        raise ValueError("the pod could not be decoded, so its requests are not known")
     infeasible = _resize_is_infeasible(pod)
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     total: Amounts = {}

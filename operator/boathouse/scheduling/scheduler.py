@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from boathouse.cluster import client, recorder, store, wire
+from boathouse.cluster import catalogue, client, quarantine, recorder, store, wire
 from boathouse.scheduling import (
     accounts,
     ahead,
     carrier,
     explaining,
+    isolation,
     jobs,
     notices,
     observed,
@@ -61,6 +62,7 @@ class Scheduler:
         on_fatal: Called with the reason when the process must end: leadership lost, or the cache cannot be trusted.
         clock: Seconds since the epoch that only grow.
         storage: What is known of volumes, live; tell `on_storage` of changes.
+        aside: Where objects go that cannot be represented.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Scheduler:
         queue_of: accounts.QueueOf = accounts.default_queue,
         clock: Callable[[], float] | None = None,
         storage: volumes.Storage | None = None,
+        aside: quarantine.Quarantine | None = None,
     ) -> None:
         clock = steady_clock() if clock is None else clock
         self.options = options
@@ -88,8 +91,18 @@ class Scheduler:
         self._axis = model.Axis()
         self.ledger = framework.Ledger(self._axis)
         self.room = framework.WaitingRoom(self._axis, queues)
-        self.seen = observed.Observed(self.ledger, self, scheduler_name=options.scheduler_name, queue_of=queue_of)
-        self.jobs = jobs.Jobs(self.room, placed=self.ledger, pods=self.seen.waiting, clock=clock, queue_of=queue_of)
+        self._aside = aside or quarantine.Quarantine(events)
+        self.seen = observed.Observed(
+            self.ledger, self, scheduler_name=options.scheduler_name, queue_of=queue_of, aside=self._aside
+        )
+        self.jobs = jobs.Jobs(
+            self.room,
+            placed=self.ledger,
+            pods=self.seen.waiting,
+            clock=clock,
+            queue_of=queue_of,
+            on_failure=self._set_job_aside,
+        )
         self.volumes = volume_book.VolumeBook(storage or volumes.Storage.empty(), self.seen.mounts)
         self._claimants: set[model.TaskId] = set()
         self._claims_wait = False
@@ -265,9 +278,23 @@ class Scheduler:
 
     def pod_waits(self, pod: wire.PodView) -> None:
         """Take a pod without a node in: a task's made ahead, or somebody else's."""
-        task = accounts.task_id(pod)
         if self.options.namespaces and pod.metadata.namespace not in self.options.namespaces:
             return
+        try:
+            self._take_in(pod)
+        except (ValueError, ArithmeticError) as error:
+            self._aside.set_aside(catalogue.PODS, pod.metadata, quarantine.Reason.TRANSLATION, error)
+            self.jobs.over(accounts.task_id(pod), waited=True)
+            self.notices.waits(pod, reasons.set_aside(error))
+        self.wake()
+
+    def _take_in(self, pod: wire.PodView) -> None:
+        """Let a pod wait, or say why it does not.
+
+        Raises:
+            ValueError, ArithmeticError: It cannot be represented.
+        """
+        task = accounts.task_id(pod)
         if accounts.is_task(pod):
             self.jobs.touch(task)
         elif not jobs.may_be_bound(pod):
@@ -279,7 +306,6 @@ class Scheduler:
             self.notices.waits(pod, why)
         else:
             self.jobs.add_foreign(pod)
-        self.wake()
 
     def _problem_of_claims(self, pod: wire.PodView) -> notices.Reason | None:
         if not translate.claims_of(pod):
@@ -349,8 +375,7 @@ class Scheduler:
         now_s = self._clock()
         if self.room.tick(now_s):
             began = time.perf_counter()
-            plan = framework.run_cycle(self.room, self._profile_now(), self.ledger.snapshot(now_s))
-            self.counters.unschedulable(self.explanations.take(plan))
+            plan = self._plan(now_s)
             self.room.settle(plan, now_s)
             self._ahead.note(plan)
             for decision in plan.decisions:
@@ -363,6 +388,40 @@ class Scheduler:
         self.notices.repeat()
         for work in list(self._ahead.due(self.room, self.jobs, self.carrier.making_ahead)):
             self.carrier.add(work)
+
+    def _plan(self, now_s: float) -> framework.Plan:
+        """Run the cycle; when it raises, set the jobs aside because of which it does, and run it without them."""
+        try:
+            return self._explained_plan(now_s)
+        except Exception:
+            profile, view = self._profile_now(), self.ledger.snapshot(now_s)
+            queues = list(self.room.queues.values())
+            found = isolation.culprits(self.jobs.entries(), queues, profile, self._axis, view)
+            if not found:
+                raise
+            for job_id, error in found.items():
+                entry = self.jobs.entry(job_id)
+                assert entry is not None
+                self._set_job_aside(entry, error)
+        return self._explained_plan(now_s)
+
+    def _explained_plan(self, now_s: float) -> framework.Plan:
+        plan = framework.run_cycle(self.room, self._profile_now(), self.ledger.snapshot(now_s))
+        self.counters.unschedulable(self.explanations.take(plan))
+        return plan
+
+    def _set_job_aside(self, entry: jobs.Entry, error: Exception) -> None:
+        why = reasons.set_aside(error)
+        self.jobs.set_aside(entry.job.id)
+        self.explanations.trouble(entry.job.id, why)
+        if entry.factory is not None:
+            namespace, _, name = entry.job.name.partition("/")
+            subject = wire.ObjectMeta(namespace=namespace, name=name, uid=entry.job.id)
+            self._aside.set_aside(catalogue.MRJOBS, subject, quarantine.Reason.SCHEDULING, error)
+        for task in entry.tasks:
+            if (pod := self.seen.waiting.get(task)) is not None:
+                self._aside.set_aside(catalogue.PODS, pod.metadata, quarantine.Reason.SCHEDULING, error)
+                self.notices.waits(pod, why)
 
     def _profile_now(self) -> framework.Profile:
         excluded: tuple[framework.Filter, ...] = (self.exclusions,) if len(self.exclusions) else ()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from boathouse.cluster import client, informer, storage
+from boathouse.cluster import client, informer, quarantine, storage
 from boathouse.scheduling import volumes
 
 
@@ -13,21 +13,22 @@ class StorageWatches:
 
     Args:
         api: Speaks to the API server.
+        aside: Where objects go that cannot be represented.
 
     Attributes:
         known: What they show, live.
         on_change: Called after each change.
     """
 
-    def __init__(self, api: client.ApiClient) -> None:
+    def __init__(self, api: client.ApiClient, aside: quarantine.Quarantine | None = None) -> None:
         self.on_change: list[Callable[[], None]] = []
-        claims = informer.Informer(api, storage.CLAIMS, on_change=self._changed)
-        persistent_volumes = informer.Informer(api, storage.VOLUMES, on_change=self._changed)
-        classes = informer.Informer(api, storage.CLASSES, on_change=self._changed)
-        csi_nodes = informer.Informer(api, storage.CSI_NODES, on_change=self._changed)
-        drivers = informer.Informer(api, storage.CSI_DRIVERS, on_change=self._changed)
-        capacities = informer.Informer(api, storage.CAPACITIES, on_change=self._changed)
-        attachments = informer.Informer(api, storage.ATTACHMENTS, on_change=self._changed)
+        claims = informer.Informer(api, storage.CLAIMS, on_change=self._changed, aside=aside)
+        persistent_volumes = informer.Informer(api, storage.VOLUMES, on_change=self._changed, aside=aside)
+        classes = informer.Informer(api, storage.CLASSES, on_change=self._changed, aside=aside)
+        csi_nodes = informer.Informer(api, storage.CSI_NODES, on_change=self._changed, aside=aside)
+        drivers = informer.Informer(api, storage.CSI_DRIVERS, on_change=self._changed, aside=aside)
+        capacities = informer.Informer(api, storage.CAPACITIES, on_change=self._changed, aside=aside)
+        attachments = informer.Informer(api, storage.ATTACHMENTS, on_change=self._changed, aside=aside)
         self._all: dict[str, informer.Informer[Any]] = {
             "persistentvolumeclaims": claims,
             "persistentvolumes": persistent_volumes,

@@ -15,11 +15,21 @@ LABEL_RACK = f"{names.GROUP}/rack"
 
 _COUNTED = {"cpu", "memory", "ephemeral-storage", "pods"}
 _DEFAULT_MAX_PODS = 110
+_MOST_EXTENDED = 64
+"""Different extended resources of one pod, or of one node: each is a name that others must store and compare."""
 
 
 def pod_resources(pod: wire.PodView) -> model.Resources:
-    """Return what a pod takes of its node now."""
+    """Return what a pod takes of its node now.
+
+    Raises:
+        ValueError: It cannot be said: see `requests.pod_requests`; or the pod asks for too many different resources.
+    """
     return _resources(requests.pod_requests(pod))
+
+
+WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST, ephemeral_storage_bytes=model.LARGEST)
+"""What a pod is counted for whose requests cannot be computed: more than any node has."""
 
 
 def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
@@ -37,7 +47,11 @@ def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
 
 
 def node(view: wire.NodeView) -> model.Node:
-    """Return a node as the policies see it."""
+    """Return a node as the policies see it.
+
+    Raises:
+        ValueError: An amount is no quantity, or a taint has an effect that is not known.
+    """
     allocatable = {name: quantities.nano(amount) for name, amount in view.status.allocatable.items()}
     labels = view.metadata.labels
     return model.Node(
@@ -53,8 +67,18 @@ def node(view: wire.NodeView) -> model.Node:
     )
 
 
+def unusable(view: wire.NodeView) -> model.Node:
+    """Return a node that takes no pod, for one that cannot be translated."""
+    name = model.NodeName(view.metadata.name)
+    return model.Node(name=name, allocatable=model.Resources(), max_pods=0, unschedulable=True, ready=False)
+
+
 def constraints(pod: wire.PodView) -> model.Constraints:
-    """Return a pod's hard constraints; what `unsupported` names is not among them."""
+    """Return a pod's hard constraints; what `unsupported` names is not among them.
+
+    Raises:
+        ValueError: An operator or an effect is not known.
+    """
     spec = pod.spec
     return model.Constraints(
         node_name=model.NodeName(spec.node_name) if spec.node_name else None,
@@ -109,21 +133,25 @@ def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
 
 def _resources(amounts: Mapping[str, int]) -> model.Resources:
     """Round up, as for what is asked."""
+    extended = {name: quantities.ones(amount) for name, amount in amounts.items() if name not in _COUNTED}
+    if len(extended) > _MOST_EXTENDED:
+        raise ValueError(f"the pod asks for {len(extended)} extended resources: at most {_MOST_EXTENDED} are possible")
     return model.Resources.of(
         cpu_milli=quantities.milli(amounts.get("cpu", 0)),
         memory_bytes=quantities.ones(amounts.get("memory", 0)),
         ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
-        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in _COUNTED},
+        extended=extended,
     )
 
 
 def _floor(amounts: Mapping[str, int]) -> model.Resources:
     """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
+    extended = sorted(amounts.keys() - _COUNTED)
     return model.Resources.of(
         cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
         memory_bytes=amounts.get("memory", 0) // quantities.NANO,
         ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // quantities.NANO,
-        extended={name: amount // quantities.NANO for name, amount in amounts.items() if name not in _COUNTED},
+        extended={name: amounts[name] // quantities.NANO for name in extended[:_MOST_EXTENDED]},
     )
 
 

@@ -225,7 +225,11 @@ def _reaches(volume: storage.VolumeView, node: model.Node) -> bool:
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return True
-    return static.selected(model.Constraints(affinity=translate.terms(affinity.required)), node)
+    try:
+        terms = translate.terms(affinity.required)
+    except ValueError:  # an operator that is not known
+        return False
+    return static.selected(model.Constraints(affinity=terms), node)
 
 
 def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
@@ -263,22 +267,33 @@ def _is_at_hand(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
 
 
 def _capacity(volume: storage.VolumeView) -> int:
-    return quantities.size_bytes(volume.spec.capacity.get("storage", "0"))
+    return _size_bytes(volume.spec.capacity.get("storage", "0"), otherwise=0)
 
 
 def _asked(claim: storage.ClaimView) -> int:
-    return quantities.size_bytes(claim.spec.resources.requests.get("storage", "0"))
+    return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=model.LARGEST_SUM)
 
 
 def _offers(capacity: storage.CapacityView) -> int:
-    return quantities.size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1")
+    return _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
+
+
+def _size_bytes(text: str, *, otherwise: int) -> int:
+    """Return a size, or what stands for one that is no quantity: one object's fault must not stop a cycle."""
+    try:
+        return quantities.size_bytes(text)
+    except ValueError:
+        return otherwise
 
 
 def _selects(selector: storage.LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector selects; an absent one selects nothing, an empty one everything."""
     if selector is None:
         return False
-    expressions = tuple(map(translate.expression, selector.match_expressions))
+    try:
+        expressions = tuple(map(translate.expression, selector.match_expressions))
+    except ValueError:  # an operator that is not known
+        return False
     one = model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
     equal = tuple(selector.match_labels.items())
     affinity = (model.AffinityTerm(expressions=expressions),) if expressions else None

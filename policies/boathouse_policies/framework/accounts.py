@@ -89,6 +89,12 @@ class Entry:
             self.pod = _account(self.placement)
         return self.pod
 
+    @property
+    def size(self) -> model.Resources:
+        """What it is to be charged for: the larger amounts while a resize is on its way."""
+        resources = self.account.resources
+        return resources if self.resizing is None else resources.most(self.resizing)
+
 
 def assumed(placement: model.Placement, amounts: model.Amounts) -> Entry:
     """The entry of what a cycle decided."""

@@ -41,7 +41,7 @@ class Layout:
         self.names = tuple(node.name for node in self.nodes)
         self.index = {name: i for i, name in enumerate(self.names)}
         self.versions = np.array([versions[name] for name in self.names], np.int64)
-        vectors = [axis.vector(node.allocatable, pods=node.max_pods) for node in self.nodes]
+        vectors = [axis.capacity(node.allocatable, pods=node.max_pods) for node in self.nodes]
         self.allocatable = np.zeros((len(axis), len(vectors)), np.int64)
         for i, vector in enumerate(vectors):
             self.allocatable[: len(vector), i] = vector

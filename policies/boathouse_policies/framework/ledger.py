@@ -50,6 +50,7 @@ class Ledger:
         self._version = 0
         self._layout = layouts.Layout((), {}, axis)
         self._layout_stale = False
+        self._renamed = axis.renamed
         self._entries: dict[model.TaskId, accounts.Entry] = {}
         self._on_node: sums.OfNodes = sums.Sums(sums.Columns(self._layout), {})
         self._by_job: sums.OfJobs = sums.Sums(sums.Vectors(), {})
@@ -286,8 +287,7 @@ class Ledger:
             entry.pod, entry.state = pod, accounts.State.CONFIRMED
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
-            size = pod.resources if entry.resizing is None else pod.resources.most(entry.resizing)
-            return self._recount(entry, size)
+            return self._recount(entry, entry.size)
         freed = self._drop(pod.id)
         self._see(pod, node)
         return freed
@@ -335,7 +335,11 @@ class Ledger:
         if not self._layout_stale and len(self._layout.allocatable) == self._axis.width:
             return
         for node in self._nodes.values():
-            self._axis.vector(node.allocatable, pods=node.max_pods)  # extended resources grow the axis first
+            self._axis.capacity(node.allocatable, pods=node.max_pods)  # extended resources grow the axis first
+        if self._axis.renamed != self._renamed:
+            self._renamed = self._axis.renamed
+            for entry in self._entries.values():
+                self._recount(entry, entry.size)
         self._layout = layouts.Layout(self._nodes.values(), self._versions, self._axis)
         self._layout_stale = False
         self._keep_shown()
@@ -343,9 +347,9 @@ class Ledger:
 
     def recomputed(self) -> model.IntMatrix:
         """The requested columns, added up anew from every pod: what the kept ones must equal."""
-        columns = np.zeros((len(self._axis), len(self._layout)), np.int64)
+        columns = np.zeros((len(self._axis), len(self._layout)), object)
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)
             if i is not None:
-                columns[: len(entry.amounts), i] += entry.amounts
-        return columns
+                columns[: len(entry.amounts), i] += np.array(entry.amounts, object)
+        return np.minimum(columns, 2 * model.LARGEST).astype(np.int64)

@@ -98,7 +98,7 @@ class Vectors(Generic[K]):
             if total is None:
                 vectors.pop(key, None)
             else:
-                vectors[key] = np.array(total, np.int64)
+                vectors[key] = np.array(_saturated(total, model.LARGEST_SUM), np.int64)
         return vectors
 
 
@@ -127,7 +127,7 @@ class Columns:
         for name in stale:
             i = index.get(name)
             if i is not None:
-                total = plain.get(name, ())
+                total = _saturated(plain.get(name, ()), 2 * model.LARGEST)
                 columns[: len(total), i] = total
                 if len(total) < len(columns):
                     columns[len(total) :, i] = 0
@@ -183,6 +183,10 @@ def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
     if len(a) == len(b):
         return tuple(map(step, a, b))
     return tuple(itertools.starmap(step, itertools.zip_longest(a, b, fillvalue=0)))
+
+
+def _saturated(total: model.Amounts, most: int) -> model.Amounts:
+    return total if not total or max(total) <= most else tuple(min(amount, most) for amount in total)
 
 
 _PODS = model.PODS

@@ -112,11 +112,11 @@ class Koala:
     def _needed(self, queue: WaitingRoom, view: ClusterView) -> int:
         """Nodes that submissions wait for, in workers of the largest kind."""
         worker = self._worker(view)
-        total = np.zeros_like(worker)
+        total = np.zeros(worker.shape)  # not whole numbers: many tasks of the largest size would overflow
         for name, member in self._members.items():
             if member.cluster is None:
                 for one in queue.classes_of(name):
-                    total += len(one.pool) * view.axis.vector(one.task_class.resources, pods=0)
+                    total += float(len(one.pool)) * view.axis.vector(one.task_class.resources, pods=0)
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
 
     def _worker(self, view: ClusterView) -> model.IntVector:

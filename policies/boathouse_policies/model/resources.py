@@ -2,6 +2,12 @@
 
 Amounts are whole numbers in base units: millicores, bytes, and counts for extended resources. A pod always takes one of
 the resource `pods`, which only vectors carry.
+
+Columns are int64 and must not overflow, whatever a pod asks for. So a pod counts for at most `LARGEST` of a resource,
+and a node has at most `LARGEST - 1`: what saturates fits no node. Sums are exact Python integers, so that they are
+right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`, a job's or a queue's at most
+`LARGEST_SUM`. Then `allocatable - requested` is at least -2**51, its sum over N nodes at least -N * 2**51, and what a
+queue holds after a cycle at most 2**62 + N * 2**50: below 2**63 in magnitude for up to 4,096 saturated nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 IntVector = npt.NDArray[np.int64]
 """One amount for each resource of an axis, shape [R]; or one for each node, shape [N]."""
@@ -31,6 +37,12 @@ CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 """Rows of every axis. Extended resources follow in the order in which they were first seen."""
 
 UNLIMITED = int(np.iinfo(np.int64).max)
+
+LARGEST = 1 << 50
+"""The most of a resource that a pod counts for: 1 PiB, or as many millicores or devices."""
+
+LARGEST_SUM = 1 << 62
+"""The most of a resource that a job or a queue counts for in columns."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +106,25 @@ def _combine(a: Resources, b: Resources, rule: _Rule) -> Resources:
 class Axis:
     """Which row of a vector belongs to which resource; grows when an extended resource is first seen.
 
-    Rows are never removed or moved, so a vector made earlier is a prefix of what it would be now.
+    Anybody can invent names of resources. So only what nodes or queues name has a row of its own, and the first few
+    names that pods bring; all others share the row `OTHER`, of which no node has anything. Rows are never removed or
+    moved, so a vector made earlier is a prefix of what it would be now, until a node brings a resource that pods asked
+    for before: then `renamed` grows, and vectors must be made anew.
 
     Attributes:
         width: The number of rows, as `len` says it.
+        renamed: How often a resource left the shared row for one of its own.
     """
 
     def __init__(self) -> None:
         self._rows = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
         self._names = list(self._rows)
         self.width = len(self._names)
+        self.renamed = 0
+        self._brought_by_pods = 0
         self._nothing = _zeros(self.width)
         self._vectors: dict[tuple[Resources, int], IntVector] = {}
+        self._capacities: dict[tuple[Resources, int], IntVector] = {}
         self._amounts: dict[Resources, Amounts] = {}
 
     def __len__(self) -> int:
@@ -127,26 +146,60 @@ class Axis:
         """The row of a resource by Kubernetes' name of it; a new row for a new name."""
         row = self._rows.get(name)
         if row is None:
-            row = self._rows[name] = len(self._names)
-            self._names.append(name)
-            self.width = len(self._names)
+            if OTHER in self._rows:
+                self.renamed += 1
+            row = self._add(name)
+        return row
+
+    def _row_of_pods(self, name: str) -> int:
+        row = self._rows.get(name)
+        if row is not None:
+            return row
+        if self._brought_by_pods < _ROWS_FOR_PODS:
+            self._brought_by_pods += 1
+            return self._add(name)
+        return self._rows[OTHER] if OTHER in self._rows else self._add(OTHER)
+
+    def _add(self, name: str) -> int:
+        row = self._rows[name] = len(self._names)
+        self._names.append(name)
+        self.width = len(self._names)
         return row
 
     def vector(self, resources: Resources, *, pods: int = 1) -> IntVector:
-        """Amounts by row, shape [R], read-only; `pods` is 1 for a pod and the pod limit for a node."""
+        """What a pod takes, by row, shape [R], read-only; each amount from 0 to `LARGEST`."""
         known = self._vectors.get((resources, pods))
         if known is not None and len(known) == self.width:
             return known
+        rows = [(self._row_of_pods(name), count) for name, count in resources.extended]
+        return self._keep(self._vectors, resources, pods, rows, LARGEST)
+
+    def capacity(self, resources: Resources, *, pods: int) -> IntVector:
+        """What a node has, by row, shape [R], read-only; each amount from 0 to `LARGEST - 1`."""
+        known = self._capacities.get((resources, pods))
+        if known is not None and len(known) == self.width:
+            return known
         rows = [(self.row(name), count) for name, count in resources.extended]
-        vector = np.zeros(len(self._names), np.int64)
-        vector[CPU], vector[MEMORY] = resources.cpu_milli, resources.memory_bytes
-        vector[EPHEMERAL_STORAGE], vector[PODS] = resources.ephemeral_storage_bytes, pods
+        return self._keep(self._capacities, resources, pods, rows, LARGEST - 1)
+
+    def _keep(
+        self,
+        memo: dict[tuple[Resources, int], IntVector],
+        resources: Resources,
+        pods: int,
+        rows: Iterable[tuple[int, int]],
+        most: int,
+    ) -> IntVector:
+        amounts = [0] * len(self._names)
+        amounts[CPU], amounts[MEMORY] = resources.cpu_milli, resources.memory_bytes
+        amounts[EPHEMERAL_STORAGE], amounts[PODS] = resources.ephemeral_storage_bytes, pods
         for row, count in rows:
-            vector[row] = count
+            amounts[row] += count
+        vector = np.array([min(max(amount, 0), most) for amount in amounts], np.int64)
         vector.flags.writeable = False
-        if len(self._vectors) >= _VECTORS_KEPT:
-            self._vectors.clear()
-        self._vectors[resources, pods] = vector
+        if len(memo) >= _VECTORS_KEPT:
+            memo.clear()
+        memo[resources, pods] = vector
         return vector
 
     def amounts(self, resources: Resources) -> Amounts:
@@ -174,6 +227,10 @@ def _zeros(width: int) -> IntVector:
     return zeros
 
 
+OTHER = "other extended resources"
+"""The row that resources share which no node has."""
+
+_ROWS_FOR_PODS = 8  # enough for messages that name what no node has; each more makes all columns longer for good
 _VECTORS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and a vector is quickly made again
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from boathouse_policies import model
 
 WRONG_NAME = "node(s) didn't match the requested node name"
@@ -92,9 +94,12 @@ def _holds(expression: model.Expression, value: str | None) -> bool:
 
 
 def _compare(value: str, bound: str) -> int:
-    """Sign of value - bound; 0, which satisfies neither Gt nor Lt, where one is not a whole number."""
-    try:
-        difference = int(value) - int(bound)
-    except ValueError:
+    """Sign of value - bound; 0, which satisfies neither Gt nor Lt, where one is not a whole number of 64 bits."""
+    if not (_WHOLE.fullmatch(value) and _WHOLE.fullmatch(bound)):
         return 0
-    return (difference > 0) - (difference < 0)
+    left, right = int(value), int(bound)
+    return (left > right) - (left < right) if max(abs(left), abs(right)) < _TOO_LARGE else 0
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,64}")
+_TOO_LARGE = 1 << 63

@@ -1,0 +1,66 @@
+"""Guards of accounting: what pods and nodes hold is counted right, whatever they say, and one object harms no other."""
+
+from __future__ import annotations
+
+from boathouse.cluster import errors, reflector
+from boathouse.scheduling import accounts
+from boathouse_policies import model
+from boathouse_policies.model import resources
+from tests.wire import fake_api, waiting
+from tests.wire.guards import Guard
+from tests.wire.scheduling_world import world
+
+# Scenarios: each returns what broke
+
+
+async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("poison", scheduler="none", node="n1", cpu="10P"))
+        api.add(fake_api.pod("good", namespace="demo"))
+        await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"))
+        over = [key for key in w.placed() if key == "demo/good"]
+        return over if await w.parts.comparer.compare() else [*over, "the ledger lacks a pod"]
+
+
+async def a_pod_that_cannot_be_decoded(api, _tmp):
+    async with world(api) as w:
+        api.add(fake_api.pod("poison", priority="high"))
+        api.add(fake_api.pod("good", namespace="demo"))
+        pods = w.parts.pods
+        await waiting.eventually(lambda: pods.get("demo/good") or pods.stats.failures >= 2)
+        return [] if pods.get("demo/good") else ["the watch of pods stands still"]
+
+
+async def a_pod_on_a_node_whose_requests_are_not_known(api, _tmp):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.pod("poison", scheduler="none", node="n1", cpu="many"))
+    async with world(api) as w:
+        api.add(fake_api.pod("good", namespace="demo"))
+        await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"))
+        return [key for key in w.placed() if key == "demo/good"]
+
+
+# Guards, and how each is broken
+
+
+def without_a_largest_amount(patch):
+    patch.setattr(resources, "LARGEST", 1 << 100)
+
+
+def without_stand_ins(patch):
+    def refuse(*_):
+        raise errors.DecodeError("not a pod")
+
+    patch.setattr(reflector.Reflector, "_stand_in", refuse)
+
+
+def with_nothing_counted_for_what_is_not_known(patch):
+    patch.setattr(accounts.translate, "WHOLE_NODE", model.Resources())
+
+
+GUARDS = {
+    "saturation": Guard(a_pod_of_too_many_cores_on_a_node, without_a_largest_amount),
+    "stand-ins": Guard(a_pod_that_cannot_be_decoded, without_stand_ins),
+    "whole-node": Guard(a_pod_on_a_node_whose_requests_are_not_known, with_nothing_counted_for_what_is_not_known),
+}

@@ -1,0 +1,152 @@
+"""Poison: what one object holds keeps no other from being scheduled, and ends nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse.cluster import quarantine
+from boathouse_policies import framework, model
+from tests.wire import fake_api
+from tests.wire.scheduling_world import world
+
+ODD_AMOUNTS = ["10P", "9223372036854775807Ei", "1e999999999", "9" * 5000, "1e-999999999", "-5"]
+
+
+def affinity(operator: str, *values: str) -> dict:
+    expression = {"key": "zone", "operator": operator, "values": list(values)}
+    terms = [{"matchExpressions": [expression]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def extended(**requests: str) -> list[dict]:
+    return [{"name": "c", "resources": {"requests": requests}}]
+
+
+UNTRANSLATABLE = {
+    "operator": {"affinity": affinity("Near", "a")},
+    "toleration": {"tolerations": [{"key": "a", "operator": "Roughly"}]},
+    "effect": {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSleep"}]},
+    "amount": {"containers": extended(cpu="many")},
+    "resources": {"containers": extended(**{f"example.com/r{i}": "1" for i in range(65)})},
+    "shape": {"priority": "high"},
+}
+
+
+@pytest.mark.parametrize("amount", ODD_AMOUNTS)
+async def test_an_odd_amount_keeps_no_other_pod_from_its_node(api, eventually, amount):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.pod("early", namespace="demo", cpu=amount, memory=amount))
+    async with world(api) as w:
+        api.add(fake_api.pod("late", namespace="demo", cpu=amount, memory=amount))
+        api.add(fake_api.pod("good", namespace="other", cpu="1"))
+        await eventually(lambda: "other/good" in w.placed() and w.at_rest())
+        assert not w.fatal
+        assert await w.parts.comparer.compare()
+
+
+async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is_gone(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    async with world(api) as w:
+        for i in range(20):
+            api.add(fake_api.pod(f"poison{i}", scheduler="none", node="n1", cpu="10P", memory="7Ei"))
+        api.add(fake_api.pod("good", namespace="demo", cpu="4"))
+        await eventually(lambda: w.condition("demo/good"))
+        assert await w.parts.comparer.compare()
+        for i in range(20):
+            api.remove("pods", f"default/poison{i}")
+        await eventually(lambda: "demo/good" in w.placed())
+        assert w.scheduler.ledger.free("n1")[model.CPU] == 0
+
+
+@pytest.mark.parametrize("spec", UNTRANSLATABLE.values(), ids=UNTRANSLATABLE)
+async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, eventually, spec):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.pod("listed", namespace="demo", **spec))
+    async with world(api) as w:
+        api.add(fake_api.pod("watched", namespace="demo", **spec))
+        api.add(fake_api.pod("good", namespace="demo"))
+        await eventually(lambda: "demo/good" in w.placed() and w.condition("demo/watched"))
+        assert set(w.placed()) == {"demo/good"}
+        assert w.condition("demo/listed")["reason"] == w.condition("demo/watched")["reason"] == "SetAside"
+        await eventually(lambda: len({event["regarding"]["name"] for event in w.events("SetAside")}) == 2)
+        assert not w.fatal
+        assert await w.parts.comparer.compare()
+
+
+@pytest.mark.parametrize("spec", [UNTRANSLATABLE["shape"], UNTRANSLATABLE["amount"], UNTRANSLATABLE["resources"]])
+async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_goes(api, eventually, spec):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.pod("poison", scheduler="none", node="n1", **spec))
+    async with world(api) as w:
+        api.add(fake_api.pod("good", namespace="demo"))
+        await eventually(lambda: w.condition("demo/good"))
+        assert await w.parts.comparer.compare()
+        api.remove("pods", "default/poison")
+        await eventually(lambda: "demo/good" in w.placed())
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"allocatable": {"cpu": "lots", "pods": "110"}},
+        {"allocatable": {"cpu": "10P", "memory": "9223372036854775807Ei", "pods": "1e18"}},
+        {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **{f"x.io/{i}": "1" for i in range(500)}}},
+        {"allocatable": ["cpu"]},
+    ],
+)
+async def test_a_node_of_a_hostile_status_ends_nothing(api, eventually, status):
+    api.add(fake_api.node("n1"))
+    api.add(fake_api.node("bad") | {"status": status})
+    async with world(api) as w:
+        api.change("nodes", "bad", {"metadata": {"labels": {"again": "yes"}}})
+        for name in ("a", "b"):
+            api.add(fake_api.pod(name, namespace="demo", nodeSelector={"kubernetes.io/hostname": "n1"}))
+        await eventually(lambda: len(w.placed()) == 2)
+        assert not w.fatal
+        assert await w.parts.comparer.compare()
+
+
+async def test_a_node_with_a_taint_of_an_unknown_effect_takes_nothing(api, eventually):
+    api.add(fake_api.node("bad", taints=[{"key": "a", "effect": "NoSleep"}]))
+    async with world(api) as w:
+        api.add(fake_api.pod("good", namespace="demo"))
+        await eventually(lambda: w.condition("demo/good"))
+        assert w.metric("boathouse_objects_set_aside_total", kind="Node", reason="TranslationFailed") == 1
+        assert await w.parts.comparer.compare()
+
+
+async def test_invented_resources_do_not_make_the_columns_longer(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        for i in range(100):
+            api.add(fake_api.pod(f"p{i}", scheduler="none", node="n1", containers=extended(**{f"x.io/r{i}": "1"})))
+        api.add(fake_api.pod("gpu", scheduler="none", node="n1", containers=extended(**{"x.io/gpu": "1"})))
+        api.add(fake_api.pod("good", namespace="demo"))
+        await eventually(lambda: "demo/good" in w.placed())
+        width = len(w.scheduler.ledger.free("n1"))
+        assert width < 4 + 10
+        api.change("nodes", "n1", {"status": {"allocatable": {"x.io/gpu": "1"}}})
+        api.add(fake_api.pod("second", namespace="demo", containers=extended(**{"x.io/gpu": "1"})))
+        await eventually(lambda: w.condition("demo/second"))
+        api.remove("pods", "default/gpu")
+        await eventually(lambda: "demo/second" in w.placed())
+
+
+async def test_a_job_with_which_the_cycle_fails_is_set_aside_and_the_others_go_on(api, eventually, monkeypatch):
+    whole = framework.run_cycle
+
+    def run_cycle(room, profile, view):
+        if room.classes_of("poison"):
+            raise RuntimeError("no such thing")
+        return whole(room, profile, view)
+
+    monkeypatch.setattr(framework, "run_cycle", run_cycle)
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("poison", 2)
+        w.submit("good", 2)
+        await eventually(lambda: len(w.placed()) == 2)
+        assert w.scheduler.diagnosis("poison").reason == "SetAside"
+        assert w.metric("boathouse_objects_set_aside_total", kind="MRJob", reason=quarantine.Reason.SCHEDULING) == 1
+        w.scheduler.withdraw("poison")
+        assert w.scheduler.diagnosis("poison") is None
