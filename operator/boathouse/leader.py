@@ -25,6 +25,7 @@ from boathouse.services.mrjob import (
     feed,
     jobstore,
     metrics,
+    owners,
     plans,
     podindex,
     pods,
@@ -50,6 +51,7 @@ class Surroundings:
 
     Attributes:
         on_fatal: ends the process at once.
+        cluster_id: identifies the cluster; empty when that is not known.
         after_kopf: called when Kopf has started (it takes the signals for itself).
     """
 
@@ -62,6 +64,7 @@ class Surroundings:
     events: recorder.RecordedEvents
     bundles: bundle.Bundles
     authority: tls.Authority
+    cluster_id: str
     on_fatal: Callable[[str], None]
     after_kopf: Callable[[], None]
 
@@ -99,7 +102,7 @@ class Leader:
                 events=around.events,
                 metrics=metrics.JobMetrics(around.figures.registry, around.figures.gauges),
                 config=settings,
-                pod_settings=_pod_settings(settings),
+                pod_settings=_pod_settings(settings, around.cluster_id),
                 may_lead=around.election.valid,
                 learner=self._learner,
                 feed=self._feed,
@@ -163,10 +166,21 @@ class Leader:
             ),
             on_plan=self._mark,
             rejected=self._endpoint_metrics.rejected,
+            owners=self._owners(),
         )
         context = tls.server_context(around.authority, _hosts(settings), dt.datetime.now(dt.UTC))
         async with serving.serve(endpoint, context, self._endpoint_metrics, port=settings.progress_port):
             await asyncio.Event().wait()
+
+    def _owners(self) -> owners.Owners:
+        return owners.Owners(
+            jobs=self._jobs,
+            pods=self._pods,
+            scheduler=self._scheduling.scheduler,
+            cluster=self._around.cluster_id,
+            namespaces=frozenset(self._around.asked.config.watch_namespaces),
+            listed=self._resync.listed,
+        )
 
     async def _refresh_bundles(self) -> None:
         while True:
@@ -238,10 +252,11 @@ def _hosts(settings: OperatorConfig) -> list[str]:
     return [settings.progress_service, service, f"{service}.svc", f"{service}.svc.cluster.local"]
 
 
-def _pod_settings(settings: OperatorConfig) -> pods.PodSettings:
+def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pods.PodSettings:
     return pods.PodSettings(
         progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
         scratch_bytes=quantity.units(settings.task.scratch_size),
         image_pull_secrets=tuple(settings.task.image_pull_secrets),
         not_ready_toleration_s=settings.task.not_ready_toleration_seconds,
+        cluster=cluster_id,
     )

@@ -14,6 +14,7 @@ import pathlib
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import pydantic
 from pydantic.alias_generators import to_camel
@@ -25,6 +26,7 @@ from boathouse.services.progress import bundle, tls
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
+T = TypeVar("T")
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -154,6 +156,7 @@ class _Life:
         bundles = bundle.Bundles(self._api, namespace=namespace, replica=replica, now=lambda: dt.datetime.now(dt.UTC))
         await _retried(lambda: leadership.unmark(self._api, namespace, replica), self._cluster.server)
         await _retried(lambda: bundles.add(authority.pem), self._cluster.server)
+        cluster_id = await _retried(lambda: leadership.cluster_id(self._api), self._cluster.server)
         async with asyncio.TaskGroup() as group:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))
@@ -173,6 +176,7 @@ class _Life:
                     events=self._events,
                     bundles=bundles,
                     authority=authority,
+                    cluster_id=cluster_id,
                     on_fatal=self._fatal,
                     after_kopf=lambda: listen_for_signals(self._stop),
                 )
@@ -203,16 +207,14 @@ async def _essential(work: Awaitable[object], name: str) -> None:
     raise PartEnded(name)
 
 
-async def _retried(call: Callable[[], Awaitable[object]], server_url: str) -> None:
+async def _retried(call: Callable[[], Awaitable[T]], server_url: str) -> T:
     """The first calls of a process: the API server may not be there yet."""
     while True:
         try:
-            await retries.retrying(call, idempotent=True)
+            return await retries.retrying(call, idempotent=True)
         except errors.ClusterError as error:
             _log.warning("cannot reach or use the API server yet", server=server_url, error=str(error))
             await asyncio.sleep(2.0)
-        else:
-            return
 
 
 def _cause(work: "asyncio.Task[None]") -> BaseException | None:

@@ -30,6 +30,7 @@ async def page() -> str:
             events=recorder.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="page"),
             bundles=absent,
             authority=absent,
+            cluster_id="",
             on_fatal=print,
             after_kopf=lambda: None,
         )

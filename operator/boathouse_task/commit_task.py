@@ -1,11 +1,16 @@
 """The commit task: what the winners wrote becomes the output. Every step may be repeated after a crash at any line.
 
-1. All commits are there; their data are moved to OUTPUT/part-NNNNN (a part that is there with its size has been moved).
-2. `promoted.json` in the work folder records that, and what the output is.
-3. All else in the work folder is deleted.
-4. `_SUCCESS` is created; it holds what `promoted.json` said.
-5. `promoted.json` is deleted.
-A repeated commit begins at 5 if `_SUCCESS` is this job's, at 3 if `promoted.json` is there, else at 1.
+1. The newest ownership mark is this job's (`ownership`).
+2. All commits are there; their data are moved to OUTPUT/part-NNNNN (a part that is there with its size has been moved).
+3. `promoted.json` in the work folder records that, and what the output is.
+4. All else in the work folder is deleted.
+5. The output's parts are those of this job, by name and total size, and the newest mark is still this job's.
+6. `_SUCCESS` is created exclusively; it holds what `promoted.json` said.
+7. `promoted.json` and the ownership mark are deleted.
+A repeated commit begins at 7 if `_SUCCESS` is this job's, at 4 if `promoted.json` is there, else at 1. Several attempts
+may run at once: the first that creates `_SUCCESS` decides, and an attempt that fails because another one was faster
+finds that `_SUCCESS`. Marks are read before `_SUCCESS` is looked for, and removed after it was created, so an attempt
+that finds neither commits a job that never had a mark.
 """
 
 import hashlib
@@ -14,11 +19,10 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, contract, counters
+from boathouse_task import commits, contract, counters, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.layout import TEMPORARY
-from boathouse_task.locations import Location
+from boathouse_task.layout import PART
 from boathouse_task.task import Task
 
 _WORKERS = 8
@@ -43,20 +47,14 @@ def run(task: Task) -> TaskResult:
     """Commits the job.
 
     Raises:
-        TaskError: CommitMissing, or the storage's reasons.
+        TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
     """
     layout, storage = task.layout, task.storage
-    promoted = _read(task, layout.success)
-    if promoted is None or promoted.job_uid != task.spec.job_uid:
-        promoted = _read(task, layout.promoted) or _promote(task)
-        with task.phase("clean"):
-            storage.delete(
-                file.location for file in list(storage.files(layout.work)) if file.location != layout.promoted
-            )
-            storage.write(layout.success, msgspec.json.encode(promoted))
+    found = ownership.claims(task)
+    promoted = _declared(task) or _commit(task, found)
     storage.delete([layout.promoted])
     storage.remove_empty_folders(layout.work)
-    storage.remove_empty_folders(layout.output.child(TEMPORARY))
+    ownership.release(task)
     return TaskResult(
         outcome=contract.SUCCEEDED,
         digest=promoted.digest,
@@ -65,10 +63,73 @@ def run(task: Task) -> TaskResult:
     )
 
 
-def _read(task: Task, location: Location) -> Promoted | None:
+def _declared(task: Task) -> Promoted | None:
+    """The content of `_SUCCESS` if this job created it; None while there is none.
+
+    Raises:
+        TaskError: OutputExists when it is another job's.
+    """
     try:
-        return msgspec.json.decode(task.storage.read(location), type=Promoted)
-    except (NotFound, msgspec.DecodeError):
+        content = task.storage.read(task.layout.success)
+    except NotFound:
+        return None
+    promoted = _decode(content)
+    if promoted is not None and promoted.job_uid == task.spec.job_uid:
+        return promoted
+    message = f"{task.layout.success.url} is another job's: the output was written meanwhile; name another output"
+    raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+
+
+def _commit(task: Task, found: Sequence[ownership.Claim]) -> Promoted:
+    try:
+        ownership.adopt(task, found)
+        promoted = _recorded(task) or _promote(task)
+        with task.phase("clean"):
+            files = list(task.storage.files(task.layout.work))
+            task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
+        _declare(task, promoted)
+    except TaskError:
+        declared = _declared(task)  # by another attempt that ran at the same time, and has cleaned up since
+        if declared is None:
+            raise
+        return declared
+    return promoted
+
+
+def _declare(task: Task, promoted: Promoted) -> None:
+    """Creates `_SUCCESS` after a last look at the output.
+
+    Raises:
+        TaskError: OutputExists.
+    """
+    parts = [
+        file
+        for file in task.storage.children(task.layout.output)
+        if file.location.path.rpartition("/")[2].startswith(PART)
+    ]
+    expected = [task.layout.part(index) for index in range(promoted.parts)]
+    strangers = {file.location for file in parts}.symmetric_difference(expected)
+    if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
+        example = min((location.url for location in strangers), default=task.layout.output.url)
+        message = f"something else writes to the output: {example} is not as this job wrote it; name another output"
+        raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+    ownership.require(task)
+    if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
+        _declared(task)
+
+
+def _recorded(task: Task) -> Promoted | None:
+    """The content of `promoted.json`."""
+    try:
+        return _decode(task.storage.read(task.layout.promoted))
+    except NotFound:
+        return None
+
+
+def _decode(content: bytes) -> Promoted | None:
+    try:
+        return msgspec.json.decode(content, type=Promoted)
+    except msgspec.DecodeError:
         return None
 
 
@@ -77,6 +138,7 @@ def _promote(task: Task) -> Promoted:
     with task.phase("verify"):
         maps = _commits(task, TaskType.MAP, task.spec.maps)
         results = _commits(task, TaskType.REDUCE, task.spec.reduces) if task.spec.reduces else maps
+    ownership.require(task)
     with task.phase("promote"):
         with futures.ThreadPoolExecutor(_WORKERS, "promoter") as workers:
             for done, _ in enumerate(workers.map(lambda pair: _move(task, kind, *pair), enumerate(results)), 1):

@@ -46,13 +46,17 @@ EXIT_TERMINATED = 143
 
 
 class TaskType(enum.StrEnum):
-    """The kinds of task pods of a step; an uber task is a small step's maps and reduces (and commit) in one pod."""
+    """The kinds of task pods of a step; an uber task is a small step's maps and reduces (and commit) in one pod.
+
+    A cleanup task belongs to no step: it removes what a job left that failed or is being deleted.
+    """
 
     SETUP = "setup"
     MAP = "map"
     REDUCE = "reduce"
     UBER = "uber"
     COMMIT = "commit"
+    CLEANUP = "cleanup"
 
 
 class Reason(enum.StrEnum):
@@ -80,6 +84,30 @@ class Reason(enum.StrEnum):
     CANCELLED = "Cancelled"
     TERMINATED = "Terminated"
     INTERNAL_ERROR = "InternalError"
+
+
+class OwnerState(enum.StrEnum):
+    """What the leader knows about the job that an ownership mark names."""
+
+    ACTIVE = "active"
+    """The job may still write to its output."""
+    ENDED = "ended"
+    """The job has ended or is gone, and none of its pods runs."""
+    UNKNOWN = "unknown"
+    """The leader cannot say yet: ask again."""
+    OUTSIDE = "outside"
+    """The leader will never know: the job is of another cluster, or of a namespace where the operator does not act."""
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The leader's answer to a setup task that found another job's ownership mark.
+
+    Attributes:
+        detail: what an unknown state waits for.
+    """
+
+    state: OwnerState
+    detail: str = ""
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +208,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         task_timeout_s: a command that neither reads, writes nor reports for so long is ended; 0: never.
         secret_variables: environment variables whose values must not be shown.
         files: put into the working folder of every task (setup looks commands up in it).
+        cluster: identifies the cluster; part of the ownership mark. Empty outside of a cluster.
         progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan into the
             work folder instead (`sN/plan.json`), and reduces look for the maps' commits in the storage.
     """
@@ -212,6 +241,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     secret_variables: list[str] = []
     files: list[FileSource] = []
     s3: S3Config | None = None
+    cluster: str = ""
     progress_url: str | None = None
 
     @property
@@ -256,7 +286,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         counters: Hadoop's and the user's counters, cut to what fits; then group "Boathouse" has "Counters dropped".
         timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit
             (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: maps, reduces, commit; commit:
-            verify, promote, clean.
+            verify, promote, clean; cleanup: clean.
         stderr_tail: the last part of the command's standard error, on failure.
         exit_code: of the user's command, on failure; negative: the signal that ended it.
     """
@@ -338,13 +368,13 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_name(task_type: TaskType, index: int) -> str:
-    """`m-00042`, `r-00007`, `setup`, `uber` or `commit`: the task's part of pod, commit and data names."""
+    """`m-00042`, `r-00007`, `setup`, `uber`, `commit` or `cleanup`: the task's part of pod, commit and data names."""
     match task_type:
         case TaskType.MAP:
             return f"m-{index:05d}"
         case TaskType.REDUCE:
             return f"r-{index:05d}"
-        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT:
+        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT | TaskType.CLEANUP:
             return task_type.value
 
 

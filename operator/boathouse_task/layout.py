@@ -6,6 +6,9 @@ from boathouse_task.locations import Location
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
+OWNER = "owner-"
+"""What the names of ownership marks begin with; the generation follows."""
+PART = "part-"
 
 
 class Layout:
@@ -17,6 +20,7 @@ class Layout:
 
     def __init__(self, spec: TaskSpec) -> None:
         self.output = locations.parse(spec.output_url)
+        self.temporary = self.output.child(TEMPORARY)
         self.work = locations.parse(spec.work_url)
         self.step = self.at_step(spec.step)
         self._part_suffix = compression.SUFFIXES[spec.output_compression] if spec.output_compression else ""
@@ -41,6 +45,14 @@ class Layout:
         """What says whose attempt counts."""
         return self.commits.child(task_name(task_type, index))
 
+    def owner(self, generation: int) -> Location:
+        """A mark that says whose the output is."""
+        return self.temporary.child(f"{OWNER}{generation:05d}")
+
+    def work_of(self, job_uid: str) -> Location:
+        """The work folder of a job with this output."""
+        return self.temporary.child(f"boathouse-{job_uid}")
+
     def part(self, index: int) -> Location:
         """A file of the result."""
-        return self.output.child(f"part-{index:05d}{self._part_suffix}")
+        return self.output.child(f"{PART}{index:05d}{self._part_suffix}")

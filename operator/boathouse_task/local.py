@@ -1,5 +1,6 @@
 """A whole job on this machine, by the same code as in the pods: to try streaming scripts, and for tests."""
 
+import contextlib
 import dataclasses
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,7 +66,7 @@ def run_job(
     said: Callable[[str, TaskResult], None] = lambda _task, _result: None,
     later: Sequence[Mapping[str, object]] = (),
 ) -> TaskResult:
-    """Runs all tasks one after another and returns the commit's result.
+    """Runs all tasks one after another and returns the commit's result; a job that fails leaves nothing behind.
 
     Args:
         spec: the setup task's order.
@@ -91,6 +92,20 @@ def run_job(
             raise JobFailed(number, result)
         return result
 
+    try:
+        return _run_steps(spec, environment, execute, later)
+    except (JobFailed, KeyboardInterrupt):
+        with contextlib.suppress(JobFailed):
+            execute(msgspec.structs.replace(spec, task_type=TaskType.CLEANUP))
+        raise
+
+
+def _run_steps(
+    spec: TaskSpec,
+    environment: Environment,
+    execute: Callable[[TaskSpec], TaskResult],
+    later: Sequence[Mapping[str, object]],
+) -> TaskResult:
     todo = [spec]
     for number, step in enumerate([{}, *later]):
         spec = msgspec.structs.replace(spec, step=number, steps=len(later) + 1, **_step(step, spec))

@@ -10,7 +10,7 @@ import random
 import ssl
 import time
 from collections.abc import Callable
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
@@ -19,6 +19,8 @@ from boathouse_task.contract import (
     PLAN_POST_MAX_BYTES,
     REPORT_MAX_BYTES,
     Orders,
+    Owner,
+    OwnerState,
     Plan,
     Reason,
     TaskReport,
@@ -31,6 +33,8 @@ POLL_S = 30
 """How long the endpoint may hold a poll for orders."""
 PLAN_PATIENCE_S = 600
 """How long the setup task tries to post its plan; then another attempt may."""
+OWNER_PATIENCE_S = 120
+"""How long the setup task waits until the leader knows what became of an output's owner; then another attempt may."""
 _TIMEOUT_S = 10
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
@@ -137,6 +141,32 @@ class Client:
                 self._sleep(max(delays.next(), error.retry_after_s))
             except msgspec.DecodeError:
                 self._sleep(delays.next())
+
+    def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
+        """What became of the job that an ownership mark names; asks for `OWNER_PATIENCE_S` until the leader knows.
+
+        Raises:
+            TaskError: ProgressUnavailable (infrastructure).
+        """
+        query = urlencode({"uid": job_uid, "namespace": namespace, "cluster": cluster})
+        give_up = self._monotonic() + OWNER_PATIENCE_S
+        delays = Delays()
+        while True:
+            try:
+                answer = msgspec.json.decode(
+                    self._request("GET", f"{self._pod}/owner?{query}", None, _TIMEOUT_S), type=Owner
+                )
+                if answer.state is not OwnerState.UNKNOWN:
+                    return answer.state
+                problem, at_least_s = answer.detail, 0.0
+            except Unavailable as error:
+                problem, at_least_s = str(error), error.retry_after_s
+            except msgspec.DecodeError as error:
+                problem, at_least_s = str(error), 0.0
+            if self._monotonic() > give_up:
+                message = f"whether job {job_uid}, the output's owner, has ended is not known: {problem}"
+                raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
+            self._sleep(max(delays.next(), at_least_s))
 
     def _request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
         try:

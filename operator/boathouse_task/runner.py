@@ -7,7 +7,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, map_task, masking, reduce_task, setup_task, uber_task
+from boathouse_task import (
+    cleanup_task,
+    commit_task,
+    contract,
+    counters,
+    map_task,
+    masking,
+    reduce_task,
+    setup_task,
+    uber_task,
+)
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment
 from boathouse_task.errors import TaskError
@@ -66,6 +76,8 @@ def _dispatch(task: Task) -> TaskResult:
             return uber_task.run(task)
         case TaskType.COMMIT:
             return commit_task.run(task)
+        case TaskType.CLEANUP:
+            return cleanup_task.run(task)
 
 
 def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:

@@ -11,10 +11,9 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, contract, locations, splits
+from boathouse_task import commits, contract, locations, ownership, splits
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
-from boathouse_task.layout import TEMPORARY
 from boathouse_task.locations import Location
 from boathouse_task.prefix import Prefixer
 from boathouse_task.storage import Storage, StoredObject, not_exclusive
@@ -43,6 +42,7 @@ def run(task: Task) -> TaskResult:
     if spec.step == 0:
         with task.phase("race"):
             race(task)
+            own(task)
     digest = contract.plan_digest(plan)
     with task.phase("post"):
         if task.client is None:
@@ -55,13 +55,27 @@ def run(task: Task) -> TaskResult:
 def check_output(task: Task) -> None:
     """Refuses an output that exists; an empty folder and what failed jobs left under `_temporary` do not count."""
     output = task.layout.output
-    temporary = output.child(TEMPORARY).path + "/"
+    temporary = task.layout.temporary.path + "/"
     there = next((file for file in task.storage.files(output) if not file.location.path.startswith(temporary)), None)
     if there is None and (not output.path or task.storage.size(output) is None):
         return
     example = there.location.url if there else output.url
     message = f"the output {output.url} exists ({example}): name another one or delete it"
     raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+
+
+def own(task: Task) -> None:
+    """Makes the job the output's owner. The output is checked again: a former owner may have promoted parts meanwhile.
+
+    Raises:
+        TaskError: OutputExists, ProgressUnavailable, the storage's reasons.
+    """
+    ownership.acquire(task)
+    try:
+        check_output(task)
+    except TaskError:
+        ownership.release(task)
+        raise
 
 
 def make_plan(task: Task) -> Plan:

@@ -128,6 +128,18 @@ class Storage:
                 if "NoSuchBucket" in str(error):
                     raise
 
+    def children(self, folder: Location) -> list[StoredObject]:
+        """The objects directly in a folder, by name; an unknown folder is empty."""
+        with _reasons("list", folder):
+            try:
+                found = obstore.list_with_delimiter(self._store(folder), folder.path or None)["objects"]
+            except FileNotFoundError as error:
+                if "NoSuchBucket" in str(error):
+                    raise
+                return []
+        there = (StoredObject(location=folder.at(str(meta["path"])), size_bytes=int(meta["size"])) for meta in found)
+        return sorted(there, key=lambda file: file.location.path)
+
     def create(self, location: Location, content: bytes) -> bool:
         """Creates the object unless there is one; False when there was one (O_EXCL, If-None-Match: *)."""
         with _reasons("create", location):

@@ -247,3 +247,16 @@ async def test_the_bundle_is_written_once_to_a_namespace(api, client):
     for _ in range(3):
         await leader.ensure("demo")
     assert len(api.called("patch configmaps")) == 1
+
+
+async def test_a_setup_task_learns_what_became_of_an_outputs_owner(endpoint):
+    runtime = endpoint.runtime("setup", endpoint.add("setup", TaskType.SETUP))
+    answer = await asyncio.to_thread(runtime.owner, job_uid="job-0", namespace="other", cluster="c")
+    assert answer is contract.OwnerState.ENDED
+    assert endpoint.marks == [("job-0", "other", "c")]
+
+
+async def test_other_tasks_learn_nothing_of_other_jobs(endpoint):
+    token = endpoint.add("m")
+    assert (await endpoint.ask("GET", "demo/job-1/tasks/m/owner?uid=job-0", token))[0] == 403
+    assert endpoint.marks == []

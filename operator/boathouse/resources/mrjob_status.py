@@ -100,6 +100,7 @@ class Attempts(Model):
     reduce: AttemptArrays | None = None
     uber: AttemptArrays | None = None
     commit: AttemptArrays | None = None
+    cleanup: AttemptArrays | None = None
 
 
 class RunningSums(Model):

@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, assert_never
@@ -114,6 +115,10 @@ class Carrier:
     def is_writing(self, task: model.TaskId) -> bool:
         """Say whether a write for a task is under way."""
         return task in self._writing
+
+    def in_flight(self) -> Iterator[model.TaskId]:
+        """Yield the tasks whose pod is being written, or was written and not observed yet."""
+        return itertools.chain(self._writing, self.making_ahead, self.unconfirmed)
 
     def forget(self, task: model.TaskId) -> None:
         """The watch showed the task's pod, or its end: it is confirmed."""

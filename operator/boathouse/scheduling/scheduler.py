@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from boathouse.cluster import catalogue, client, quarantine, recorder, store, wire
@@ -183,6 +183,14 @@ class Scheduler:
     def diagnosis(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
         """Return why a job waits; None if nothing of it does, as far as is known."""
         return self.explanations.of_job(job_id)
+
+    def has_job(self, job_id: model.JobId) -> bool:
+        """Return whether tasks of a job may still be placed."""
+        return self.jobs.entry(job_id) is not None
+
+    def in_flight(self) -> Iterator[model.TaskId]:
+        """Yield the tasks whose pod is being written, or was written and not observed yet."""
+        return self.carrier.in_flight()
 
     def expects(self, task_id: model.TaskId) -> bool:
         """Say whether a task's pod was decided or made, though the watch may not show it yet."""

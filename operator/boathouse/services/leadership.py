@@ -4,6 +4,7 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
 
+_SYSTEM = "kube-system"
 _LABELLED = f"{names.LABEL_LEADER}=true"
 
 
@@ -26,6 +27,14 @@ async def mark(api: client.ApiClient, namespace: str, pod: str) -> None:
     except errors.NotFound:
         return
     failpoints.hit("after-leader.label")
+
+
+async def cluster_id(api: client.ApiClient) -> str:
+    """Return what identifies the cluster, the UID of its namespace kube-system; empty where there is none."""
+    try:
+        return (await api.get(catalogue.NAMESPACES, _SYSTEM)).metadata.uid
+    except errors.NotFound:
+        return ""
 
 
 async def _label(api: client.ApiClient, namespace: str, pod: str, value: str | None) -> None:

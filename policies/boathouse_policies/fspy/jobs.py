@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy.features import Features
     from boathouse_policies.fspy.prediction import Predictor
 
-_ASIDE = (Stage.SETUP, Stage.COMMIT, Stage.PROBE, Stage.DRIVER)
+_ASIDE = (Stage.SETUP, Stage.COMMIT, Stage.CLEANUP, Stage.PROBE, Stage.DRIVER)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

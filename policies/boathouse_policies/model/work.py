@@ -24,6 +24,7 @@ class Stage(enum.StrEnum):
     MAP = "map"
     REDUCE = "reduce"
     COMMIT = "commit"
+    CLEANUP = "cleanup"
     UBER = "uber"
     PROBE = "probe"
     DRIVER = "driver"

@@ -228,3 +228,25 @@ def test_a_setup_without_its_endpoint_fails_as_infrastructure(workshop, monkeypa
     workshop.given("a", b"x")
     result = workshop.run(workshop.spec(progress_url="https://localhost:9"))
     assert (result.reason, result.user_error) == (Reason.PROGRESS_UNAVAILABLE, False)
+
+
+def answered(state: str) -> tuple[int, bytes]:
+    return 200, msgspec.json.encode({"state": state, "detail": "its pods have not ended"})
+
+
+def test_what_became_of_an_outputs_owner_is_asked_until_it_is_known(connect):
+    endpoint, client, slept = connect((503, b"away"), (404, b"not yet"), answered("unknown"), answered("ended"))
+    assert client.owner(job_uid="uid-2", namespace="demo", cluster="c 1") is contract.OwnerState.ENDED
+    method, path, _, _ = endpoint.asked[-1]
+    query = "uid=uid-2&namespace=demo&cluster=c+1"
+    assert (method, path) == ("GET", f"/v1/jobs/demo/uid-1/tasks/wc-m-00001-a1/owner?{query}")
+    assert len(slept) == 3
+
+
+@pytest.mark.parametrize("answer", [(404, b"an older operator knows no such page"), answered("unknown")])
+def test_an_owner_whose_state_stays_unknown_is_another_attempts_matter(connect, answer):
+    _, client, slept = connect(answer)
+    with pytest.raises(TaskError) as failed:
+        client.owner(job_uid="uid-2", namespace="demo", cluster="c")
+    assert (failed.value.reason, failed.value.user_error) == (Reason.PROGRESS_UNAVAILABLE, False)
+    assert sum(slept) > progress.OWNER_PATIENCE_S

@@ -131,7 +131,7 @@ class Job:
                 return self.steps[step].reducer or HOUSEKEEPING
             case contract.TaskType.UBER:
                 return _uber_stage(self.steps[step])
-            case contract.TaskType.SETUP | contract.TaskType.COMMIT:
+            case contract.TaskType.SETUP | contract.TaskType.COMMIT | contract.TaskType.CLEANUP:
                 return HOUSEKEEPING
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
@@ -171,7 +171,7 @@ def _uber_stage(step: Step) -> Stage:
 
 
 HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
-"""Setup and commit list, write and rename a few objects; they need little."""
+"""Setup, commit and cleanup list, write, rename and delete objects; they need little."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,5 +263,5 @@ def _phase(seen: Observation, record: Record) -> mrjob_status.Phase:
             return "Map"
         case TaskType.REDUCE:
             return "Reduce"
-        case TaskType.COMMIT:
+        case TaskType.COMMIT | TaskType.CLEANUP:
             return "Commit"

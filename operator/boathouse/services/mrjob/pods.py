@@ -29,12 +29,14 @@ class PodSettings:
     Attributes:
         progress_url: the progress endpoint as pods reach it.
         scratch_bytes: upper bound of the working folder where the job asks for no ephemeral storage.
+        cluster: identifies the cluster in ownership marks.
     """
 
     progress_url: str
     scratch_bytes: int
     image_pull_secrets: Sequence[str] = ()
     not_ready_toleration_s: int = 60
+    cluster: str = ""
 
 
 def pod_name(job: Job, attempt: Attempt) -> str:
@@ -54,7 +56,7 @@ def derived_name(job: Job, suffix: str) -> str:
     return name + end
 
 
-_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|uber|commit)-a(?P<number>\d+)$")
+_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|uber|commit|cleanup)-a(?P<number>\d+)$")
 _LETTERS: Final = {"m": TaskType.MAP, "r": TaskType.REDUCE}
 
 
@@ -101,7 +103,7 @@ class PodBuilder:
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [self._container(attempt, resources)],
-            "volumes": self._volumes(resources),
+            "volumes": self._volumes(attempt, resources),
             "tolerations": [*map(_toleration, job.tolerations), *self._patience()],
         }
         if job.node_selector:
@@ -144,6 +146,10 @@ class PodBuilder:
     def _split(self, attempt: Attempt) -> contract.Split | None:
         return self.splits[attempt.index] if attempt.task_type is TaskType.MAP else None
 
+    def _files(self, attempt: Attempt) -> Sequence[mrjob.File]:
+        """A cleanup task runs no command, so it does not wait for ConfigMaps that may be gone by then."""
+        return () if attempt.task_type is TaskType.CLEANUP else self.job.files
+
     def _container(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
         job = self.job
         return {
@@ -167,7 +173,7 @@ class PodBuilder:
                 "runAsNonRoot": True,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            "volumeMounts": self._mounts(),
+            "volumeMounts": self._mounts(attempt),
         }
 
     def _env(self, attempt: Attempt) -> list[dict[str, Any]]:
@@ -220,27 +226,28 @@ class PodBuilder:
             split_max_bytes=job.split_max_bytes,
             output_compression=job.output_compression,
             max_record_bytes=job.max_record_bytes,
-            files=[_file(each) for each in job.files],
+            files=[_file(each) for each in self._files(attempt)],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
+            cluster=self.settings.cluster,
             progress_url=self.settings.progress_url,
             task_timeout_s=job.life.task_timeout_s,
             secret_variables=[each.name for each in job.env if each.value_from and each.value_from.secret_key_ref],
         )
 
-    def _mounts(self) -> list[dict[str, Any]]:
+    def _mounts(self, attempt: Attempt) -> list[dict[str, Any]]:
         mounts: list[dict[str, Any]] = [
             {"name": "work", "mountPath": contract.WORK_PATH},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - inside the pod
             {"name": "token", "mountPath": contract.TOKEN_PATH.rpartition("/")[0], "readOnly": True},
             {"name": "ca", "mountPath": contract.CA_PATH.rpartition("/")[0], "readOnly": True},
         ]
-        if any(each.config_map_key_ref for each in self.job.files):
+        if any(each.config_map_key_ref for each in self._files(attempt)):
             mounts.append({"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True})
         if self.job.volume:
             mounts.append({"name": "storage", "mountPath": self.job.volume.mount_path})
         return mounts
 
-    def _volumes(self, resources: Resources) -> list[dict[str, Any]]:
+    def _volumes(self, attempt: Attempt, resources: Resources) -> list[dict[str, Any]]:
         scratch = quantity.format_bytes(resources.ephemeral_storage_bytes or self.settings.scratch_bytes)
         token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
         volumes: list[dict[str, Any]] = [
@@ -249,7 +256,7 @@ class PodBuilder:
             {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
             {"name": "ca", "configMap": {"name": names.PROGRESS_CA_CONFIG_MAP, "optional": True}},
         ]
-        sources = [_config_map(each) for each in self.job.files if each.config_map_key_ref]
+        sources = [_config_map(each) for each in self._files(attempt) if each.config_map_key_ref]
         if sources:
             volumes.append({"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}})
         if self.job.volume:

@@ -19,7 +19,7 @@ from boathouse_task.contract import TaskType
 
 Counters = dict[str, dict[str, int]]
 MAX_LAST_FAILURES = 5
-_SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT)
+_SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 TERMINAL = frozenset({"Succeeded", "Failed"})
 
 
@@ -95,7 +95,7 @@ class Record:
 
     Attributes:
         step: the step at hand, from 0; plan and stages are its, the commit stage is the job's.
-        stages: setup, uber and commit (one task each), and map and reduce once the plan is accepted.
+        stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
         past_failures: by the user's and the infrastructure's fault, in the steps before.
     """
 

@@ -30,6 +30,11 @@ class Resync:
         self._api = api
         self._jobs = jobs
         self._namespaces = namespaces
+        self._listed = False
+
+    def listed(self) -> bool:
+        """Whether all MRJobs were listed since the process began to lead."""
+        return self._listed
 
     async def run(self) -> None:
         """Look every two minutes until cancelled."""
@@ -50,6 +55,7 @@ class Resync:
                 self._jobs.seen(body, began)
         for key in sorted(before):
             await self._check(key)
+        self._listed = True
 
     async def _every(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         token = ""

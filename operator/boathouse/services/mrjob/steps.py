@@ -56,6 +56,7 @@ def follow(record: Record, job: Job) -> Record:
             TaskType.SETUP: StageRecord.empty(1),
             TaskType.UBER: StageRecord.empty(1),
             TaskType.COMMIT: record.stages[TaskType.COMMIT],
+            TaskType.CLEANUP: record.stages[TaskType.CLEANUP],
         },
     )
 

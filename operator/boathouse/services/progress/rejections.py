@@ -44,7 +44,7 @@ ANSWERS: Final[Mapping[Reason, Answer]] = {
     Reason.INVALID_TOKEN: Answer(401, "the token is no pod's, expired, or meant for another audience"),
     Reason.ANOTHER_POD: Answer(403, "a pod speaks for itself only"),
     Reason.UNKNOWN_POD: Answer(404, "the job has no such live pod, or this replica has not seen it yet", 2),
-    Reason.NOT_SETUP: Answer(403, "only the setup task posts the plan"),
+    Reason.NOT_SETUP: Answer(403, "only the setup task posts the plan and asks for an output's owner"),
     Reason.NO_PLAN_WANTED: Answer(409, "the job has its plan, or is gone"),
     Reason.MALFORMED: Answer(400, "the request cannot be read"),
     Reason.TOO_LARGE: Answer(413, "the body is too large"),

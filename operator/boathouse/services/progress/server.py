@@ -53,6 +53,14 @@ class PlanSink(Protocol):
         ...
 
 
+class Owners(Protocol):
+    """Knows what became of jobs: `owners.Owners` is one."""
+
+    def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
+        """What is known of the job that an ownership mark names."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Speaker:
     """Who a token claims to be; nothing is proved yet."""
@@ -72,6 +80,7 @@ class ProgressServer:
         plans: Where posted plans go.
         authenticator: Tells who is asking.
         on_plan: Called with a job whose plan was posted.
+        owners: Tells setup tasks what became of an output's owner.
         rejected: Called with why a request was refused.
         clock: Seconds that only grow.
     """
@@ -84,6 +93,7 @@ class ProgressServer:
         plans: PlanSink,
         authenticator: Authenticator,
         on_plan: Callable[[JobUid], None],
+        owners: Owners,
         rejected: Callable[[Reason], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -92,6 +102,7 @@ class ProgressServer:
         self._plans = plans
         self._authenticator = authenticator
         self._on_plan = on_plan
+        self._owners = owners
         self._rejected = rejected
         self._verified: Callable[[web.Request], None] = lambda _: None
         self._clock = clock
@@ -112,6 +123,7 @@ class ProgressServer:
         application.router.add_post(f"{base}/tasks/{{pod}}/report", self._report)
         application.router.add_get(f"{base}/tasks/{{pod}}/orders", self._orders)
         application.router.add_post(f"{base}/plan", self._post_plan)
+        application.router.add_get(f"{base}/tasks/{{pod}}/owner", self._owner)
         application.on_cleanup.append(self._close)
         return application
 
@@ -172,6 +184,16 @@ class ProgressServer:
         failpoints.hit("after-plan.posted")
         self._on_plan(uid)
         return _json({"digest": kept.digest, "shards": kept.shards})
+
+    async def _owner(self, request: web.Request) -> web.Response:
+        speaker = self._speaker(request, request.match_info["pod"])
+        if speaker.pod.task_type is not TaskType.SETUP:
+            raise Rejected(Reason.NOT_SETUP)
+        _check_length(request, 0)
+        await self._verify(request, speaker)
+        mark = request.query
+        uid = JobUid(mark.get("uid", ""))
+        return _json(self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", "")))
 
     def _check_wanted(self, uid: JobUid) -> None:
         if not self._hub.wants_plan(uid):

@@ -1,0 +1,211 @@
+"""One owner for an output: an exclusive mark beside the work folders says which job may write the output.
+
+The mark of generation N is `OUTPUT/_temporary/owner-0000N`; its content names the job. The newest generation owns.
+
+Setup acquires: it creates generation 1, or generation N + 1 after the leader has confirmed for EVERY mark of another
+job that the job has ended and that none of its pods runs. Creation is exclusive, so one job gets a generation. After
+each creation all marks are read again, because marks may have been removed and created since the last reading: a job
+that then finds the mark of an active job removes its own and fails.
+
+Taking over then deletes the former owner's work folder. That disarms a commit task of the former owner that still runs
+although its pod is gone (a partitioned node, a pod deleted by force): a part is promoted by moving it out of that
+folder, and what is not there cannot be moved. Only requests that are in flight at that moment remain.
+
+The commit requires that the newest mark is its own job's, before it promotes and before it creates `_SUCCESS`. Marks
+are removed by the commit after `_SUCCESS` exists, or with the work folder of a job that failed.
+
+A job of an older operator has no mark. Its commit creates generation 1 if there is no mark at all.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from boathouse_task.contract import OwnerState, Reason, TaskSpec
+from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.layout import OWNER
+from boathouse_task.locations import Location
+from boathouse_task.task import Task
+
+_MAX_GENERATIONS = 1000
+"""Each is a takeover that was never finished; more of them are a store that loses what it creates."""
+_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a mark.
+
+    Attributes:
+        cluster: empty for a job that ran outside of a cluster.
+    """
+
+    job_uid: str
+    namespace: str
+    name: str
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A mark in the storage.
+
+    Attributes:
+        mark: None when its content is not a mark's.
+    """
+
+    generation: int
+    location: Location
+    mark: Mark | None
+
+    def is_of(self, job_uid: str) -> bool:
+        """Whether the mark is this job's."""
+        return self.mark is not None and self.mark.job_uid == job_uid
+
+
+def claims(task: Task) -> list[Claim]:
+    """All marks, the newest generation last."""
+    found = []
+    for file in task.storage.children(task.layout.temporary):
+        name = file.location.path.rpartition("/")[2]
+        number = name.removeprefix(OWNER)
+        if not name.startswith(OWNER) or not number.isdecimal():
+            continue
+        try:
+            mark = _decode(task.storage.read(file.location))
+        except NotFound:
+            continue  # removed since the listing
+        found.append(Claim(generation=int(number), location=file.location, mark=mark))
+    return sorted(found, key=lambda claim: claim.generation)
+
+
+def acquire(task: Task) -> None:
+    """Makes the job the output's owner; afterwards no former owner can promote anything.
+
+    Raises:
+        TaskError: OutputExists when another job owns the output, ProgressUnavailable when that is not known yet, or
+            the storage's reasons.
+    """
+    uid = task.spec.job_uid
+    confirmed: set[str] = set()
+    try:
+        while not _is_owner(task, found := claims(task), confirmed):
+            generation = found[-1].generation + 1 if found else 1
+            if generation > _MAX_GENERATIONS:
+                raise _refusal(task, found[-1], f"there are {len(found)} marks")
+            task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec)))
+    except TaskError as error:
+        if error.reason is Reason.OUTPUT_EXISTS:
+            task.storage.delete(claim.location for claim in claims(task) if claim.is_of(uid))
+        raise
+    for former in sorted(confirmed):
+        _disarm(task, former)
+
+
+def adopt(task: Task, found: Sequence[Claim]) -> None:
+    """Requires that the job owns the output; without any mark (the job's setup was an older runtime's) creates one.
+
+    Args:
+        task: the commit.
+        found: the marks, read before the commit looked for `_SUCCESS`.
+
+    Raises:
+        TaskError: OutputExists.
+    """
+    if not found:
+        task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
+    require(task)
+
+
+def require(task: Task) -> None:
+    """Requires that the newest mark is the job's.
+
+    Raises:
+        TaskError: OutputExists.
+    """
+    found = claims(task)
+    if not found:
+        message = f"the output {task.layout.output.url} has no ownership mark any more: something else removed it"
+        raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+    if not found[-1].is_of(task.spec.job_uid):
+        raise _refusal(task, found[-1], "")
+
+
+def release(task: Task) -> None:
+    """Removes the job's marks and the older ones, its own newest last."""
+    found = claims(task)
+    own = max((claim.generation for claim in found if claim.is_of(task.spec.job_uid)), default=0)
+    for claim in found:
+        if claim.generation <= own:
+            task.storage.delete([claim.location])
+    task.storage.remove_empty_folders(task.layout.temporary)
+
+
+def _is_owner(task: Task, found: Sequence[Claim], confirmed: set[str]) -> bool:
+    """Whether the newest mark is the job's and all others are of jobs that have ended.
+
+    Args:
+        task: the setup task.
+        found: all marks, read just now.
+        confirmed: UIDs of jobs that have ended, which stays true; confirmed ones are added.
+    """
+    for claim in found:
+        if claim.is_of(task.spec.job_uid) or (claim.mark is not None and claim.mark.job_uid in confirmed):
+            continue
+        confirmed.add(_confirm(task, claim))
+    return bool(found) and found[-1].is_of(task.spec.job_uid)
+
+
+def _confirm(task: Task, claim: Claim) -> str:
+    """The UID of the mark's job, which has ended.
+
+    Raises:
+        TaskError: OutputExists, or ProgressUnavailable.
+    """
+    mark = claim.mark
+    if mark is None:
+        raise _refusal(task, claim, "nobody can tell whose it is")
+    if task.client is None:
+        raise _refusal(task, claim, "a run outside of a cluster cannot tell whether that job has ended")
+    match task.client.owner(job_uid=mark.job_uid, namespace=mark.namespace, cluster=mark.cluster):
+        case OwnerState.ENDED:
+            return mark.job_uid
+        case OwnerState.OUTSIDE:
+            raise _refusal(task, claim, "it is of another cluster or of a namespace where this operator does not act")
+        case _:
+            raise _refusal(task, claim, "")
+
+
+def _disarm(task: Task, job_uid: str) -> None:
+    """Deletes the work folder of a job that has ended, so that nothing in it can be promoted any more."""
+    folder = task.layout.work_of(job_uid)
+    task.storage.delete(file.location for file in list(task.storage.files(folder)))
+    task.storage.remove_empty_folders(folder)
+
+
+def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
+    """The error that says whose the output is: the job's name is for its own namespace only."""
+    mark = claim.mark
+    here = mark is not None and (mark.namespace, mark.cluster) == (task.spec.namespace, task.spec.cluster)
+    owner = f"job {mark.namespace}/{mark.name}" if mark is not None and here else "another job"
+    what = f"the output {task.layout.output.url} belongs to {owner} (mark {claim.location.url})"
+    advice = (
+        f"{doubt}; name another output, or delete the mark when that job has ended"
+        if doubt
+        else "name another output, or wait until that job has ended"
+    )
+    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}", user_error=True)
+
+
+def _own(spec: TaskSpec) -> Mark:
+    return Mark(job_uid=spec.job_uid, namespace=spec.namespace, name=spec.job_name, cluster=spec.cluster)
+
+
+def _decode(content: bytes) -> Mark | None:
+    """The mark; None for anything else, and for a UID that could lead out of the folder."""
+    try:
+        mark = msgspec.json.decode(content, type=Mark)
+    except msgspec.DecodeError:
+        return None
+    return mark if _UID.fullmatch(mark.job_uid) else None

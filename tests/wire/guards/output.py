@@ -1,0 +1,105 @@
+"""Guards of an output: one job owns it, and `_SUCCESS` says whose it is."""
+
+from __future__ import annotations
+
+from boathouse_task import ownership, storage
+from boathouse_task.contract import OwnerState, Reason
+from tests.unit.task.outputs import Outputs, reason_of
+from tests.unit.task.workshop import Workshop
+from tests.wire.guards import Guard
+
+
+def outputs(folder):
+    workshop = Workshop(folder)
+    workshop.given("a", b"line\n")
+    return Outputs(workshop, "file")
+
+
+# Scenarios: each returns what broke
+
+
+async def two_jobs_with_one_output(_api, tmp_path):
+    place = outputs(tmp_path)
+    first, second = place.job("first"), place.job("second")
+    first.setup()
+    reasons = [second.run(), reason_of(lambda: (first.maps(), first.commit()))]
+    return [] if reasons == [Reason.OUTPUT_EXISTS, None] else [f"the two jobs ended with {reasons}"]
+
+
+async def a_former_owner_that_commits_after_the_takeover(_api, tmp_path):
+    place = outputs(tmp_path)
+    former, next_one = place.job("former"), place.job("next")
+    former.setup()
+    place.leader.states[former.uid] = OwnerState.ENDED
+    next_one.setup()
+    former.maps()
+    reason_of(former.commit)
+    return sorted(place.writers())
+
+
+async def a_success_that_comes_in_between(_api, tmp_path):
+    place = outputs(tmp_path)
+    job = place.job("one")
+    job.setup()
+    job.maps()
+    task = job.task(job.spec)
+    whole = ownership.require
+
+    def require(of):
+        task.storage.write(task.layout.success, b"")
+        whole(of)
+
+    ownership.require = require
+    try:
+        reason_of(job.commit)
+    finally:
+        ownership.require = whole
+    return [] if task.storage.read(task.layout.success) == b"" else ["another writer's _SUCCESS was replaced"]
+
+
+async def a_former_owner_that_still_promotes(_api, tmp_path):
+    place = outputs(tmp_path)
+    former, next_one = place.job("former"), place.job("next")
+    former.setup()
+    former.maps()
+    place.leader.states[former.uid] = OwnerState.ENDED
+    next_one.setup()
+    task = former.task(former.spec)
+    part = task.layout.data("map", 0, 1)  # its commit was past every check when it was taken for dead
+    reason_of(lambda: task.storage.move(part, task.layout.part(0), 8))
+    return sorted(place.writers())
+
+
+# Guards, and how each is broken
+
+
+def without_the_check_at_setup(patch):
+    patch.setattr(ownership, "acquire", lambda _task: None)
+
+
+def without_the_check_at_commit(patch):
+    patch.setattr(ownership, "require", lambda _task: None)
+
+
+def without_an_exclusive_success(patch):
+    whole = storage.Storage.create
+
+    def create(self, location, content):
+        if not location.path.endswith("_SUCCESS"):
+            return whole(self, location, content)
+        self.write(location, content)
+        return True
+
+    patch.setattr(storage.Storage, "create", create)
+
+
+def without_disarming(patch):
+    patch.setattr(ownership, "_disarm", lambda _task, _uid: None)
+
+
+GUARDS = {
+    "owner-at-setup": Guard(two_jobs_with_one_output, without_the_check_at_setup),
+    "owner-at-commit": Guard(a_former_owner_that_commits_after_the_takeover, without_the_check_at_commit),
+    "exclusive-success": Guard(a_success_that_comes_in_between, without_an_exclusive_success),
+    "former-owner-disarmed": Guard(a_former_owner_that_still_promotes, without_disarming),
+}
