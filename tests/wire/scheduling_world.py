@@ -68,13 +68,22 @@ class World:
         return self.parts.scheduler
 
     def submit(
-        self, job: str, tasks: int, *, cpu: str = "1", memory: str = "1Gi", submitted_s: float = 0, factory=None
+        self,
+        job: str,
+        tasks: int,
+        *,
+        cpu: str = "1",
+        memory: str = "1Gi",
+        submitted_s: float = 0,
+        factory=None,
+        namespace: str = "demo",
     ):
-        one = model.Job(id=model.JobId(job), queue=QUEUE, submitted_s=submitted_s, name=f"demo/{job}")
+        one = model.Job(id=model.JobId(job), queue=QUEUE, submitted_s=submitted_s, name=f"{namespace}/{job}")
         size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
         task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size)
         todo = [
-            model.Task(id=model.TaskId(f"demo/{job}-{i:05}"), task_class=task_class.id, index=i) for i in range(tasks)
+            model.Task(id=model.TaskId(f"{namespace}/{job}-{i:05}"), task_class=task_class.id, index=i)
+            for i in range(tasks)
         ]
         self.scheduler.submit(one, [task_class], todo, factory or Factory(job))
         return todo

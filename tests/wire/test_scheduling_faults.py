@@ -86,7 +86,7 @@ async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(a
         w.submit("wc", 1)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "QuotaExceeded")
         assert w.scheduler.ledger.free("n1")[0] == 4000
-        assert w.now_s + 25 < w.scheduler.room.next_wake_s() < time.time() + 31
+        assert w.now_s + 25 < w.scheduler.jobs.refused.next_s() < time.time() + 31
     assert "exceeded quota: small" in w.scheduler.diagnosis("wc").message
 
 

@@ -5,9 +5,6 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from boathouse.scheduling import carrier, jobs
 from boathouse_policies import framework, model
 
-REFUSED_S = 30.0
-"""How long no pod of a job is made ahead after one of its pods was refused: others would be, too."""
-
 
 class PendingAhead:
     """Decides whose pods are made without a node.
@@ -26,7 +23,6 @@ class PendingAhead:
         self._delay_s = delay_s
         self._clock = clock
         self._since_s: dict[model.ClassId, float] = {}
-        self._refused_s: dict[model.JobId, float] = {}
 
     def note(self, plan: framework.Plan) -> None:
         """Take in what a cycle placed and left waiting."""
@@ -38,10 +34,6 @@ class PendingAhead:
                 self._since_s.setdefault(class_id, self._clock())
             else:
                 self._since_s.pop(class_id, None)
-
-    def refused(self, job: model.JobId) -> None:
-        """The API server refused a pod of a job."""
-        self._refused_s[job] = self._clock()
 
     def next_s(self) -> float:
         """Return when a class may come to qualify; infinity if none may."""
@@ -61,18 +53,19 @@ class PendingAhead:
         """
         if not self._count or not self._since_s:
             return
-        limit_s, lately_s = self._clock() - self._delay_s, self._clock() - REFUSED_S
-        self._refused_s = {job: since_s for job, since_s in self._refused_s.items() if since_s > lately_s}
+        limit_s = self._clock() - self._delay_s
         for entry in list(book.entries()):
-            if entry.factory is None or entry.job.id in self._refused_s:
+            if entry.factory is None:
                 continue
             for waiting in room.classes_of(entry.job.id):
                 since_s = self._since_s.get(waiting.task_class.id)
                 if since_s is not None and since_s <= limit_s:
-                    yield from _missing(waiting.task_class, self._first(waiting), existing)
+                    yield from _missing(waiting.task_class, self._first(waiting, book), existing)
 
-    def _first(self, waiting: framework.Waiting) -> Iterable[model.Task]:
-        return (task for task in waiting.pool.waiting()[: self._count] if not task.expected)
+    def _first(self, waiting: framework.Waiting, book: jobs.Jobs) -> Iterable[model.Task]:
+        """The first tasks that are not held back: a pod made ahead would be refused as any other."""
+        first = (task for task in waiting.pool.waiting()[: self._count] if not task.expected)
+        return (task for task in first if book.hold_of(task.id) is None)
 
 
 def _missing(

@@ -8,9 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, assert_never
 
+from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, notices, observed, outcomes, translate, volume_book, volume_writer, writer
+from boathouse.scheduling import (
+    jobs,
+    notices,
+    observed,
+    outcomes,
+    refusals,
+    translate,
+    volume_book,
+    volume_writer,
+    writer,
+)
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import framework, model
 
@@ -38,6 +49,8 @@ class _Parked:
 Work: TypeAlias = model.Create | model.Bind | Ahead
 VOLUMES_BOUND_WITHIN_S = 600.0
 """As kube-scheduler's bindTimeoutSeconds."""
+SLOW_START = 2
+"""How many writes of a namespace may be in flight at first: more as they succeed."""
 Trouble = Callable[[model.JobId, notices.Reason | None], None]
 """Told what the API server refused of a job, or None when a write of it went through."""
 
@@ -60,7 +73,7 @@ class Parts:
 
 
 class Carrier:
-    """Workers over a queue of decisions that are assumed already.
+    """Writes decisions that are assumed already, several at a time, of several namespaces in turn.
 
     Attributes:
         unconfirmed: Placed tasks that no watch has shown yet, and since when.
@@ -80,14 +93,13 @@ class Carrier:
         self.unconfirmed: dict[model.TaskId, float] = {}
         self.making_ahead: set[model.TaskId] = set()
         self._parts = parts
-        self._workers = workers
         self._on_fenced = on_fenced
         self._on_trouble = on_trouble
         self._on_progress = on_progress
         self._on_unprovisioned = on_unprovisioned
         self._parked: dict[model.TaskId, _Parked] = {}
-        self._queue: collections.deque[tuple[Work, float]] = collections.deque()
-        self._arrived = asyncio.Semaphore(0)
+        self._queue: fair.FairQueue[tuple[Work, float]] = fair.FairQueue(workers, slow_start=SLOW_START)
+        self._may_start = asyncio.Event()
         self._writing: list[model.TaskId] = []  # a task may be in it twice: when its pod or its node went meanwhile
         self._failures: collections.Counter[model.TaskId] = collections.Counter()
 
@@ -99,12 +111,12 @@ class Carrier:
         self._enqueue(work, time.perf_counter())
 
     def _enqueue(self, work: Work, decided_at: float) -> None:
-        self._queue.append((work, decided_at))
-        self._arrived.release()
+        self._queue.put(jobs.namespace_of(work.task.id), (work, decided_at))
+        self._may_start.set()
 
     @property
     def backlog(self) -> int:
-        """Decisions that no worker has taken yet."""
+        """Decisions whose write has not begun."""
         return len(self._queue)
 
     @property
@@ -154,14 +166,17 @@ class Carrier:
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._work_for_ever())
+            while True:
+                self._may_start.clear()
+                while (taken := self._queue.take()) is not None:
+                    namespace, (work, decided_at) = taken
+                    self._writing.append(work.task.id)
+                    group.create_task(self._work(namespace, work, decided_at))
+                await self._may_start.wait()
 
-    async def _work_for_ever(self) -> None:
-        while True:
-            await self._arrived.acquire()
-            work, decided_at = self._queue.popleft()
-            self._writing.append(work.task.id)
+    async def _work(self, namespace: str, work: Work, decided_at: float) -> None:
+        succeeded = None
+        try:
             try:
                 outcome = await self._carry_out(work)
             finally:
@@ -169,8 +184,12 @@ class Carrier:
             if isinstance(outcome, volume_writer.Awaits):
                 self._park(work, outcome, decided_at)
             else:
+                succeeded = _news(outcome)
                 self._settle(work, outcome, time.perf_counter() - decided_at)
-            self._on_progress()
+        finally:
+            self._queue.done(namespace, succeeded=succeeded)
+            self._may_start.set()
+        self._on_progress()
 
     def _park(self, work: Work, awaits: volume_writer.Awaits, decided_at: float) -> None:
         assert not isinstance(work, Ahead)
@@ -247,8 +266,8 @@ class Carrier:
     def _makes_sense(self, work: Work) -> bool:
         """Look again just before the write: others may have taken the node, or the job may be gone."""
         parts, task = self._parts, work.task.id
-        if parts.jobs.entry_of(task) is None:
-            return False
+        if parts.jobs.entry_of(task) is None or parts.jobs.hold_of(task) is not None:
+            return False  # its job is gone, or its namespace was refused a pod since
         if isinstance(work, Ahead):
             return task not in parts.ledger and task not in parts.seen.waiting
         account = parts.ledger.account(task)
@@ -307,6 +326,7 @@ class Carrier:
         entry = parts.jobs.entry_of(task)
         if entry is not None:
             self._on_trouble(entry.job.id, None)
+            parts.jobs.refused.succeeded(entry.namespace, entry.job.id, _verb(work))
         if isinstance(work, Ahead):
             assert pod is not None
             parts.seen.answered(pod)
@@ -361,6 +381,8 @@ class Carrier:
         self._failures[task] += 1
         self._on_trouble(entry.job.id, notices.Reason(reason=why.reason, message=why.message))
         log.warning("a pod was not placed", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
+        if self._parts.jobs.refused.refused(entry.namespace, entry.job.id, _verb(work), why):
+            return  # the task is held back with others, and waits again with them
         now_s = self._parts.clock()
         if not self._parts.room.back_off(task, task_class, now_s, at_least_s=why.at_least_s):
             self._parts.jobs.touch(task)  # the job was said anew while the task was under way
@@ -371,6 +393,21 @@ class Carrier:
         """Yield tasks that were placed so long ago, and that no watch has shown."""
         limit_s = self._parts.clock() - age_s
         return (task for task, since_s in list(self.unconfirmed.items()) if since_s <= limit_s)
+
+
+def _verb(work: Work) -> refusals.Verb:
+    return refusals.Verb.BIND if isinstance(work, model.Bind) else refusals.Verb.CREATE
+
+
+def _news(outcome: outcomes.Outcome) -> bool | None:
+    """Return what an outcome says of the namespace's next writes: taken, refused, or nothing."""
+    match outcome:
+        case outcomes.Done():
+            return True
+        case outcomes.NotDone() | outcomes.NameTaken():
+            return False
+        case _:
+            return None
 
 
 def _sized(manifest: dict[str, Any]) -> dict[str, str]:

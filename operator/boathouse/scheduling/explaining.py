@@ -57,6 +57,9 @@ class Explanations:
         if entry is None:
             return None
         trouble = self._troubles.get(job_id)
+        hold = self._jobs.hold_of_job(job_id)
+        if trouble is None and hold is not None and self._jobs.waits(job_id):
+            trouble = notices.Reason(reason=hold.reason, message=hold.message)
         if trouble is not None:
             return reasons.JobDiagnosis(
                 job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(entry.tasks)

@@ -7,10 +7,10 @@ that fails can wait again, whatever was submitted in between.
 import dataclasses
 import hashlib
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from boathouse.cluster import wire
-from boathouse.scheduling import accounts, translate
+from boathouse.scheduling import accounts, refusals, translate
 from boathouse_policies import framework, model
 
 
@@ -34,15 +34,22 @@ class Entry:
         arrived_s: When each task came, by the scheduler's clock.
         over: Tasks whose pod was seen to end or go, and their class: a name is used once, so they never wait again.
         is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
+        probed_s: When one of its tasks was last let through where others are held.
     """
 
     job: model.Job
+    namespace: str = ""
     classes: tuple[model.TaskClass, ...] = ()
     tasks: dict[model.TaskId, model.Task] = dataclasses.field(default_factory=dict)
     factory: PodFactory | None = None
     arrived_s: dict[model.TaskId, float] = dataclasses.field(default_factory=dict)
     over: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
     is_aside: bool = False
+    probed_s: float = float("-inf")
+
+
+PROBE_PATIENCE_S = 5.0
+"""After so long without a node for the task that is let through, another job's turn comes."""
 
 
 class Jobs:
@@ -55,6 +62,7 @@ class Jobs:
         clock: The scheduler's seconds.
         queue_of: The queue of somebody else's pod.
         on_failure: Called with a job that the waiting room could not take in, and why; None to raise.
+        refused: What is held because the API server refused pods.
     """
 
     def __init__(
@@ -66,7 +74,9 @@ class Jobs:
         clock: Callable[[], float],
         queue_of: accounts.QueueOf,
         on_failure: Callable[[Entry, Exception], None] | None = None,
+        refused: refusals.Refusals | None = None,
     ) -> None:
+        self.refused = refusals.Refusals(clock) if refused is None else refused
         self._room = room
         self._placed = placed
         self._pods = pods
@@ -75,6 +85,7 @@ class Jobs:
         self._on_failure = on_failure
         self._entries: dict[model.JobId, Entry] = {}
         self._job_of: dict[model.TaskId, model.JobId] = {}
+        self._in_namespace: dict[str, dict[model.JobId, None]] = {}
         self._dirty: set[model.JobId] = set()
         self._touched: dict[model.JobId, set[model.TaskId]] = {}
 
@@ -101,6 +112,7 @@ class Jobs:
             return
         self._dirty.discard(job)
         self._touched.pop(job, None)
+        self._leave_namespace(entry)
         for task in entry.tasks:
             self._job_of.pop(task, None)
         self._room.withdraw(job)
@@ -119,7 +131,20 @@ class Jobs:
         entry.arrived_s = {task: entry.arrived_s.get(task, now_s) for task in fresh}
         entry.tasks = fresh
         self._job_of.update(dict.fromkeys(fresh, entry.job.id))
+        self._enter_namespace(entry)
         self._dirty.add(entry.job.id)
+
+    def _enter_namespace(self, entry: Entry) -> None:
+        if not entry.namespace and entry.tasks:
+            entry.namespace = namespace_of(next(iter(entry.tasks)))
+            self._in_namespace.setdefault(entry.namespace, {})[entry.job.id] = None
+
+    def _leave_namespace(self, entry: Entry) -> None:
+        self.refused.forget(entry.namespace, entry.job.id)
+        jobs = self._in_namespace.get(entry.namespace, {})
+        jobs.pop(entry.job.id, None)
+        if not jobs:
+            self._in_namespace.pop(entry.namespace, None)
 
     # Pods of others
 
@@ -139,6 +164,7 @@ class Jobs:
         entry.tasks[task_id] = task
         entry.arrived_s.setdefault(task_id, self._clock())
         self._job_of[task_id] = job_id
+        self._enter_namespace(entry)
         self._dirty.add(job_id)
 
     def _foreign_job(self, pod: wire.PodView) -> model.Job:
@@ -179,6 +205,9 @@ class Jobs:
 
     def flush(self) -> None:
         """Tell the waiting room what changed: single tasks where that will do, for a job may have thousands."""
+        self._grant_probes()
+        for scope in self.refused.changed():
+            self._dirty.update(entry.job.id for entry in self._covered(scope))
         for job_id in self._touched.keys() - self._dirty:
             job = self._entries[job_id]
             if not all(self._update(job, task) for task in sorted(self._touched[job_id])):
@@ -194,11 +223,13 @@ class Jobs:
             if not entry.is_aside:
                 self._submit(entry)
         self._dirty.clear()
+        self._let_probes_through()
 
     def _submit(self, entry: Entry) -> None:
         try:
             tasks = [self._as_it_is(task) for task in entry.tasks.values() if self._may_be_placed(task)]
-            self._room.submit(entry.job, self._classes_in_use(entry), tasks, placed=self._placed)
+            out = _Out(self, entry) if self._is_held(entry) else self._placed
+            self._room.submit(entry.job, self._classes_in_use(entry), tasks, placed=out)
         except Exception as error:  # one job must not keep the others from being scheduled
             if self._on_failure is None:
                 raise
@@ -213,7 +244,7 @@ class Jobs:
         task = entry.tasks.get(task_id)
         if task is None or entry.is_aside or not self._may_be_placed(task):
             return False
-        return self._room.update(self._as_it_is(task), placed=task_id in self._placed)
+        return self._room.update(self._as_it_is(task), placed=self._is_out(entry, task_id))
 
     def _may_be_placed(self, task: model.Task) -> bool:
         pod = self._pods.get(task.id)
@@ -231,6 +262,77 @@ class Jobs:
         used = {task.task_class for task in entry.tasks.values()}
         entry.classes = tuple(one for one in entry.classes if one.id in used)
         return entry.classes
+
+    # What is held
+
+    def hold_of(self, task: model.TaskId) -> refusals.Hold | None:
+        """Return what holds a task back; None if nothing does, or if it is the one that is let through."""
+        entry = self.entry_of(task)
+        return None if entry is None else self._hold_of(entry, task)
+
+    def hold_of_job(self, job: model.JobId) -> refusals.Hold | None:
+        """Return what holds back tasks of a job; None if nothing does."""
+        entry = self._entries.get(job)
+        if entry is None:
+            return None
+        held = (self.refused.of(entry.namespace, job, verb) for verb in refusals.Verb)
+        return next((hold for hold in held if hold is not None), None)
+
+    def waits(self, job: model.JobId) -> bool:
+        """Say whether any task of a job is not placed."""
+        return any(task not in self._placed for task in self._entries[job].tasks)
+
+    def verb(self, task: model.TaskId) -> refusals.Verb:
+        """Return what a placement of a task would be."""
+        return refusals.Verb.BIND if task in self._pods else refusals.Verb.CREATE
+
+    def _hold_of(self, entry: Entry, task: model.TaskId) -> refusals.Hold | None:
+        hold = self.refused.of(entry.namespace, entry.job.id, self.verb(task))
+        return None if hold is None or hold.probe == task else hold
+
+    def _is_held(self, entry: Entry) -> bool:
+        return self.hold_of_job(entry.job.id) is not None
+
+    def _is_out(self, entry: Entry, task: model.TaskId) -> bool:
+        return task in self._placed or self._hold_of(entry, task) is not None
+
+    def _covered(self, scope: refusals.Scope) -> list[Entry]:
+        ids = self._in_namespace.get(scope.namespace, ()) if scope.job is None else (scope.job,)
+        return [self._entries[job] for job in ids if job in self._entries and not self._entries[job].is_aside]
+
+    def _grant_probes(self) -> None:
+        for hold in self.refused.due():
+            if self._first_held(hold) is None:
+                self.refused.lift(hold.scope)  # nothing is left that could be refused
+            else:
+                self.refused.grant(hold)
+
+    def _let_probes_through(self) -> None:
+        """Let one task wait for room for each hold that is being probed."""
+        for hold in self.refused.probing():
+            if self._awaits_probe(hold) and (task := self._first_held(hold)) is not None:
+                hold.probe, hold.probed_s = task.id, self._clock()
+                self._entries[self._job_of[task.id]].probed_s = hold.probed_s
+                self._room.put_back(task.id, task.task_class)
+
+    def _awaits_probe(self, hold: refusals.Hold) -> bool:
+        entry = self.entry_of(hold.probe) if hold.probe is not None else None
+        if hold.probe is None or entry is None:
+            return True
+        if hold.probe in self._placed or self._clock() - hold.probed_s < PROBE_PATIENCE_S:
+            return False
+        former, hold.probe = hold.probe, None  # no node has room for it
+        self._update(entry, former)
+        return True
+
+    def _first_held(self, hold: refusals.Hold) -> model.Task | None:
+        """The next task to let through: of the job that was not probed for longest."""
+        for entry in sorted(self._covered(hold.scope), key=lambda one: one.probed_s):
+            for task in entry.tasks.values():
+                held = task.id not in self._placed and self.verb(task.id) is hold.scope.verb
+                if held and not task.expected and self._may_be_placed(task):
+                    return task
+        return None
 
     # Reading
 
@@ -263,6 +365,21 @@ class Jobs:
     def lowest_priority(self) -> int:
         """Return the lowest priority among the jobs; 0 when there are none."""
         return min((entry.job.priority for entry in self._entries.values()), default=0)
+
+
+class _Out:
+    """The tasks of a job that do not wait: placed, or held back."""
+
+    def __init__(self, book: Jobs, entry: Entry) -> None:
+        self._book, self._entry = book, entry
+
+    def __contains__(self, task: object) -> bool:
+        return self._book._is_out(self._entry, cast("model.TaskId", task))  # noqa: SLF001 - one class in two parts
+
+
+def namespace_of(task: model.TaskId) -> str:
+    """Return a task's namespace."""
+    return task.partition("/")[0]
 
 
 def may_be_bound(pod: wire.PodView) -> bool:

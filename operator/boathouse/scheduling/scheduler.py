@@ -38,6 +38,9 @@ from boathouse_policies import framework, model
 log = logs.get(__name__)
 
 TELL_EVERY_S = 0.5
+BEHIND_S = 0.25
+"""The least time between two cycles while more is decided than written: decisions had better be fresh, but a namespace
+whose writes are many must not keep the others' tasks from being decided at all."""
 Options = settings.Options
 
 
@@ -124,6 +127,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._tell_due_s = math.inf
         self._told_s = -math.inf
+        self._decided_s = -math.inf
 
     def _parts(self) -> carrier.Parts:
         return carrier.Parts(
@@ -202,8 +206,6 @@ class Scheduler:
 
     def _trouble(self, job_id: model.JobId, why: notices.Reason | None) -> None:
         self.explanations.trouble(job_id, why)
-        if why is not None:
-            self._ahead.refused(job_id)
 
     def set_queues(self, queues: Sequence[model.Queue]) -> None:
         """Replace the queues."""
@@ -223,6 +225,8 @@ class Scheduler:
     def on_pod(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a pod that holds resources, or waits."""
         self.seen.on_pod(change)
+        if isinstance(change, store.Deleted):
+            self.jobs.refused.relieved(change.old.metadata.namespace)
 
     def on_ended(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a task's pod that has ended: this watch also shows what the other one missed."""
@@ -361,17 +365,22 @@ class Scheduler:
             self.heartbeat.beat()
             self.carrier.look_at_volumes()
             self._wake.clear()
-            if self.carrier.backlog <= self.options.workers:  # else the next decisions had better be fresh
+            if self._clock() >= self._decides_from_s():
                 self.cycle()
             await asyncio.sleep(self.options.coalesce_s)
             with contextlib.suppress(TimeoutError):  # not wait_for: that one can swallow a cancellation in Python 3.11
                 async with asyncio.timeout(self._nap_s()):
                     await self._wake.wait()
 
+    def _decides_from_s(self) -> float:
+        return self._decided_s + (BEHIND_S if self.carrier.backlog > self.options.workers else 0.0)
+
     def _nap_s(self) -> float:
         now_s = self._clock()
-        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.notices))
+        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.notices, self.jobs.refused))
         timer_s = min(self.room.next_wake_s(), self._tell_due_s, *others_s)
+        if self.carrier.backlog > self.options.workers:
+            timer_s = self._decides_from_s()
         return max(0.0, min(self.options.idle_s, timer_s - now_s))
 
     def cycle(self) -> None:
@@ -380,7 +389,7 @@ class Scheduler:
         self.seen.heed_nominations(self.jobs.lowest_priority())
         if self.exclusions.expire():
             self.room.nodes_changed()
-        now_s = self._clock()
+        now_s = self._decided_s = self._clock()
         if self.room.tick(now_s):
             began = time.perf_counter()
             plan = self._plan(now_s)
@@ -462,6 +471,9 @@ class Scheduler:
         """Tell the pods that wait why they do."""
         for task_id, pod in list(self.seen.waiting.items()):
             entry = self.jobs.entry_of(task_id)
+            hold = self.jobs.hold_of(task_id)
             why = None if entry is None else self.explanations.of_class(entry.tasks[task_id].task_class)
+            if hold is not None:
+                why = notices.Reason(reason=hold.reason, message=hold.message)
             if why is not None and task_id not in self.ledger:
                 self.notices.waits(pod, why)

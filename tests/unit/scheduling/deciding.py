@@ -23,8 +23,13 @@ def foreign(uid: str, *, revision: int = 1, **spec: Any) -> wire.PodView:
 
 def made(task: str, *, node: str, revision: int, **more: Any) -> wire.PodView:
     """The pod of a task of ours."""
-    name = task.rpartition("/")[2]
-    meta = {"resource_version": str(revision), "labels": {names.LABEL_JOB_UID: "j"}, "owner_references": (OWNER,)}
+    namespace, _, name = task.rpartition("/")
+    meta = {
+        "namespace": namespace,
+        "resource_version": str(revision),
+        "labels": {names.LABEL_JOB_UID: "j"},
+        "owner_references": (OWNER,),
+    }
     return builders.pod(name, meta=meta, node_name=node, scheduler_name=names.SCHEDULER_NAME, **more)
 
 
@@ -89,10 +94,10 @@ class Desk:
     def goes(self, pod: wire.PodView) -> None:
         self.scheduler.on_pod(store.Deleted(key=pod.metadata.key, old=pod, final=pod))
 
-    def submit(self, *tasks: str) -> model.TaskId:
-        job = model.Job(id=model.JobId("j"), queue=QUEUE, submitted_s=0)
-        size = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
-        one = model.TaskClass(id=model.ClassId("j/map"), job=job.id, resources=size)
+    def submit(self, *tasks: str, job_id: str = "j", cpu_milli: int = 1000) -> model.TaskId:
+        job = model.Job(id=model.JobId(job_id), queue=QUEUE, submitted_s=0)
+        size = model.Resources(cpu_milli=cpu_milli, memory_bytes=1 << 20)
+        one = model.TaskClass(id=model.ClassId(f"{job_id}/map"), job=job.id, resources=size)
         ids = [model.TaskId(task) for task in tasks or ("demo/t",)]
         todo = [model.Task(id=task, task_class=one.id, index=n) for n, task in enumerate(ids)]
         self.scheduler.submit(job, [one], todo, Factory())

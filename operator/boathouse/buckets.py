@@ -1,0 +1,51 @@
+"""Token buckets by key: bound how often something is done for a namespace; normal work stays below the burst."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SWEEP_AT = 1024
+
+
+class Buckets:
+    """One bucket for each key. A bucket begins full; one that is full again is forgotten.
+
+    Args:
+        rate_per_s: Tokens that flow into a bucket in a second.
+        burst: The most that a bucket holds.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, *, rate_per_s: float, burst: float, clock: Callable[[], float]) -> None:
+        self._rate_per_s = rate_per_s
+        self._burst = burst
+        self._clock = clock
+        self._levels: dict[str, tuple[float, float]] = {}
+        self._sweep_at = _SWEEP_AT
+
+    def take(self, key: str) -> bool:
+        """Take a token; False, and nothing taken, when there is none."""
+        now_s = self._clock()
+        level = self._level(key, now_s)
+        if level < 1.0:
+            return False
+        self._levels[key] = (level - 1.0, now_s)
+        if len(self._levels) > self._sweep_at:
+            self._sweep(now_s)
+        return True
+
+    def wait_s(self, key: str) -> float:
+        """Return in how many seconds `take` will succeed."""
+        return max(0.0, 1.0 - self._level(key, self._clock())) / self._rate_per_s
+
+    def _level(self, key: str, now_s: float) -> float:
+        level, at_s = self._levels.get(key, (self._burst, now_s))
+        return min(self._burst, level + self._rate_per_s * max(0.0, now_s - at_s))
+
+    def _sweep(self, now_s: float) -> None:
+        for key in [key for key in self._levels if self._level(key, now_s) >= self._burst]:
+            del self._levels[key]
+        self._sweep_at = max(_SWEEP_AT, 2 * len(self._levels))

@@ -1,0 +1,214 @@
+"""Backoff by namespace and reason: where the API server refuses pods, one pod at a time finds out when it takes them.
+
+::
+
+    open ──refused──▶ held ──time is up, and a token──▶ probing ──many taken in a row──▶ open
+                       ▲ ─────────────refused─────────────┘
+
+Tasks that are held neither wait for room nor take any. What concerns the namespace (a quota) holds all its jobs. What
+may concern a job alone (its pods are invalid, or of a priority class that does not exist) holds that job, and the whole
+namespace once several of its jobs were refused in a row. Pure: times come from the clock given.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable
+
+from boathouse import buckets
+from boathouse.scheduling import outcomes
+from boathouse_policies import model
+
+PROBES_PER_S = 2.0
+"""Probes of all namespaces together, and with them, in the long run, refused creates."""
+NAMESPACE_DISTANCE_S = 1.0
+"""The least time between two probes of a namespace."""
+LEAST_S = 1.0
+TAKEN_IN_A_ROW = 32
+"""So many pods that were taken one by one show that the reason is gone."""
+JOBS_IN_A_ROW = 3
+"""Refused jobs of a namespace after which its other jobs are held too."""
+QUOTA = "QuotaExceeded"
+OVERLOAD = "TooManyRequests"
+REASONS = (QUOTA, OVERLOAD, "PodRefused", "NameTaken", "PodInvalid")
+_OF_THE_NAMESPACE = {QUOTA, OVERLOAD}
+_ALL = "all namespaces"
+
+
+class Verb(enum.StrEnum):
+    """What was refused."""
+
+    CREATE = "create"
+    BIND = "bind"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """What a hold concerns.
+
+    Attributes:
+        job: The job; None for all jobs of the namespace.
+    """
+
+    verb: Verb
+    namespace: str
+    job: model.JobId | None = None
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Hold:
+    """A backoff.
+
+    Attributes:
+        scope: Whom it concerns.
+        reason: Of `REASONS`.
+        message: The API server's.
+        refused_s: When a pod was refused last.
+        until_s: When the next probe is due.
+        is_probing: Whether one pod at a time is let through.
+        probe: The task that is let through; None for none yet.
+        probed_s: Since when.
+        taken: How many probes succeeded in a row.
+    """
+
+    scope: Scope
+    reason: str
+    message: str
+    refused_s: float
+    until_s: float
+    is_probing: bool = False
+    probe: model.TaskId | None = None
+    probed_s: float = 0.0
+    taken: int = 0
+
+
+class Refusals:
+    """All holds.
+
+    Args:
+        clock: The scheduler's seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._holds: dict[Scope, Hold] = {}
+        self._in_a_row: dict[tuple[Verb, str], set[model.JobId]] = {}
+        self._granted_s: dict[str, float] = {}
+        self._tokens = buckets.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
+        self._changed: set[Scope] = set()
+
+    # What happens
+
+    def refused(self, namespace: str, job: model.JobId, verb: Verb, why: outcomes.NotDone) -> bool:
+        """A pod was refused; say whether that holds others. If not, it is for the task alone to back off."""
+        if why.reason not in REASONS:
+            return False
+        jobs = self._in_a_row.setdefault((verb, namespace), set())
+        if len(jobs) < JOBS_IN_A_ROW:
+            jobs.add(job)
+        wide = why.reason in _OF_THE_NAMESPACE or len(jobs) >= JOBS_IN_A_ROW
+        scope, now_s = Scope(verb, namespace, None if wide else job), self._clock()
+        if scope not in self._holds:
+            self._changed.add(scope)
+        self._holds[scope] = Hold(
+            scope=scope,
+            reason=why.reason,
+            message=why.message,
+            refused_s=now_s,
+            until_s=now_s + max(LEAST_S, why.at_least_s),
+        )
+        return True
+
+    def succeeded(self, namespace: str, job: model.JobId, verb: Verb) -> None:
+        """A pod was created or bound."""
+        self._in_a_row.pop((verb, namespace), None)
+        for scope in (Scope(verb, namespace), Scope(verb, namespace, job)):
+            hold = self._holds.get(scope)
+            if hold is not None and hold.is_probing:
+                hold.probe, hold.taken = None, hold.taken + 1
+                if hold.taken >= TAKEN_IN_A_ROW:
+                    self.lift(scope)
+
+    def relieved(self, namespace: str) -> None:
+        """A pod of a namespace ended: its quota may have room, so the next probe is due soon."""
+        hold = self._holds.get(Scope(Verb.CREATE, namespace))
+        if hold is not None and hold.reason == QUOTA:
+            hold.until_s = min(hold.until_s, max(self._clock(), hold.refused_s + NAMESPACE_DISTANCE_S))
+
+    def lift(self, scope: Scope) -> None:
+        """Hold nothing of this scope any more."""
+        if self._holds.pop(scope, None) is not None:
+            self._changed.add(scope)
+
+    def forget(self, namespace: str, job: model.JobId) -> None:
+        """A job is gone."""
+        for verb in Verb:
+            self._holds.pop(Scope(verb, namespace, job), None)
+            if (verb, namespace) in self._in_a_row:
+                self._in_a_row[verb, namespace].discard(job)
+
+    # Reading
+
+    def __len__(self) -> int:
+        return len(self._holds)
+
+    def of(self, namespace: str, job: model.JobId, verb: Verb) -> Hold | None:
+        """Return what holds the pods of a job; None for nothing."""
+        if not self._holds:
+            return None
+        return self._holds.get(Scope(verb, namespace)) or self._holds.get(Scope(verb, namespace, job))
+
+    def holds(self) -> Iterable[Hold]:
+        """Return all holds."""
+        return self._holds.values()
+
+    def probing(self) -> list[Hold]:
+        """Return the holds of which one pod at a time is let through."""
+        return [hold for hold in self._holds.values() if hold.is_probing and self._decides(hold.scope)]
+
+    def _decides(self, scope: Scope) -> bool:
+        """Say whether a hold is not part of one on the whole namespace."""
+        return scope.job is None or Scope(scope.verb, scope.namespace) not in self._holds
+
+    def changed(self) -> set[Scope]:
+        """Return the scopes that came to be held, or are held no more, since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def next_s(self) -> float:
+        """Return when `due` may have something; infinity for never."""
+        due_s = min((hold.until_s for hold in self._holds.values() if not hold.is_probing), default=float("inf"))
+        return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
+
+    # Time
+
+    def due(self) -> list[Hold]:
+        """Return the holds whose time is up, first of the namespace that was not probed for longest.
+
+        What an overload held needs no probe: it is lifted.
+        """
+        now_s, due = self._clock(), []
+        for hold in list(self._holds.values()):
+            if hold.is_probing or hold.until_s > now_s:
+                continue
+            if hold.reason == OVERLOAD:
+                self.lift(hold.scope)
+            elif self._decides(hold.scope):
+                due.append(hold)
+        return sorted(due, key=lambda hold: (self._granted_s.get(hold.scope.namespace, 0.0), hold.until_s))
+
+    def grant(self, hold: Hold) -> bool:
+        """Let a hold that is due be probed, if the budgets of its namespace and of all allow it."""
+        namespace, now_s = hold.scope.namespace, self._clock()
+        soonest_s = self._granted_s.get(namespace, float("-inf")) + NAMESPACE_DISTANCE_S
+        if now_s < soonest_s:
+            hold.until_s = soonest_s
+            return False
+        if not self._tokens.take(_ALL):
+            return False
+        self._granted_s = {name: at_s for name, at_s in self._granted_s.items() if now_s - at_s < _REMEMBERED_S}
+        self._granted_s[namespace] = now_s
+        hold.is_probing = True
+        return True
+
+
+_REMEMBERED_S = 600.0

@@ -1,0 +1,177 @@
+"""Tasks behind a refusal neither wait for room nor take any; one at a time finds out when the API server takes pods."""
+
+from boathouse.cluster import errors
+from boathouse.scheduling import refusals
+from tests.unit.scheduling.deciding import Desk, foreign, made, settled
+
+QUOTA = errors.Forbidden(403, "Forbidden", "exceeded quota: small")
+NO_CLASS = errors.Forbidden(403, "Forbidden", "no PriorityClass with name nope was found")
+
+
+def tasks(namespace: str, count: int) -> list[str]:
+    return [f"{namespace}/t{i:05}" for i in range(count)]
+
+
+async def refuse_all(desk: Desk, error: errors.ApiError = QUOTA) -> int:
+    """Refuse all creates under way, and those that follow; return how many there were."""
+    count = 0
+    while creates := [what for verb, what in desk.asked if verb == "create"]:
+        for what in creates:
+            await desk.answers("create", what, error)
+            count += 1
+    return count
+
+
+async def test_many_tasks_behind_a_full_quota_cause_a_refused_create_per_half_minute():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.node("n2")
+        desk.submit(*tasks("full", 1000), cpu_milli=1)
+        refused = 0
+        for second in range(300):
+            desk.now_s = float(second)
+            await desk.decides()
+            refused += await refuse_all(desk)
+    assert 10 <= refused <= 12
+
+
+async def test_what_is_held_takes_no_room_from_others():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 100), job_id="a")
+        await desk.decides()
+        await refuse_all(desk)
+        desk.submit(*tasks("b", 4), job_id="b")
+        await desk.decides()
+        assert desk.scheduler.ledger.free("n1")[0] == 0
+        assert {desk.scheduler.jobs.entry_of(task).namespace for task in desk.scheduler.jobs.entry("b").tasks} == {"b"}
+        assert [what for verb, what in desk.asked if verb == "create"] == ["t00000 n1", "t00001 n1"]
+
+
+async def test_a_job_that_comes_while_its_namespace_is_held_says_why_it_waits():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 3), job_id="a")
+        await desk.decides()
+        await refuse_all(desk)
+        desk.submit("full/other", job_id="b")
+        assert await desk.decides() == []
+        found = desk.scheduler.diagnosis("b")
+    assert (found.reason, found.message) == ("QuotaExceeded", "exceeded quota: small")
+
+
+async def test_when_the_quota_has_room_again_all_are_created():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 200), cpu_milli=1)
+        await desk.decides()
+        await refuse_all(desk)
+        desk.now_s = 31.0
+        created = []
+        for _ in range(200):
+            await desk.decides()
+            for verb, what in list(desk.asked):
+                name = what.split()[0]
+                created.append(name)
+                await desk.answers(verb, what, made(f"full/{name}", node="n1", revision=len(created)))
+        assert sorted(created)[:100] == [name.split("/")[1] for name in tasks("full", 100)]  # the node has 110 pods
+        assert len(set(created)) == len(created)
+
+
+async def test_probes_go_one_at_a_time():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 20), cpu_milli=1)
+        await desk.decides()
+        await refuse_all(desk)
+        desk.now_s = 31.0
+        for step in range(5):
+            assert len(await desk.decides()) == 1
+            verb, what = next(iter(desk.asked))
+            await desk.answers(verb, what, made(f"full/{what.split()[0]}", node="n1", revision=step + 1))
+
+
+async def test_a_pod_that_ends_in_the_namespace_lets_the_next_probe_go_soon():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        other = made("full/other", node="n1", revision=1)
+        desk.comes(other)
+        desk.submit(*tasks("full", 20), cpu_milli=1)
+        await desk.decides()
+        await refuse_all(desk)
+        desk.now_s = 2.0
+        assert await desk.decides() == []
+        desk.goes(other)
+        assert len(await desk.decides()) == 1
+
+
+async def test_a_job_that_alone_is_at_fault_does_not_hold_others_of_its_namespace():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("demo", 20), job_id="bad")
+        await desk.decides()
+        await refuse_all(desk, NO_CLASS)
+        desk.submit("demo/good", job_id="good")
+        assert await desk.decides() == [("create", "good n1")]
+
+
+async def test_a_probe_that_finds_no_node_lets_another_job_have_its_turn():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit("full/large", job_id="a", cpu_milli=4000)
+        desk.submit("full/small", job_id="b")
+        await desk.decides()
+        await refuse_all(desk)
+        desk.submit("elsewhere/t", job_id="c", cpu_milli=2000)
+        await desk.decides()
+        await desk.answers("create", "t n1", made("elsewhere/t", node="n1", revision=1))
+        for desk.now_s in (31.0, 37.0, 43.0):
+            await desk.decides()
+        assert sorted(desk.asked) == [("create", "small n1")]
+
+
+async def test_decisions_that_were_made_before_the_refusal_are_not_sent():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 100), cpu_milli=1)
+        await desk.decides()
+        assert await refuse_all(desk) == 2
+        while not desk.scheduler.carrier.is_idle:
+            await settled()
+        assert not desk.asked
+        assert desk.scheduler.ledger.free("n1")[0] == 4000
+
+
+async def test_a_job_that_is_withdrawn_while_it_is_probed_leaves_nothing_behind():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 3))
+        await desk.decides()
+        await refuse_all(desk)
+        desk.now_s = 31.0
+        desk.scheduler.withdraw("j")
+        await desk.decides()
+        assert len(desk.scheduler.jobs.refused) == 0
+
+
+async def test_pods_of_others_whose_binding_is_refused_are_held_and_told():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(foreign("u1"))
+        await desk.decides()
+        await desk.answers("bind", "u1 n1", NO_CLASS)
+        assert desk.scheduler.jobs.hold_of("demo/p").scope.verb is refusals.Verb.BIND
+        desk.now_s = 1.0
+        assert ("bind", "u1 n1") not in await desk.decides()
+        desk.now_s = 11.0
+        assert ("bind", "u1 n1") in await desk.decides()
+
+
+async def test_writes_of_one_namespace_that_hang_leave_workers_to_others():
+    async with Desk().writing() as desk:
+        for name in ("n1", "n2"):
+            desk.node(name)
+        desk.submit(*tasks("slow", 100), job_id="a", cpu_milli=1)
+        await desk.decides()
+        desk.submit("quick/t", job_id="b", cpu_milli=1)
+        assert ("create", "t n1") in await desk.decides()
