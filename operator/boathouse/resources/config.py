@@ -173,6 +173,14 @@ class OperatorConfig(_Section):
         """Heed namespaces' own labels from now on: `label_of` returns a namespace's label `boathouse.dev/queue`."""
         self._label_of = label_of
 
+    def queue(self, name: str) -> QueueConfig:
+        """The queue of that name.
+
+        Raises:
+            StopIteration: There is none.
+        """
+        return next(queue for queue in self.queues if queue.name == name)
+
     def queue_for(self, namespace: str, asked: str | None) -> str:
         """The queue of a job: what it asks for, else what its namespace's label or entry here says, or the default."""
         labelled = None if self._label_of is None else self._label_of(namespace)

@@ -78,6 +78,7 @@ class Reason(StrEnum):
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
     QUEUE_NOT_FOUND = "QueueNotFound"
+    QUEUE_NOT_ALLOWED = "QueueNotAllowed"
     SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105 - a reason, not a secret
     CONFIG_MAP_NOT_FOUND = "ConfigMapNotFound"
     IMAGE_PULL_FAILED = "ImagePullFailed"

@@ -8,7 +8,10 @@ from boathouse.scheduling import translate
 from boathouse_policies import framework, model
 
 QueueOf = Callable[[wire.PodView], model.QueueName]
-"""The queue that a pod is charged to."""
+"""The queue that a pod names, or that of its namespace, or the default."""
+
+ChargedQueueOf = Callable[[wire.PodView], model.QueueName | None]
+"""The queue that a pod is charged to; None for a pod that the queue does not accept."""
 
 
 def default_queue(pod: wire.PodView) -> model.QueueName:
@@ -17,7 +20,7 @@ def default_queue(pod: wire.PodView) -> model.QueueName:
 
 
 def of(
-    pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: QueueOf = default_queue
+    pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: ChargedQueueOf = default_queue
 ) -> framework.Account:
     """Return the account of a pod that is not terminal; only pods of ours are charged to a job and a queue."""
     job = job_of(pod) if pod.spec.scheduler_name == scheduler_name or is_task(pod) else None
@@ -28,6 +31,7 @@ def of(
         uid=model.PodUid(pod.metadata.uid),
         job=job,
         queue=queue_of(pod) if job is not None else None,
+        namespace=model.NamespaceName(pod.metadata.namespace),
         host_ports=translate.host_ports(pod),
     )
 
@@ -55,13 +59,15 @@ def is_task(pod: wire.PodView) -> bool:
 def job_of(pod: wire.PodView) -> model.JobId:
     """Return the job of a pod: that of a task, the owner of somebody else's pod, or the pod itself.
 
-    Pods of one owner with different priorities are different jobs, because priority is a job's.
+    Pods of one owner that differ in namespace, queue label or priority are different jobs, because these are a job's.
+    Anybody can name any owner; so such a job never has the name of an MRJob, or of a job in another namespace.
     """
     if is_task(pod):
         return model.JobId(pod.metadata.labels[names.LABEL_JOB_UID])
-    owner = pod.metadata.controller
-    uid = owner.uid if owner is not None else pod.metadata.uid
-    return model.JobId(f"{uid}/{pod.spec.priority}" if pod.spec.priority else uid)
+    owner, metadata = pod.metadata.controller, pod.metadata
+    uid = owner.uid if owner is not None else metadata.uid
+    queue = metadata.labels.get(names.LABEL_QUEUE, "")
+    return model.JobId(f"{metadata.namespace}/{uid}/{queue}/{pod.spec.priority_class_name}/{pod.spec.priority}")
 
 
 def holder_of(pod: wire.PodView) -> str:

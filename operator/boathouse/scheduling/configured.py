@@ -15,7 +15,13 @@ def _queue(one: config.QueueConfig) -> model.Queue:
     limits = {
         name: quantity.milli(value) if name == "cpu" else quantity.units(value) for name, value in one.limits.items()
     }
-    return model.Queue.of(model.QueueName(one.name), weight=one.weight, limits=limits)
+    return model.Queue(
+        name=model.QueueName(one.name),
+        weight=one.weight,
+        limits=tuple(sorted(limits.items())),
+        namespaces=frozenset(one.namespaces),
+        priority_classes=frozenset(one.priority_classes),
+    )
 
 
 def queue_of(settings: config.OperatorConfig) -> accounts.QueueOf:

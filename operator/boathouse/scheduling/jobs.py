@@ -151,6 +151,9 @@ class Jobs:
     def add_foreign(self, pod: wire.PodView) -> None:
         """Let somebody else's pod wait, as a task of its owner's."""
         job_id, task_id = accounts.job_of(pod), accounts.task_id(pod)
+        former = self.entry_of(task_id)
+        if former is not None and former.factory is None and former.job.id != job_id:
+            self.over(task_id, waited=True)  # its queue's label was changed
         entry = self._entries.get(job_id)
         if entry is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
@@ -174,7 +177,9 @@ class Jobs:
             queue=self._queue_of(pod),
             submitted_s=created.timestamp() if created is not None else 0.0,
             name=accounts.holder_of(pod),
+            namespace=model.NamespaceName(pod.metadata.namespace),
             priority=pod.spec.priority,
+            priority_class=pod.spec.priority_class_name,
         )
 
     # Tasks

@@ -55,7 +55,7 @@ class Observed:
         listener: Listener,
         *,
         scheduler_name: str = names.SCHEDULER_NAME,
-        queue_of: accounts.QueueOf = accounts.default_queue,
+        queue_of: accounts.ChargedQueueOf = accounts.default_queue,
         aside: quarantine.Quarantine | None = None,
     ) -> None:
         self.ledger = book

@@ -10,6 +10,7 @@ from boathouse_policies import model
 _WORST_FIRST = (
     model.Code.NEVER_FITS,
     model.Code.UNKNOWN_QUEUE,
+    model.Code.QUEUE_NOT_ALLOWED,
     model.Code.UNSCHEDULABLE,
     model.Code.GANG,
     model.Code.QUEUE_LIMIT,

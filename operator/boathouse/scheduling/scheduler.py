@@ -95,8 +95,13 @@ class Scheduler:
         self.ledger = framework.Ledger(self._axis)
         self.room = framework.WaitingRoom(self._axis, queues)
         self._aside = aside or quarantine.Quarantine(events)
+        self._queue_of = queue_of
         self.seen = observed.Observed(
-            self.ledger, self, scheduler_name=options.scheduler_name, queue_of=queue_of, aside=self._aside
+            self.ledger,
+            self,
+            scheduler_name=options.scheduler_name,
+            queue_of=self._charged_queue_of,
+            aside=self._aside,
         )
         self.jobs = jobs.Jobs(
             self.room,
@@ -128,6 +133,13 @@ class Scheduler:
         self._tell_due_s = math.inf
         self._told_s = -math.inf
         self._decided_s = -math.inf
+
+    def _charged_queue_of(self, pod: wire.PodView) -> model.QueueName | None:
+        name = self._queue_of(pod)
+        queue = self.room.queues.get(name)
+        # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
+        priority_class = "" if accounts.is_task(pod) else pod.spec.priority_class_name
+        return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None
 
     def _parts(self) -> carrier.Parts:
         return carrier.Parts(

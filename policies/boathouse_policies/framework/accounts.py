@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-if TYPE_CHECKING:
-    from boathouse_policies import model
+from boathouse_policies import model
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+Share: TypeAlias = "tuple[model.QueueName, model.NamespaceName]"
+"""What a namespace's jobs have of a queue."""
 
 
 class State(enum.Enum):
@@ -32,6 +34,7 @@ class Account:
         uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
         job: The job of ours that it belongs to.
         queue: The queue that it is charged to.
+        namespace: The namespace whose share of the queue it is charged to.
         task_class: Its class.
         host_ports: Ports of the node that it takes.
     """
@@ -42,6 +45,7 @@ class Account:
     uid: model.PodUid | None = None
     job: model.JobId | None = None
     queue: model.QueueName | None = None
+    namespace: model.NamespaceName = model.NamespaceName("")  # noqa: RUF009 - a text
     task_class: model.ClassId | None = None
     host_ports: tuple[model.HostPort, ...] = ()
 
@@ -62,7 +66,7 @@ class Entry:
         amounts: What is charged for it.
         state: How certain that is.
         job: The job that it is charged to.
-        queue: The queue that it is charged to.
+        share: The queue and the namespace that it is charged to.
         counted: The class that it counts for; None where nobody asks, for it does not start together with others.
         host_ports: What it takes of the node.
         placement: What was assumed, as long as no pod was seen.
@@ -74,12 +78,17 @@ class Entry:
     amounts: model.Amounts
     state: State
     job: model.JobId | None
-    queue: model.QueueName | None
+    share: Share | None
     counted: model.ClassId | None
     host_ports: tuple[model.HostPort, ...]
     placement: model.Placement | None = None
     pod: Account | None = None
     resizing: model.Resources | None = None
+
+    @property
+    def queue(self) -> model.QueueName | None:
+        """The queue that it is charged to."""
+        return None if self.share is None else self.share[0]
 
     @property
     def account(self) -> Account:
@@ -101,12 +110,14 @@ def assumed(placement: model.Placement, amounts: model.Amounts) -> Entry:
     job, one = placement.job, placement.task_class
     counted = one.id if one.gang_min else None
     ports = one.constraints.host_ports
-    return Entry(placement.node, amounts, _ASSUMED, job.id, job.queue, counted, ports, placement)
+    share = (job.queue, job.namespace)
+    return Entry(placement.node, amounts, _ASSUMED, job.id, share, counted, ports, placement)
 
 
 def seen(pod: Account, node: model.NodeName, amounts: model.Amounts) -> Entry:
     """The entry of a pod that the watch shows."""
-    return Entry(node, amounts, State.CONFIRMED, pod.job, pod.queue, pod.task_class, pod.host_ports, pod=pod)
+    share = None if pod.queue is None else (pod.queue, pod.namespace)
+    return Entry(node, amounts, State.CONFIRMED, pod.job, share, pod.task_class, pod.host_ports, pod=pod)
 
 
 def _account(placement: model.Placement) -> Account:
@@ -117,6 +128,7 @@ def _account(placement: model.Placement) -> Account:
         uid=placement.task.pod_uid,
         job=placement.job.id,
         queue=placement.job.queue,
+        namespace=placement.job.namespace,
         task_class=placement.task_class.id,
         host_ports=placement.task_class.constraints.host_ports,
     )
@@ -150,6 +162,11 @@ def keep_labels(pod: Account, known: Account) -> Account:
         queue=pod.queue if pod.queue is not None else known.queue,
         task_class=pod.task_class if pod.task_class is not None else known.task_class,
     )
+
+
+def charged_to(pod: Account) -> tuple[object, ...]:
+    """Whom a pod is charged to."""
+    return pod.job, pod.queue, pod.namespace, pod.task_class
 
 
 def unlike(known: Account, listed: Account) -> bool:

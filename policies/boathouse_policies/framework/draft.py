@@ -54,11 +54,9 @@ class Draft:
                     self._scratch.take(decision.node, decision.resources)
 
     def leave_orphans(self, line: Line, queue: WaitingRoom) -> None:
-        """Jobs that name a queue that does not exist."""
-        names = ", ".join(sorted(queue.queues)) or "none"
+        """Jobs that name a queue that does not exist, or that does not accept them."""
         for want in line.orphans:
-            message = f"queue {want.job.queue!r} is not defined (defined: {names})"
-            self._leave(want, model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message))
+            self._leave(want, _no_queue(want.job, queue.queues))
 
     def decide(self, spots: Sequence[Spot], line: Line) -> None:
         """Turn placed tasks into decisions, and close who cannot go anywhere without the room they took."""
@@ -127,6 +125,17 @@ class Draft:
         count = want.left
         if count:
             self._left[want.task_class.id] = Left(want, verdict, count)
+
+
+def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:
+    """Why a job may not use the queue that it names. The message leaves out the queue's lists, which name others."""
+    if job.queue not in queues:
+        names = ", ".join(sorted(queues)) or "none"
+        message = f"queue {job.queue!r} is not defined (defined: {names})"
+        return model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message)
+    who = f"priority class {job.priority_class!r}" if queues[job.queue].accepts(job.namespace) else "this namespace"
+    message = f"queue {job.queue!r} does not accept {who}"
+    return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=message)
 
 
 def _still(line: Line) -> Mapping[model.ClassId, Left]:

@@ -54,7 +54,7 @@ class Ledger:
         self._entries: dict[model.TaskId, accounts.Entry] = {}
         self._on_node: sums.OfNodes = sums.Sums(sums.Columns(self._layout), {})
         self._by_job: sums.OfJobs = sums.Sums(sums.Vectors(), {})
-        self._by_queue: sums.OfQueues = sums.Sums(sums.Vectors(), {})
+        self._by_share: sums.OfShares = sums.Sums(sums.Vectors(), {})
         self._by_class = accounts.Shared[model.ClassId, int]()
         self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
         self._eligibilities = layouts.Eligibilities()
@@ -217,7 +217,7 @@ class Ledger:
     def _held(self) -> sums.Held:
         held = self._shown() if self._shown is not None else None
         if held is None:
-            held = sums.Held(self._on_node, self._by_job, self._by_queue, self._touched)
+            held = sums.Held(self._on_node, self._by_job, self._by_share, self._touched)
             self._touched = set()
             self._shown = weakref.ref(held)
         return held
@@ -279,11 +279,7 @@ class Ledger:
         if entry.account.uid is None or entry.account.uid == pod.uid:
             pod = accounts.keep_labels(pod, entry.account)
         same = entry.node == node and entry.account.host_ports == pod.host_ports
-        if same and (entry.account.job, entry.account.queue, entry.account.task_class) == (
-            pod.job,
-            pod.queue,
-            pod.task_class,
-        ):
+        if same and accounts.charged_to(entry.account) == accounts.charged_to(pod):
             entry.pod, entry.state = pod, accounts.State.CONFIRMED
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
@@ -308,8 +304,8 @@ class Ledger:
         if entry.job is not None:
             self._touched.add(entry.job)
             self._by_job.add(entry.job, amounts, step)
-        if entry.queue is not None:
-            self._by_queue.add(entry.queue, amounts, step)
+        if entry.share is not None:
+            self._by_share.add(entry.share, amounts, step)
 
     def _count(self, entry: accounts.Entry, step: int) -> None:
         if entry.counted is not None:

@@ -1,4 +1,8 @@
-"""Whose turn it is: fair sharing between queues, then the profile's order of jobs, then the job's order of classes."""
+"""Whose turn it is.
+
+Fair sharing between queues, then between the namespaces in a queue, then the profile's order of jobs, then the job's
+order of classes.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +25,44 @@ if TYPE_CHECKING:
 
 
 class _QueueLine:
-    """The bands of one queue, the highest priority first."""
+    """The bands of one queue.
 
-    __slots__ = ("bands", "limits", "queue", "share")
+    Attributes:
+        bands: Those of each namespace, the highest priority first; the namespaces in the order of their names.
+        places: The place of each namespace.
+        share: The dominant share of the queue over its weight.
+        shares: The dominant share of each namespace; infinite once nothing of it is open.
+    """
+
+    __slots__ = ("bands", "limits", "places", "queue", "share", "shares")
 
     def __init__(self, queue: model.Queue, axis: model.Axis) -> None:
         self.queue = queue
-        self.bands: list[Band] = []
+        self.bands: list[list[Band]] = []
+        self.places: dict[model.NamespaceName, int] = {}
         self.limits = [(name, axis.row(name), most) for name, most in queue.limits]
         self.share = 0.0
+        self.shares = np.zeros(0)
+
+    def add(self, band: Band) -> None:
+        """Append a band."""
+        if band.namespace not in self.places:
+            self.places[band.namespace] = len(self.bands)
+            self.bands.append([])
+        self.bands[-1].append(band)
 
 
 class Line:
     """The classes of a cycle in the order of their turns.
 
     Queues go by dominant share over weight, the least first (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011,
-    with weights as in 4.3), ties by name. Within a queue: the higher priority, then the profile's key, then submission.
+    with weights as in 4.3), ties by name. Within a queue namespaces go by dominant share of what their jobs hold of it,
+    with equal weights. Within a namespace: the higher priority, then the profile's key, then submission.
     Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; and as
     long as every node on offer is kept for somebody, those whom they are kept for.
 
     Attributes:
-        orphans: Classes of jobs whose queue does not exist.
+        orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 
     def __init__(self, room: WaitingRoom, profile: Profile, scratch: Scratch) -> None:
@@ -59,6 +80,10 @@ class Line:
             self._join(band, room)
         for line in self._queues.values():
             self._share(line)
+            line.shares = np.zeros(len(line.bands))
+            for namespace in line.places:
+                self._share_of(namespace, line)
+        self._give_kept_nodes_back()
         self._monotone = profile.monotone_in(scratch)
         self._narrow = self._narrowed(room)
         self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
@@ -82,7 +107,7 @@ class Line:
         line = self._queues.get(band.queue)
         if line is None:
             line = self._queues[band.queue] = _QueueLine(room.queues[band.queue], self._scratch.view.axis)
-        line.bands.append(band)
+        line.add(band)
 
     def _narrowed(self, room: WaitingRoom) -> Narrow | None:
         """Who can only go where room came free, as far as that is certain: nothing else can have changed for them."""
@@ -109,6 +134,22 @@ class Line:
         if len(self._queues) > 1:
             usage = self._scratch.queue_usage(line.queue.name)
             line.share = self._scratch.dominant_share(usage) / line.queue.weight
+
+    def _share_of(self, namespace: model.NamespaceName, line: _QueueLine) -> None:
+        if len(line.shares) > 1:
+            usage = self._scratch.share_usage((line.queue.name, namespace))
+            line.shares[line.places[namespace]] = self._scratch.dominant_share(usage)
+
+    def _give_kept_nodes_back(self) -> None:
+        """Keep no node for a namespace while another that waits holds less of the queue: the other goes first."""
+        for node, owner in list(self._scratch.kept.items()):
+            place = self._lineup.places.get(owner)
+            job = None if place is None else self._lineup.waiting[place].job
+            line = None if job is None else self._queues.get(job.queue)
+            if job is None or line is None or job.namespace not in line.places:
+                continue
+            if line.shares[line.places[job.namespace]] > line.shares.min():
+                self._scratch.release(node)
 
     def next_class(self) -> Want | None:
         """The class whose turn it is; None when all are closed."""
@@ -144,12 +185,22 @@ class Line:
         return None if best is None else best[1]
 
     def _first_of(self, line: _QueueLine) -> int | None:
-        while line.bands:
-            band = line.bands[0]
+        """The first job of the namespace that holds least; in the order of names, so the first of equals wins."""
+        shares = line.shares
+        while shares[least := int(shares.argmin())] != np.inf:
+            job = self._first_in(line.bands[least])
+            if job is not None:
+                return job
+            shares[least] = np.inf
+        return None
+
+    def _first_in(self, bands: list[Band]) -> int | None:
+        while bands:
+            band = bands[0]
             job = band.start + int(self._keys[band.start : band.stop].argmin())
             if self._keys[job] != np.inf:
                 return job
-            line.bands.pop(0)
+            bands.pop(0)
         return None
 
     def _may(self, place: int) -> bool:
@@ -181,14 +232,16 @@ class Line:
         return bool(self._queues[want.job.queue].limits)
 
     def placed(self, want: Want) -> None:
-        """A task of the class was placed: its job's key and its queue's share are mended."""
+        """A task of the class was placed: its job's key and the shares of its queue and namespace are mended."""
         if not want.left:
             self.close(want)
         self.taken_back(want)
 
     def taken_back(self, want: Want) -> None:
-        """What the class' job holds changed: mend its key and its queue's share."""
-        self._share(self._queues[want.job.queue])
+        """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
+        line = self._queues[want.job.queue]
+        self._share(line)
+        self._share_of(want.job.namespace, line)
         job = self._lineup.job_of[want.place]
         is_open = self._keys[job] != np.inf
         if is_open or self._regrouping is not None:

@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """The jobs of one queue and one priority: places `start` to `stop`."""
+    """The jobs of one queue, one namespace and one priority: places `start` to `stop`."""
 
     queue: model.QueueName
+    namespace: model.NamespaceName
     start: int
     stop: int
 
 
 class Lineup:
-    """All classes of which something waits: by queue's name, the higher priority, submission, order in the job.
+    """All classes of which something waits.
+
+    By the names of queue and namespace, the higher priority, submission, order in the job.
 
     A class' place is its index in every column of this order, as is a job's.
 
@@ -39,19 +42,22 @@ class Lineup:
         first: The place of the first class of each job, and C, length J + 1.
         job_of: The place of each class' job, length C.
         places: The place of each class.
-        bands: The jobs by queue and priority.
-        alone: Whether all are of one band, and its queue has no limits.
+        bands: The jobs by queue, namespace and priority.
+        alone: Whether all are of one queue, and it has no limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
         open: Whom the next cycle looks at, shape [C].
         narrow: Who of them can only go to nodes where room came free, shape [C].
-        orphans: Who is looked at, of a job whose queue does not exist.
+        orphans: Who is looked at, of a job whose queue does not exist or does not accept it.
     """
 
     def __init__(self, waiting: Iterable[Waiting], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        in_order = sorted(waiting, key=_place)
-        self.waiting = [one for one in in_order if one.job.queue in queues]
-        self._orphans = [one for one in in_order if one.job.queue not in queues]
+        self.waiting: list[Waiting] = []
+        self._orphans: list[Waiting] = []
+        for one in sorted(waiting, key=_place):
+            queue = queues.get(one.job.queue)
+            accepted = queue is not None and queue.accepts(one.job.namespace, one.job.priority_class)
+            (self.waiting if accepted else self._orphans).append(one)
         self._rows = np.array([one.row for one in self.waiting], np.intp)
         self.places = {one.task_class.id: i for i, one in enumerate(self.waiting)}
         self.gangs = [i for i, one in enumerate(self.waiting) if one.task_class.gang_min]
@@ -68,7 +74,8 @@ class Lineup:
         self.first.append(len(self.waiting))
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
-        self.alone = len(self.bands) == 1 and not queues[self.bands[0].queue].limits
+        names = {band.queue for band in self.bands}
+        self.alone = len(names) == 1 and not any(queues[name].limits for name in names)
         self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
         self._needs: tuple[model.IntMatrix, Sequence[Sequence[int]], Sequence[int]] | None = None
         self._keys: tuple[Lasting, Layout, model.FloatVector] | None = None
@@ -78,9 +85,9 @@ class Lineup:
 
     def _bands(self) -> list[Band]:
         bands, start = [], 0
-        for (queue, _), members in itertools.groupby(self.jobs, lambda job: (job.queue, job.priority)):
+        for (queue, namespace, _), members in itertools.groupby(self.jobs, _band):
             count = sum(1 for _ in members)
-            bands.append(Band(queue, start, start + count))
+            bands.append(Band(queue, namespace, start, start + count))
             start += count
         return bands
 
@@ -148,5 +155,9 @@ class Lineup:
         return self._needs[1:]
 
 
-def _place(waiting: Waiting) -> tuple[model.QueueName, int, float, model.JobId, int]:
-    return (waiting.job.queue, -waiting.job.priority, *waiting.rank)
+def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
+    return (job.queue, job.namespace, job.priority)
+
+
+def _place(waiting: Waiting) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
+    return (waiting.job.queue, waiting.job.namespace, -waiting.job.priority, *waiting.rank)

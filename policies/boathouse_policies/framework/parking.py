@@ -34,6 +34,7 @@ _HELPS: dict[model.Code, int] = {
     model.Code.NEVER_FITS: int(Wake.NODES),
     model.Code.QUEUE_LIMIT: int(Wake.QUEUE | Wake.QUEUES),
     model.Code.UNKNOWN_QUEUE: int(Wake.QUEUES),
+    model.Code.QUEUE_NOT_ALLOWED: int(Wake.QUEUES),
     model.Code.JOB_ORDER: int(Wake.ROOM | Wake.NODES | Wake.JOBS),
     model.Code.PATIENCE: int(Wake.ROOM | Wake.NODES | Wake.JOBS),
     model.Code.GANG: int(Wake.ROOM | Wake.NODES | Wake.JOBS),

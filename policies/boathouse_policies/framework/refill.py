@@ -1,13 +1,15 @@
 """The usual cycle of a full cluster: room came free on a few nodes, and who is parked for want of room may go there.
 
 Nothing else can have changed for those classes. So the few nodes are plain numbers here, and the order is kept from
-cycle to cycle (`Lineup.keys`): a turn costs as much as the nodes that came free, whatever waits. Whoever looks at all
+cycle to cycle (`Lineup.keys`): a turn costs as much as the nodes that came free, whatever waits. Where namespaces share
+the queue, each has heaps of its own, and the one that holds least has the next turn. Whoever looks at all
 nodes, being new or parked for long, is turned away at once where none has room. The decisions are those of the general
 way, which everything else goes.
 """
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import operator
 from typing import TYPE_CHECKING, cast
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.classes import Waiting
     from boathouse_policies.framework.extension import Lasting, Local
+    from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.pool import Pick, Picker
@@ -63,6 +66,28 @@ def _nowhere(lineup: Lineup, profile: Profile, view: ClusterView) -> Sequence[in
     return places
 
 
+class _Namespace:
+    """Who waits of one namespace.
+
+    Attributes:
+        heaps: By priority, the highest first: keys and places of classes.
+        held: What its jobs hold of the queue.
+        share: The dominant share of it.
+    """
+
+    __slots__ = ("heaps", "held", "share")
+
+    def __init__(self, held: model.Amounts, layout: Layout) -> None:
+        self.heaps: list[list[tuple[float, int]]] = []
+        self.held = held
+        self.share = layout.dominant_share(held)
+
+    def add(self, amounts: Sequence[int], layout: Layout) -> None:
+        """One of its jobs got a task."""
+        self.held = combined(operator.add, self.held, amounts)
+        self.share = layout.dominant_share(self.held)
+
+
 class _Turns:
     """One cycle."""
 
@@ -96,7 +121,6 @@ class _Turns:
         looked_at = lineup.narrow.nonzero()[0]
         self._looked_at: list[int] = looked_at.tolist()
         self._heap = list(zip(lineup.keys(self._order, view)[looked_at].tolist(), self._looked_at, strict=True))
-        heapq.heapify(self._heap)
         self._newer: dict[int, float] = {}  # keys of whose job got a task in this cycle
         self._of_room = cast("Local", profile.score).of_room
         self._had: dict[int, tuple[dict[int, float], Picker]] = {}  # who had a turn: its nodes' scores, its tasks
@@ -106,6 +130,35 @@ class _Turns:
 
     def run(self) -> bool:
         """Turn by turn until nothing more fits; False if a turn is not for here."""
+        if len(self._lineup.bands) == 1:
+            heapq.heapify(self._heap)
+            return self._run(None)
+        namespaces = self._by_namespace(self._heap)
+        while self._rooms and (namespace := _next(namespaces)) is not None:
+            self._heap = namespace.heaps[0]
+            if not self._run(namespace if len(namespaces) > 1 else None):
+                return False
+        return True
+
+    def _by_namespace(self, turns: list[tuple[float, int]]) -> list[_Namespace]:
+        """Those who have a turn, by namespace and priority."""
+        lineup, view, stop = self._lineup, self._view, 0
+        found: dict[model.NamespaceName, _Namespace] = {}
+        for band in lineup.bands:
+            start, stop = stop, bisect.bisect_left(self._looked_at, lineup.first[band.stop], stop)
+            if start == stop:
+                continue
+            namespace = found.get(band.namespace)
+            if namespace is None:
+                namespace = _Namespace(view.held_in((band.queue, band.namespace)), view.layout)
+                found[band.namespace] = namespace
+            heap = turns[start:stop]
+            heapq.heapify(heap)
+            namespace.heaps.append(heap)
+        return list(found.values())
+
+    def _run(self, namespace: _Namespace | None) -> bool:
+        """All that fits, or the next task of a namespace that shares the queue; False if a turn is not for here."""
         single = self._lineup.single
         heap, newer, rooms, needs, nodes = self._heap, self._newer, self._rooms, self._needs, self._view.layout.nodes
         most = max([room[_MEMORY] for room in rooms.values()], default=0)  # scarce nearly always, so asked first
@@ -125,11 +178,15 @@ class _Turns:
             picker.take(pick)
             self._spots.append((self._lineup.waiting[place], pick, node))
             self._shrink(node, needs[place])
+            if namespace is not None:
+                namespace.add(needs[place], self._view.layout)
             if not rooms:
                 break
             most = max([room[_MEMORY] for room in rooms.values()])
             if needs[place][_MEMORY] <= most or not single:  # else its job has no more turns, whatever its key is
                 self._mend(place, key)
+            if namespace is not None:
+                break
         return True
 
     def _first_turn(self, place: int) -> tuple[dict[int, float], Picker]:
@@ -216,4 +273,17 @@ class _Turns:
         return self._scratch
 
 
+def _next(namespaces: list[_Namespace]) -> _Namespace | None:
+    """The namespace that holds least; they are in the order of their names, and the first of equals goes first."""
+    while namespaces:
+        first = min(namespaces, key=_SHARE)
+        while first.heaps:
+            if first.heaps[0]:
+                return first
+            first.heaps.pop(0)
+        namespaces.remove(first)
+    return None
+
+
 _MEMORY = model.MEMORY
+_SHARE = operator.attrgetter("share")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies import model
+    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.want import Spot, Want
@@ -56,6 +57,7 @@ class Scratch:
         self._by_job = view.by_job
         self._jobs: dict[model.JobId, model.IntVector] = {}
         self._queues: dict[model.QueueName, model.IntVector] = {}
+        self._shares: dict[Share, model.IntVector] = {}
         self._classes: dict[model.ClassId, int] = {}
         self._ports: dict[int, tuple[model.HostPort, ...]] = {}
         self._placed_on: dict[int, int] = {}
@@ -75,6 +77,17 @@ class Scratch:
         usage = self._queues.get(queue)
         if usage is None:
             usage = self.view.by_queue.get(queue, self._nothing)
+        return usage if len(usage) == len(self._nothing) else self._wide(usage)
+
+    def share_usage(self, share: Share) -> model.IntVector:
+        """What a namespace's jobs hold of a queue, tasks of this cycle included, shape [R].
+
+        Counted from the first call on, which must come before the cycle's first task: most cycles never ask.
+        """
+        usage = self._shares.get(share)
+        if usage is None:
+            assert not self._placed_on, "a namespace's share was asked for too late to be right"
+            usage = self._shares[share] = self.view.by_share.get(share, self._nothing)
         return usage if len(usage) == len(self._nothing) else self._wide(usage)
 
     def placed(self, task_class: model.ClassId) -> int:
@@ -225,6 +238,8 @@ class Scratch:
         self.free[:, node] -= vector
         self._jobs[job.id] = self.job_usage(job.id) + vector
         self._queues[job.queue] = self.queue_usage(job.queue) + vector
+        if self._shares and (share := (job.queue, job.namespace)) in self._shares:
+            self._shares[share] = self.share_usage(share) + vector
         self._classes[class_id] = self._classes.get(class_id, 0) + step
         self._placed_on[node] = self._placed_on.get(node, 0) + step
         self.touch(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import operator
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.layout import Layout
 
 K = TypeVar("K")
@@ -98,7 +100,7 @@ class Vectors(Generic[K]):
             if total is None:
                 vectors.pop(key, None)
             else:
-                vectors[key] = np.array(_saturated(total, model.LARGEST_SUM), np.int64)
+                vectors[key] = _vector(total)
         return vectors
 
 
@@ -137,32 +139,33 @@ class Columns:
 
 OfNodes: TypeAlias = Sums[model.NodeName, model.IntMatrix]
 OfJobs: TypeAlias = "Sums[model.JobId, Mapping[model.JobId, model.IntVector]]"
-OfQueues: TypeAlias = "Sums[model.QueueName, Mapping[model.QueueName, model.IntVector]]"
+OfShares: TypeAlias = "Sums[Share, Mapping[Share, model.IntVector]]"
 
 
 class Held:
-    """What nodes, jobs and queues hold at one moment.
+    """What nodes, jobs, queues and the namespaces in them hold at one moment.
 
     Attributes:
         jobs: What each job holds.
-        queues: What each queue's jobs hold.
+        shares: What each namespace's jobs hold of a queue.
         touched: Jobs that hold something else than at the moment before.
     """
 
-    __slots__ = ("__weakref__", "_columns", "_nodes", "jobs", "queues", "touched")
+    __slots__ = ("__weakref__", "_columns", "_nodes", "_queues", "jobs", "shares", "touched")
 
     def __init__(
         self,
         nodes: OfNodes,
         jobs: OfJobs,
-        queues: OfQueues,
+        shares: OfShares,
         touched: Collection[model.JobId],
     ) -> None:
         self._nodes = nodes
         self._columns: model.IntMatrix | None = None
         self.jobs = jobs
-        self.queues = queues
+        self.shares = shares
         self.touched = touched
+        self._queues: Mapping[model.QueueName, model.IntVector] | None = None
 
     def requested(self) -> model.IntMatrix:
         """What all pods of all schedulers take, assumed ones too, shape [R, N], read-only."""
@@ -172,10 +175,19 @@ class Held:
         """The same of one node, as far as there is something."""
         return self._nodes.plain.get(name, ()) if self._columns is None else self._columns[:, place].tolist()
 
+    def queues(self) -> Mapping[model.QueueName, model.IntVector]:
+        """What each queue's jobs hold. Added up when first asked for: most cycles have one queue without limits."""
+        if self._queues is None:
+            plain: dict[model.QueueName, model.Amounts] = {}
+            for (queue, _), amounts in self.shares.plain.items():
+                plain[queue] = combined(operator.add, plain.get(queue, ()), amounts)
+            self._queues = {queue: _vector(total) for queue, total in plain.items()}
+        return self._queues
+
     def keep(self) -> None:
         """The sums are about to change: go on with copies. Nodes are many: of them, an array is the cheaper one."""
         self._columns = self.requested()
-        self.jobs, self.queues = self.jobs.copy(), self.queues.copy()
+        self.jobs, self.shares = self.jobs.copy(), self.shares.copy()
 
 
 def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
@@ -183,6 +195,10 @@ def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
     if len(a) == len(b):
         return tuple(map(step, a, b))
     return tuple(itertools.starmap(step, itertools.zip_longest(a, b, fillvalue=0)))
+
+
+def _vector(total: model.Amounts) -> model.IntVector:
+    return np.array(_saturated(total, model.LARGEST_SUM), np.int64)
 
 
 def _saturated(total: model.Amounts, most: int) -> model.Amounts:

@@ -12,6 +12,7 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.layout import Eligibilities, Layout
     from boathouse_policies.framework.sums import Held
 
@@ -24,7 +25,7 @@ class ClusterView:
         now_s: The only time that a policy knows.
         axis: Which row is which resource.
         layout: The nodes and what they have.
-        held: What nodes, jobs and queues hold.
+        held: What nodes, jobs, queues and the namespaces in them hold.
         by_class: Placed tasks of each class that starts together with others.
         host_ports: Ports taken on a node.
         eligibilities: Static masks.
@@ -62,7 +63,12 @@ class ClusterView:
     @property
     def by_queue(self) -> Mapping[model.QueueName, model.IntVector]:
         """What each queue's jobs hold, shape [R] each."""
-        return self.held.queues.arrays()
+        return self.held.queues()
+
+    @property
+    def by_share(self) -> Mapping[Share, model.IntVector]:
+        """What each namespace's jobs hold of a queue, shape [R] each."""
+        return self.held.shares.arrays()
 
     def free(self) -> model.IntMatrix:
         """Allocatable minus requested, shape [R, N]; below zero where a node is over-committed. A new array."""
@@ -79,6 +85,10 @@ class ClusterView:
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
         """What a queue's jobs hold, shape [R]."""
         return self._padded(self.by_queue.get(queue))
+
+    def held_in(self, share: Share) -> model.Amounts:
+        """What a namespace's jobs hold of a queue, as plain numbers, as far as there is something."""
+        return self.held.shares.plain.get(share, _NOTHING)
 
     def _padded(self, vector: model.IntVector | None) -> model.IntVector:
         width = len(self.layout.allocatable)

@@ -12,7 +12,7 @@ Classes whose expected tasks hold room stand: every cycle looks at them, but the
 | Unschedulable, Sizing, NotOffered | room freed on a node that the size fits, a node added or changed |
 | NeverFits | a node added or changed |
 | QueueLimit | usage of that queue fell, queues changed |
-| UnknownQueue | queues changed |
+| UnknownQueue, QueueNotAllowed | queues changed |
 | JobOrder, Patience, Gang | either, and a job withdrawn, and the time of a Hold |
 
 Whatever is parked longer than a minute is woken as a safety net. All times come in as arguments.

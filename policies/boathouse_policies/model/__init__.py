@@ -36,7 +36,7 @@ from boathouse_policies.model.events import (
     Submitted,
     Tick,
 )
-from boathouse_policies.model.ids import ClassId, JobId, NodeName, PodUid, QueueName, TaskId
+from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
 from boathouse_policies.model.node import NOT_READY_TAINT, UNSCHEDULABLE_TAINT, Node, Taint, TaintEffect
 from boathouse_policies.model.resources import (
     CPU,
@@ -99,6 +99,7 @@ __all__ = [
     "Job",
     "JobId",
     "Measured",
+    "NamespaceName",
     "Node",
     "NodeChanged",
     "NodeName",

@@ -7,10 +7,11 @@ TaskId = NewType("TaskId", str)
 
 PodUid = NewType("PodUid", str)
 JobId = NewType("JobId", str)
-"""The UID of the job's object (MRJob, SparkApp, or the owner of a foreign pod)."""
+"""The UID of the job's object (MRJob, SparkApp); of pods of others, what tells their jobs apart."""
 
 ClassId = NewType("ClassId", str)
 """Unique over all jobs: by custom `job/step/stage`, with a suffix where one stage asks for several sizes."""
 
 QueueName = NewType("QueueName", str)
+NamespaceName = NewType("NamespaceName", str)
 NodeName = NewType("NodeName", str)

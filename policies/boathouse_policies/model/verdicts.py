@@ -19,6 +19,8 @@ class Code(enum.StrEnum):
     """No node, even an empty one, could hold it: out of the line, so that it blocks nobody."""
     QUEUE_LIMIT = "QueueLimit"
     UNKNOWN_QUEUE = "UnknownQueue"
+    QUEUE_NOT_ALLOWED = "QueueNotAllowed"
+    """The queue does not accept the job's namespace or PriorityClass."""
     JOB_ORDER = "JobOrder"
     """A job ahead keeps the nodes that would fit."""
     PATIENCE = "Patience"

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.model import constraints as _constraints
 from boathouse_policies.model import estimates as _estimates
+from boathouse_policies.model import ids
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.model.ids import ClassId, JobId, NodeName, PodUid, QueueName, TaskId
+    from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
     from boathouse_policies.model.resources import Resources
+
+
+_NO_NAMESPACE = ids.NamespaceName("")
 
 
 class Stage(enum.StrEnum):
@@ -50,7 +54,10 @@ class Job:
         queue: The queue it waits in and is charged to.
         submitted_s: When it was submitted; ties between jobs are broken by it, then by id.
         name: `namespace/name`, for messages.
-        priority: PriorityClass value: within a queue the higher goes first, before the profile's order.
+        namespace: Namespace of the job's object; empty where a workload has one tenant. A queue is shared by namespace.
+        priority: PriorityClass value: within a namespace's share of a queue the higher goes first, before the profile's
+            order.
+        priority_class: Name of the PriorityClass; empty for none.
         weight: Share within the queue, relative to other jobs, where the profile's order knows weights.
         kind: The program that it runs: jobs of one kind treat their input alike, and what was learnt of one is used for
             the next. Empty for nothing in common with any other.
@@ -61,7 +68,9 @@ class Job:
     queue: QueueName
     submitted_s: float
     name: str = ""
+    namespace: NamespaceName = _NO_NAMESPACE
     priority: int = 0
+    priority_class: str = ""
     weight: float = 1.0
     kind: str = ""
     probe_of: JobId | None = None
@@ -125,11 +134,15 @@ class Queue:
         weight: Its share relative to the other queues.
         limits: (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use
             `Queue.of` to pass a mapping. A resource that is not named is not limited.
+        namespaces: Namespaces whose jobs it accepts; empty for all.
+        priority_classes: PriorityClasses that it accepts; empty for all. A job without one is always accepted.
     """
 
     name: QueueName
     weight: float = 1.0
     limits: tuple[tuple[str, int], ...] = ()
+    namespaces: frozenset[str] = frozenset()
+    priority_classes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse weights that have no meaning.
@@ -139,6 +152,13 @@ class Queue:
         """
         if not self.weight > 0:
             raise ValueError(f"queue {self.name!r}: the weight must be above 0, not {self.weight}")
+
+    def accepts(self, namespace: str, priority_class: str = "") -> bool:
+        """Whether jobs of a namespace and of a PriorityClass (empty for none) may use the queue."""
+        in_namespace = not self.namespaces or namespace in self.namespaces
+        return in_namespace and (
+            not self.priority_classes or not priority_class or priority_class in self.priority_classes
+        )
 
     @classmethod
     def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Queue:

@@ -46,6 +46,9 @@ def pod(name: str, on: str | None = "n0", size: model.Resources | None = None, *
     return framework.Account(id=model.TaskId(f"ns/{name}"), node=where, resources=size or amount(1000, 1), **fields)
 
 
+_OF_JOB = ("queue", "submitted_s", "namespace", "priority", "priority_class", "weight")
+
+
 class World:
     """A shell in miniature: a ledger, a waiting room and a clock that stands still until told."""
 
@@ -72,7 +75,7 @@ class World:
         **fields,
     ) -> model.TaskClass:
         """A job of one class; `fields` beyond those of the job go to the class."""
-        of_job = {key: fields.pop(key) for key in ("queue", "submitted_s", "priority", "weight") if key in fields}
+        of_job = {key: fields.pop(key) for key in _OF_JOB if key in fields}
         owner = job(name, **of_job)
         one = task_class(owner, size, **fields)
         where = tuple(model.NodeName(location) for location in locations)

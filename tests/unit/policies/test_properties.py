@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,7 @@ def loads(draw: st.DrawFn) -> list[tuple[model.Job, list[model.TaskClass], list[
         job = make.job(
             f"j{j}",
             queue=draw(st.sampled_from(["default", "limited", "missing"])),
+            namespace=draw(st.sampled_from(["", "a", "b"])),
             submitted_s=float(draw(st.integers(0, 2))),
             priority=draw(st.sampled_from([0, 0, 5])),
             weight=draw(st.sampled_from([1.0, 2.0])),
@@ -267,7 +269,8 @@ def happen(ledger: framework.Ledger, event: tuple) -> None:  # noqa: C901  one l
         case ("node gone", name):
             ledger.remove_node(name)
         case ("bound", name, on, size, taken):
-            ledger.observe(make.pod(name, on, size, job=f"job-{name[-1]}", queue="default", host_ports=taken))
+            charged = {"job": f"job-{name[-1]}", "queue": "default", "namespace": f"ns-{int(name[-1]) % 2}"}
+            ledger.observe(make.pod(name, on, size, host_ports=taken, **charged))
         case ("unbound", name):
             ledger.observe(make.pod(name, None))
         case ("assume", name, on, size, taken):
@@ -317,6 +320,11 @@ def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
     view = ledger.snapshot(0.0)
     pods = {job: int(view.job_usage(job)[model.PODS]) for job in view.by_job}
     assert pods == {job: sum(a.job == job for a in accounts) for job in {a.job for a in accounts} if job is not None}
+    charged = collections.Counter((a.queue, a.namespace) for a in accounts if a.queue is not None)
+    assert {share: amounts[model.PODS] for share, amounts in view.held.shares.plain.items()} == charged
+    assert {queue: int(usage[model.PODS]) for queue, usage in view.by_queue.items()} == collections.Counter(
+        queue for queue, _ in charged.elements()
+    )
     taken = {
         node: sorted(p for a in accounts if a.node == node for p in a.host_ports) for node in {a.node for a in accounts}
     }

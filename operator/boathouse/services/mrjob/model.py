@@ -11,7 +11,7 @@ from typing import Any, NewType
 import pydantic
 
 from boathouse.resources import mrjob, mrjob_status, mrjob_steps, mrjob_storage, names, quantity
-from boathouse.resources.config import OperatorConfig
+from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.services.mrjob import podtemplate
 from boathouse_task import contract
 
@@ -202,6 +202,9 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
             reason=names.Reason.QUEUE_NOT_FOUND,
             message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
         )
+    refusal = _not_accepted(config.queue(queue), metadata["namespace"], podtemplate.of(spec).priority_class)
+    if refusal is not None:
+        return refusal
     image = spec.image or config.task.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
@@ -231,6 +234,22 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         life=_life(spec),
         template=podtemplate.of(spec),
     )
+
+
+def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
+    if not queue.accepts_namespace(namespace):
+        message = (
+            f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
+            "or have the namespace added to the queue in the chart"
+        )
+    elif not queue.accepts_priority_class(priority_class):
+        message = (
+            f'the queue "{queue.name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, '
+            f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
+        )
+    else:
+        return None
+    return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
 
 
 def _life(spec: mrjob.MRJobSpec) -> Life:

@@ -21,7 +21,9 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         queue=model.QueueName(job.queue),
         submitted_s=job.created_s,
         name=f"{job.namespace}/{job.name}",
+        namespace=model.NamespaceName(job.namespace),
         priority=priority,
+        priority_class=job.template.priority_class,
         kind=estimates.kind(job),
     )
 
