@@ -37,10 +37,11 @@ def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **res
     return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
 
 
-def mrjob(namespace: str = "demo") -> dict[str, Any]:
+def mrjob(namespace: str = "demo", *, name: str = "wc", **fields: Any) -> dict[str, Any]:
+    """A job that names the Secret s3-credentials; `fields` of its spec are added."""
     s3 = {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}
     spec = {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": {"command": ["cat"]}, "storage": {"s3": s3}}
-    return object_("MRJob", "wc", namespace, api="boathouse.dev/v1alpha1", spec=spec)
+    return object_("MRJob", name, namespace, api="boathouse.dev/v1alpha1", spec=spec | fields)
 
 
 def task_pod(
@@ -73,11 +74,33 @@ def grant(name: str, role: str, *users: str) -> dict[str, Any]:
     return object_("ClusterRoleBinding", name, api=f"{RBAC}/v1", roleRef=reference, subjects=subjects)
 
 
+def role(
+    name: str, namespace: str, user: str, *rules: tuple[str, list[str], list[str], list[str]]
+) -> list[dict[str, Any]]:
+    """A Role and its RoleBinding to a user; each rule is group, resources, verbs, and names (empty: all)."""
+    written = [
+        {"apiGroups": [group], "resources": resources, "verbs": verbs} | ({"resourceNames": only} if only else {})
+        for group, resources, verbs, only in rules
+    ]
+    return [
+        object_("Role", name, namespace, api=f"{RBAC}/v1", rules=written),
+        binding(name, namespace, "Role", name, {"kind": "User", "name": user}),
+    ]
+
+
+def binding(name: str, namespace: str, kind: str, role: str, subject: dict[str, str]) -> dict[str, Any]:
+    """A RoleBinding."""
+    reference = {"apiGroup": RBAC, "kind": kind, "name": role}
+    return object_("RoleBinding", name, namespace, api=f"{RBAC}/v1", roleRef=reference, subjects=[subject])
+
+
 def wait_for_policies(cluster: Any) -> None:
     """Wait until each policy is in force, and the Lease known."""
     operator, alice = cluster.acting_as(OPERATOR), cluster.acting_as("alice")
     cluster.until(lambda: operator.binds("foreign"), "boathouse-account:")
     cluster.until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
     cluster.until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
+    cluster.until(lambda: operator.creates(task_pod(hostPID=True)), "boathouse-account-pods")
+    cluster.until(lambda: alice.creates(mrjob(name="new", queue="none")), "boathouse-guard-jobs")
     cluster.until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
     cluster.until(lambda: operator.creates(task_pod()), "admitted")

@@ -30,6 +30,7 @@ from tests.contract.chart.builders import (
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
 PATIENCE_S = 100
+POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
 
 Manifest = dict[str, Any]
 
@@ -67,9 +68,13 @@ class Chart:
 
     def render(self, *arguments: str, **values: Any) -> Manifests:
         """The manifests for some values: `render(namespaces=["a"])`."""
+        return Manifests(self.text(*arguments, **values))
+
+    def text(self, *arguments: str, **values: Any) -> str:
+        """The manifests as helm writes them."""
         done = self._template(*arguments, **values)
         assert done.returncode == 0, done.stderr
-        return Manifests(done.stdout)
+        return done.stdout
 
     def refusal(self, *arguments: str, **values: Any) -> str:
         """What helm says about values that it does not take."""
@@ -182,7 +187,7 @@ class Cluster:
 @pytest.fixture(scope="session")
 def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
     """One for the chart alone: its policies hold for the whole cluster, and the fence outlives an uninstall."""
-    return start_control_plane("chart")
+    return start_control_plane("chart", apiserver_args=POD_CERTIFICATES)
 
 
 @pytest.fixture(scope="session")
@@ -191,12 +196,19 @@ def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Clu
 
 
 @pytest.fixture(scope="module")
-def installed(cluster, chart):
+def values() -> dict[str, Any]:
+    """The chart's values; a module that needs others replaces this fixture."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def installed(cluster, chart, values):
     """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
     reader = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]}
     others = [
         *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
         object_("Namespace", "unguarded"),
+        object_("Namespace", "closed", metadata={"labels": {"boathouse.dev/enabled": "false"}}),
         object_("ServiceAccount", "builder", "unguarded"),
         grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
         object_("ClusterRole", "chart-test-kubectl-reads-before-it-patches", api=f"{RBAC}/v1", rules=[reader]),
@@ -209,7 +221,7 @@ def installed(cluster, chart):
         pod("neighbour", "boathouse-system", schedulerName="nobody"),
         pod("boathouse-0", "boathouse-system", meta=OPERATORS_LABEL, schedulerName="nobody"),
     ]
-    manifests = [*chart.render(), lease(EPOCH)]
+    manifests = [*chart.render(**values), lease(EPOCH)]
     cluster.apply(*others)
     cluster.apply(*manifests)
     for namespace in ("boathouse-system", "demo", "unguarded"):

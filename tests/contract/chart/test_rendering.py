@@ -4,11 +4,21 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from boathouse.resources import config
 
 EVERYTHING = str(Path(__file__).resolve().parents[3] / "charts/boathouse/ci/namespaces-values.yaml")
 SPREAD = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """Reads YAML as the safe loader does, and refuses a mapping with a key twice."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"a key is there twice, line {node.start_mark.line + 1}: {keys}"
+        return super().construct_mapping(node, deep)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +55,12 @@ def test_the_operator_is_placed_by_the_default_scheduler(pod):
 
 def test_the_services_put_nothing_into_the_operators_environment(pod):
     assert pod["enableServiceLinks"] is False
+
+
+def test_no_manifest_has_a_key_twice(chart):
+    """YAML's last one wins in silence."""
+    for text in chart.text(), chart.text("--values", EVERYTHING):
+        list(yaml.load_all(text, Loader=UniqueKeys))
 
 
 def test_only_the_operators_pods_get_the_accounts_token(defaults, pod):

@@ -100,7 +100,14 @@ def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
     assert editor["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
     assert rights(viewer)["mrjobs.boathouse.dev"] == {"get", "list", "watch"}
     assert rights(editor)["mrjobs.boathouse.dev"] == {"create", "update", "patch", "delete", "deletecollection"}
-    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 3
+    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 4
+
+
+def test_who_administers_a_namespace_may_let_boathouse_run_pods_as_its_service_accounts(defaults):
+    admin, run_as = (defaults.find("ClusterRole", f"boathouse-{name}") for name in ("admin", "run-as"))
+    assert admin["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-admin"] == "true"
+    assert rights(admin) == {"clusterroles.rbac.authorization.k8s.io boathouse-run-as": {"bind"}}
+    assert rights(run_as) == {"accounts.boathouse.dev": {"use"}}
 
 
 MAY = [
