@@ -1,7 +1,10 @@
 """The status: read back as written, small, and standing on bitmaps."""
 
+import base64
 import json
+import zlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +67,72 @@ def test_counters_beyond_the_bound_are_counted_as_dropped():
     counters.add(sums, {"g": {"n000": 1}})
     assert sums["g"]["n000"] == 2
     assert sums["Boathouse"]["Counters dropped"] == 80
+
+
+# --- a status that another version, or anybody, wrote
+
+
+def written(build, **more):
+    """The status of a job of three maps of which one is done, and what somebody else put into it."""
+    job = build.job()
+    state = build.look(job, build.won("m-0"), build.pod("m-1", 2), record=build.mapping(job)).record
+    return json.loads(json.dumps(record.stripped(record.to_wire(state)))) | more
+
+
+CONDITION = {"type": "Quiesced", "status": "True", "reason": "New", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+BOMB = base64.b64encode(zlib.compress(bytes(200_000_000), 9)).decode()
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"phase": "Rebalancing"},
+        {"phase": 7},
+        {"progressPercent": 400},
+        {"lastFailures": [{"task": "m-0"}, "x"]},
+        {"conditions": [{"type": "Admitted", "status": "Maybe"}, "x", CONDITION]},
+        {"counters": {"g": {"n": "many"}, "h": 5}},
+        {"startTime": "yesterday", "completionTime": "never"},
+        {"steps": -4, "currentStep": -9},
+        {"newField": {"deep": [1, 2]}},
+        {"resources": [], "running": "all", "failures": 3},
+    ],
+    ids=lambda strange: next(iter(strange)),
+)
+def test_what_cannot_be_read_of_a_status_costs_itself_and_nothing_else(build, strange):
+    read = record.from_wire(written(build, **strange), reduces=1)
+    maps = read.stages[TaskType.MAP]
+    assert (maps.winner, maps.last[1], read.plan.splits) == ([1, 0, 0], 2, 3)
+    assert not read.finished
+    assert record.to_wire(read)["plan"]["splits"] == 3
+
+
+def test_an_unknown_phase_is_derived_again(build):
+    read = record.from_wire(written(build, phase="Rebalancing"), reduces=1)
+    assert build.look(build.job(), record=read).record.phase == "Map"
+
+
+def test_a_condition_of_another_version_is_kept(build):
+    read = record.from_wire(written(build, conditions=[CONDITION]), reduces=1)
+    kept = build.look(build.job(), record=read).record.conditions
+    assert [each.type for each in kept] == ["Admitted", "Scheduled", "Running", "Quiesced"]
+
+
+@pytest.mark.parametrize("splits", [-1, mrjob.MAX_MAPS + 1, 10**15])
+def test_a_plan_that_no_job_can_have_is_none(build, splits):
+    status = written(build)
+    status["plan"]["splits"] = splits
+    assert record.from_wire(status, reduces=1).plan is None
+
+
+@pytest.mark.parametrize("text", [BOMB, "not base64!", base64.b64encode(b"no zlib").decode()], ids=["bomb", "x", "raw"])
+def test_arrays_that_are_no_arrays_take_no_memory_and_count_for_nothing(build, text):
+    status = written(build)
+    status["attempts"]["map"]["killed"] = text
+    read = record.from_wire(status, reduces=1)
+    assert read.stages[TaskType.MAP].killed == [0, 0, 0]
+    assert read.stages[TaskType.MAP].last[1] == 2
+
+
+def test_what_is_no_more_is_cleared_also_inside_the_attempts(build):
+    assert record.to_wire(build.mapping(build.job()))["attempts"]["map"] is None

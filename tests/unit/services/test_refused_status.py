@@ -47,3 +47,29 @@ async def test_a_status_that_is_refused_without_its_free_parts_too_is_an_error(d
     refusing(desk, lambda _: True)
     with pytest.raises(errors.Invalid):
         await desk.look()
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Rebalancing", "currentStep": 50, "conditions": ["x", {"type": "T"}]},
+        {
+            "currentStep": "two",
+            "reduces": {"total": "x"},
+            "plan": {"splits": 10**12, "digest": "d", "bytes": 0, "shards": 1},
+        },
+    ],
+    ids=["of a newer version", "nonsense"],
+)
+async def test_a_job_with_a_status_that_cannot_be_read_is_looked_at_without_a_fault(status):
+    desk = Desk()
+    desk.holds({**body(), "status": status})
+    await desk.look()
+    assert desk.written[-1][1]["phase"] == "Pending"
+
+
+async def test_a_quantity_with_an_absurd_exponent_is_refused_and_not_a_fault():
+    desk = Desk()
+    desk.holds(body(splitMaxSize="1e999999999999999999"))
+    await desk.look()
+    assert desk.written[-1][1]["reason"] == "InvalidSpec"

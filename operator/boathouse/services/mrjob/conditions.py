@@ -16,6 +16,10 @@ MAX_MESSAGE = 4096
 """The CRD takes eight times as many characters; nobody reads them."""
 
 
+MAX_CONDITIONS = 16
+_TYPES = frozenset(map(str, ConditionType))
+
+
 class Table:
     """Conditions by type; `lastTransitionTime` moves only when the status does."""
 
@@ -39,8 +43,10 @@ class Table:
 
     @property
     def conditions(self) -> tuple[base.Condition, ...]:
-        """In the order of a job's life."""
-        return tuple(self._by_type[each] for each in ConditionType if each in self._by_type)
+        """In the order of a job's life; behind them those that another version wrote."""
+        ours = [self._by_type[each] for each in ConditionType if each in self._by_type]
+        others = [each for kind, each in self._by_type.items() if kind not in _TYPES]
+        return (*ours, *others[: MAX_CONDITIONS - len(ours)])
 
 
 def failed(record: Record, verdict: Verdict, now_s: float) -> Record:

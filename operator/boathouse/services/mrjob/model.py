@@ -185,12 +185,12 @@ class Refusal:
 def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
     """The job that a custom resource describes, with the operator's defaults."""
     try:
-        spec = mrjob_status.MRJob.model_validate(body).spec
+        spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
         return _job(body["metadata"], spec, config)
     except pydantic.ValidationError as error:
         problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:  # the latter: quantities with exponents of a dozen digits
         return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 
 

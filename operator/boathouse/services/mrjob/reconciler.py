@@ -11,9 +11,21 @@ from typing import Any, Final
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, recorder
-from boathouse.resources import mrjob_status, names
+from boathouse.resources import mrjob_steps, names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import attempts, conditions, metrics, model, percent, planner, pods, record, steps, tasks
+from boathouse.services.mrjob import (
+    attempts,
+    conditions,
+    metrics,
+    model,
+    percent,
+    planner,
+    pods,
+    record,
+    steps,
+    tasks,
+    tolerant,
+)
 from boathouse.services.mrjob.announcer import Announcer
 from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.feed import Feed
@@ -231,7 +243,7 @@ class Reconciler:
 
     async def _write_status(self, key: str, memory: _Memory) -> float | None:
         """Write the status if it changed; returns how long to wait where it may not be written yet."""
-        wire = record.to_wire(memory.record)
+        wire = record.stripped(record.to_wire(memory.record))
         if wire == memory.written:
             return None
         since_s = self._parts.monotonic() - memory.written_s
@@ -261,8 +273,8 @@ class Reconciler:
             self._announcer.refused_status(key, uid, error)
             wire = record.to_wire(bare)
             await self._writes.status(body, wire)
-            return bare, wire
-        return known, wire
+            return bare, record.stripped(wire)
+        return known, record.stripped(wire)
 
     async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
@@ -320,7 +332,8 @@ class Reconciler:
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal, *, again_s: float = RESYNC_S) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
         status, memory = body.get("status") or {}, self._memories.get(key)
-        known = memory.record if memory else record.from_wire(status, (status.get("reduces") or {}).get("total", 0))
+        reduces = tolerant.value(lambda: int(status["reduces"]["total"]), 0)
+        known = memory.record if memory else record.from_wire(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
             refused, wire = await self._patch(key, body["metadata"]["uid"], refused)
@@ -375,9 +388,10 @@ class Reconciler:
 
 def _remember(body: Body, job: Job) -> _Memory:
     status = body.get("status") or {}
-    step = min(status.get("currentStep") or 0, len(job.steps) - 1)
+    last = len(job.steps) - 1
+    step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
     known = record.from_wire(status, reduces=job.steps[step].reduces)
-    return _Memory(job.uid, known, _every_field(status))
+    return _Memory(job.uid, dataclasses.replace(known, step=step), record.stripped(status))
 
 
 def _revision(body: Body) -> int:
@@ -394,17 +408,13 @@ def _too_many(key: str, limit: int) -> model.Refusal:
     return model.Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)
 
 
-def _every_field(status: Mapping[str, Any]) -> dict[str, Any]:
-    return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | dict(status)
-
-
 def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
     """What is written at once when it changes: the phase and the conditions, not the figures."""
-    conditions = wire.get("conditions") or ()
+    conditions = [each for each in wire.get("conditions") or () if isinstance(each, Mapping)]
     return (
         wire.get("phase"),
         wire.get("plan"),
-        [(each["type"], each["status"], each["reason"]) for each in conditions],
+        [(each.get("type"), each.get("status"), each.get("reason")) for each in conditions],
     )
 
 

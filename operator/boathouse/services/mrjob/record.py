@@ -12,8 +12,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boathouse.resources import base, mrjob_status, names
+from boathouse.resources import base, mrjob, mrjob_status, names
 from boathouse.services import times
+from boathouse.services.mrjob import tolerant
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -160,14 +161,27 @@ def to_wire(record: Record) -> dict[str, Any]:
         steps=record.steps if record.steps > 1 else None,
         succeeded_maps=_bitmap(record, TaskType.MAP),
         succeeded_reduces=_bitmap(record, TaskType.REDUCE),
-        attempts=mrjob_status.Attempts(**{stage.value: _arrays(record.stages.get(stage)) for stage in TaskType}),
         counters=record.counters or None,
         last_failures=list(record.last_failures) or None,
         plan=record.plan,
         resources=record.resources,
     )
-    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(record)}
     return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
+
+
+def _attempts(record: Record) -> dict[str, dict[str, str | None] | None]:
+    """Every stage with every array: those of the step before would otherwise stay in the status."""
+    arrays = {stage.value: _arrays(record.stages.get(stage)) for stage in TaskType}
+    return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
+
+
+def stripped(wire: Any) -> Any:
+    """The status without what is null, as the API server keeps it."""
+    if not isinstance(wire, Mapping):
+        return wire
+    parts = {name: stripped(value) for name, value in wire.items() if value is not None}
+    return {name: value for name, value in parts.items() if value != {}}
 
 
 def without_free_parts(record: Record) -> Record:
@@ -176,11 +190,19 @@ def without_free_parts(record: Record) -> Record:
 
 
 def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
-    """The record that a status holds; one without status is new. `reduces`: of the step at hand."""
-    read = mrjob_status.MRJobStatus.model_validate(status or {})
+    """The record that a status holds; one without status is new. What cannot be read of it is derived again.
+
+    Another version may have written it: an unknown phase is one in progress, an unknown condition is kept.
+
+    Args:
+        status: The status as the API has it.
+        reduces: How many reduces the step at hand has.
+    """
+    read = tolerant.read(mrjob_status.MRJobStatus, status)
+    plan = read.plan if read.plan and 0 <= read.plan.splits <= mrjob.MAX_MAPS else None
     stages = {each: _stage(read, each, 1) for each in _SINGLE}
-    if read.plan:
-        stages[TaskType.MAP] = _stage(read, TaskType.MAP, read.plan.splits, read.succeeded_maps)
+    if plan:
+        stages[TaskType.MAP] = _stage(read, TaskType.MAP, plan.splits, read.succeeded_maps)
         stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)
         stages[TaskType.SETUP].winner[0] = stages[TaskType.SETUP].last[0] or 1
         if stages[TaskType.MAP].done and stages[TaskType.REDUCE].done:
@@ -189,17 +211,17 @@ def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
         stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
     record = Record(
         phase=read.phase or "Pending",
-        step=read.current_step or 0,
-        steps=read.steps or 1,
+        step=max(0, read.current_step or 0),
+        steps=max(1, read.steps or 1),
         observed_generation=read.observed_generation or 0,
         queue=read.queue or "",
         reason=read.reason or "",
         conditions=tuple(read.conditions or ()),
-        start_s=times.epoch(read.start_time),
-        completion_s=times.epoch(read.completion_time),
-        plan=read.plan,
+        start_s=tolerant.value(lambda: times.epoch(read.start_time), None),
+        completion_s=tolerant.value(lambda: times.epoch(read.completion_time), None),
+        plan=plan,
         stages=stages,
-        counters=read.counters or {},
+        counters={group: dict(values) for group, values in (read.counters or {}).items()},
         last_failures=tuple(read.last_failures or ()),
         resources=read.resources,
         percent=read.progress_percent,
@@ -259,7 +281,8 @@ def _arrays(stage: StageRecord | None) -> mrjob_status.AttemptArrays | None:
 def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageRecord:
     arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
     winners = _unpack(arrays.winners, total)
-    done = contract.decode_bitmap(bitmap or "", total)
+    nothing: set[int] = set()
+    done = tolerant.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
     return StageRecord(
         winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
         last=_unpack(arrays.last, total),
@@ -278,8 +301,19 @@ def _pack(values: Sequence[int]) -> str | None:
 
 
 def _unpack(text: str | None, total: int) -> list[int]:
-    if not text:
-        return [0] * total
-    raw = zlib.decompress(base64.b64decode(text))
-    values = list(struct.unpack(f"<{len(raw) // 2}H", raw))
-    return (values + [0] * total)[:total]
+    """The numbers of `_pack`, as many as there are tasks; zeros for what cannot be read."""
+    nothing: list[int] = []
+    return (tolerant.value(lambda: _unpacked(text or "", total), nothing) + [0] * total)[:total]
+
+
+def _unpacked(text: str, total: int) -> list[int]:
+    """At most `total` numbers, however much the text would decompress to.
+
+    Raises:
+        ValueError: The text is not that of `_pack`.
+    """
+    try:
+        raw = zlib.decompressobj().decompress(base64.b64decode(text), 2 * total) if text and total else b""
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    return list(struct.unpack(f"<{len(raw) // 2}H", raw[: len(raw) // 2 * 2]))
