@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import kopf
 
-from boathouse.cluster import client, config, election, recorder, store, wire
+from boathouse.cluster import client, config, election, errors, recorder, retries, store, wire
 from boathouse.handlers import mrjob as handlers
 from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
@@ -35,9 +35,11 @@ from boathouse.services.mrjob import (
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.writes import NotLeading
 from boathouse.services.progress import auth, bundle, hub, server, serving, tls
-from boathouse.telemetry import gauges, health
+from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model, profiles
+
+_log = logs.get(__name__)
 
 WORKERS: Final = 4
 BUNDLE_REFRESH_S: Final = 30.0
@@ -123,14 +125,28 @@ class Leader:
             await self._scheduling.synced()
             self._start(group, self._scheduling.run(), "scheduler")
             self._start(group, self._serve(), "progress endpoint")
-            await leadership.mark(around.api, around.asked.config.namespace, around.asked.identity)
-            await self._learned.load()
+            group.create_task(self._mark_leader(), name="mark")
+            await self._load_learned()
             self._start(group, self._queue.run(), "reconciling")
             self._start(group, self._learned.run(), "learning")
             self._start(group, self._tick(), "ticks")
             self._start(group, self._refresh_bundles(), "authorities")
             self._start(group, self._resync.run(), "resync")
             await self._start_kopf(group)
+
+    async def _mark_leader(self) -> None:
+        around = self._around
+        await retries.until_done(
+            lambda: leadership.mark(around.api, around.asked.config.namespace, around.asked.identity),
+            what="mark this replica as the leader",
+        )
+
+    async def _load_learned(self) -> None:
+        """Go on from what was learnt, or after a while without it."""
+        try:
+            await retries.retrying(self._learned.load, idempotent=True)
+        except errors.ClusterError as error:
+            _log.warning("what was learnt cannot be read and is begun anew", error=str(error))
 
     def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, object], name: str) -> None:
         async def essential() -> None:

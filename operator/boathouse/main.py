@@ -13,8 +13,7 @@ import os
 import pathlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Sequence
 
 import pydantic
 from pydantic.alias_generators import to_camel
@@ -26,7 +25,6 @@ from boathouse.services.progress import bundle, tls
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
-T = TypeVar("T")
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -154,12 +152,15 @@ class _Life:
         authority = tls.authority(_private(self._asked.state_folder), replica, now)
         self._state.add_liveness("certificate", tls.expiry_probe(authority))
         bundles = bundle.Bundles(self._api, namespace=namespace, replica=replica, now=lambda: dt.datetime.now(dt.UTC))
-        await _retried(lambda: leadership.unmark(self._api, namespace, replica), self._cluster.server)
-        await _retried(lambda: bundles.add(authority.pem), self._cluster.server)
-        cluster_id = await _retried(lambda: leadership.cluster_id(self._api), self._cluster.server)
+        await retries.until_done(
+            lambda: leadership.unmark(self._api, namespace, replica), what=f"use the API server {self._cluster.server}"
+        )
+        await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
+        cluster_id = await retries.until_done(lambda: leadership.cluster_id(self._api), what="identify the cluster")
         async with asyncio.TaskGroup() as group:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))
+            group.create_task(_essential(bundles.keep(), "authority"))
             _log.info("stands by", identity=replica)
             failpoints.hit("before-leader.acquired")
             epoch = await self._election.acquired()
@@ -205,16 +206,6 @@ class PartEnded(Exception):  # noqa: N818 - what happened
 async def _essential(work: Awaitable[object], name: str) -> None:
     await work
     raise PartEnded(name)
-
-
-async def _retried(call: Callable[[], Awaitable[T]], server_url: str) -> T:
-    """The first calls of a process: the API server may not be there yet."""
-    while True:
-        try:
-            return await retries.retrying(call, idempotent=True)
-        except errors.ClusterError as error:
-            _log.warning("cannot reach or use the API server yet", server=server_url, error=str(error))
-            await asyncio.sleep(2.0)
 
 
 def _cause(work: "asyncio.Task[None]") -> BaseException | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import random
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GATEWAY_TIMEOUT = 504
+log = logging.getLogger(__name__)
 
 
 class Jitter(Protocol):
@@ -100,6 +101,34 @@ async def retrying(
             if not again or failures >= backoff.attempts:
                 raise
             await sleep(backoff.delay_s(failures, jitter, at_least_s=retry_after_s(error)))
+
+
+async def until_done(
+    call: Callable[[], Awaitable[T]],
+    *,
+    what: str,
+    backoff: Backoff = Backoff(base_s=0.5),
+    jitter: Jitter = JITTER,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> T:
+    """Call until it succeeds, whatever the API server answers: for what a process cannot go on without.
+
+    Args:
+        call: Makes requests that may be repeated.
+        what: What it does, for the log.
+        backoff: How long to wait.
+        jitter: Where the randomness comes from.
+        sleep: How to wait.
+    """
+    failures = 0
+    while True:
+        try:
+            return await call()
+        except errors.ClusterError as error:
+            failures += 1
+            delay_s = backoff.delay_s(failures, jitter, at_least_s=retry_after_s(error))
+            log.warning("cannot %s: %s; the next attempt follows in %.1f s", what, error, delay_s)
+            await sleep(delay_s)
 
 
 def retry_after_s(error: errors.ClusterError) -> float | None:

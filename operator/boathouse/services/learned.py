@@ -1,12 +1,14 @@
 """What was learnt outlives the process: in one bounded ConfigMap beside the operator, written now and then.
 
 Losing it costs nothing but the learning, so it is read once, when this process begins to lead, and what cannot be read
-is left behind.
+is left behind: a part that is malformed costs that part. Nobody but the operator should write it; whatever it holds, it
+ends nothing and takes no more memory than is written here.
 """
 
 import asyncio
 import base64
 import gzip
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -25,6 +27,14 @@ KEY: Final = "state.json.gz"
 EVERY_S: Final = 60.0
 MAX_BYTES: Final = 512 * 1024
 """Compressed; etcd takes three times as much after base64."""
+MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
+"""Decompressed."""
+MAX_VALUES: Final = 500_000
+"""Numbers, texts, lists and objects of one part."""
+_MAX_TEXT: Final = 1024
+_LARGEST: Final = 1e200
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_MALFORMED: Final = (KeyError, ValueError, zlib.error, msgspec.MsgspecError, RecursionError)
 
 
 class Part(Protocol):
@@ -69,23 +79,13 @@ class Learned:
         except errors.NotFound:
             return
         try:
-            packed = base64.b64decode((found.get("binaryData") or {})[KEY])
-            state = msgspec.json.decode(gzip.decompress(packed))
-        except (KeyError, ValueError, OSError, EOFError, msgspec.MsgspecError) as error:
+            state = _unpacked((found.get("binaryData") or {})[KEY])
+        except _MALFORMED as error:
             _log.warning("what was learnt cannot be read and is begun anew", config_map=NAME, error=str(error))
             return
         for name, part in self._parts.items():
-            self._load_one(name, part, state.get(name))
-
-    def _load_one(self, name: str, part: Part, state: object) -> None:
-        if not isinstance(state, dict) or not state:
-            return
-        try:
-            part.load(state)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:  # an older version's
-            _log.warning("what was learnt cannot be used and is begun anew", part=name, error=str(error))
-        else:
-            _log.info("goes on from what was learnt", part=name)
+            if name in state:
+                _load_part(name, part, state[name])
 
     async def run(self) -> None:
         """Write what has changed, every minute, until cancelled."""
@@ -129,3 +129,54 @@ class Learned:
             await self._api.replace(_CONFIG_MAPS, NAME, manifest, self._namespace)
         except errors.NotFound:
             await self._api.create(_CONFIG_MAPS, manifest, self._namespace)
+
+
+def _unpacked(text: str) -> dict[str, msgspec.Raw]:
+    """Return the dumps by the names of their parts, not yet decoded.
+
+    Raises:
+        ValueError, zlib.error, msgspec.MsgspecError: It is not what `Learned.save` wrote, or larger.
+    """
+    inflate = zlib.decompressobj(_GZIP)
+    plain = inflate.decompress(base64.b64decode(text), MAX_PLAIN_BYTES)
+    if not inflate.eof:
+        raise ValueError(f"it is cut off, or has more than {MAX_PLAIN_BYTES} bytes")
+    return msgspec.json.decode(plain, type=dict[str, msgspec.Raw])
+
+
+def _load_part(name: str, part: Part, raw: msgspec.Raw) -> None:
+    """Let a part continue from its dump; one that does not take it is as before."""
+    before = part.dump()
+    try:
+        state = msgspec.json.decode(raw)
+        _check(state)
+        if state:
+            part.load(state)
+    except Exception as error:  # noqa: BLE001 - whatever a dump makes a part do, it costs that part's learning only
+        _log.warning("what was learnt cannot be used and is begun anew", part=name, error=str(error))
+        part.load(before)
+    else:
+        _log.info("goes on from what was learnt", part=name)
+
+
+def _check(state: object) -> None:
+    """Pass only an object whose values are few, short and finite.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not isinstance(state, dict):
+        raise ValueError("it is not an object")  # noqa: TRY004 - as wrong as any other value in it
+    todo: list[object] = [state]
+    seen = 0
+    while todo:
+        one = todo.pop()
+        seen += 1
+        if isinstance(one, dict):
+            todo += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            todo += one
+        too_large = isinstance(one, int | float) and not abs(one) <= _LARGEST
+        too_long = isinstance(one, str) and len(one) > _MAX_TEXT
+        if too_large or too_long or seen > MAX_VALUES or len(todo) > MAX_VALUES:
+            raise ValueError("it holds too many values, too long a text, or a number that cannot be")

@@ -110,6 +110,9 @@ _AMOUNTS = (
     "reduce_input_records",
 )
 
+AMOUNTS = len(_AMOUNTS)
+"""How many numbers `Features.amounts` has."""
+
 _COUNTERS = {
     "map_input_bytes": Counter.MAP_INPUT_BYTES,
     "map_function_s": Counter.MAP_FUNCTION_S,

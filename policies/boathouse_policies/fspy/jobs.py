@@ -13,6 +13,7 @@ Setup, commit and probe tasks count for no size, and a driver is a job's master.
 from __future__ import annotations
 
 import dataclasses
+import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,22 @@ class ClassRecord:
         asked = self.task_class.resources
         container = shapes.container(asked.cpu_milli, asked.memory_bytes)
         return Phase(container=container, tasks=self.total, task_s=task_s)
+
+
+def checked(dumped: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the dump of a job's record and of what it used, with every value of its type.
+
+    Raises:
+        ValueError: A number is negative or not finite, or there are too few.
+    """
+    used, features = float(dumped.get("used", 0.0)), dumped.get("features")
+    totals = {str(one): int(total) for one, total in dumped.get("totals", {}).items()}
+    numbers = [used, *totals.values(), *map(float, features or ())]
+    if not all(0 <= number < math.inf for number in numbers):
+        raise ValueError("a number is negative or not finite")
+    if features is not None:
+        _features.load(features)
+    return {"used": used, "totals": totals, "features": features}
 
 
 class JobRecord:

@@ -32,6 +32,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
+from boathouse_policies.fspy import jobs
 from boathouse_policies.fspy.jobs import JobRecord
 from boathouse_policies.fspy.prediction import Predictor
 from boathouse_policies.fspy.virtual import World
@@ -247,12 +248,20 @@ class SizeBased:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump: jobs take up their virtual state when they are submitted again."""
+        """Continue from a dump: jobs take up their virtual state when they are submitted again.
+
+        Raises:
+            ValueError: It is not a dump of this policy.
+        """
+        restored = {model.JobId(job): jobs.checked(known) for job, known in state.get("jobs", {}).items()}
+        largest = float(state.get("largest_size", 0.0))
+        if not 0 <= largest < math.inf:
+            raise ValueError(f"a job of size {largest}")
         self._turn = None
         self._calm_until_s = -math.inf
         self.predictor.load(state.get("predictor", {}))
-        self.world.largest_size = float(state.get("largest_size", 0.0))
-        self._restored = {model.JobId(job): known for job, known in state.get("jobs", {}).items()}
+        self.world.largest_size = largest
+        self._restored = restored
 
 
 class _Turn:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boathouse_policies.framework.crowding import crowded_out
 from boathouse_policies.fspy import features as _features
 from boathouse_policies.fspy.regression import LinearModel
 
@@ -76,7 +77,7 @@ class Predictor:
         sums = self._kinds.pop(kind, np.zeros(len(features.amounts())))
         self._kinds[kind] = sums + features.amounts()
         if len(self._kinds) > self._config.kinds_kept:
-            del self._kinds[next(iter(self._kinds))]
+            del self._kinds[crowded_out(self._kinds)]
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
         """The features of a job of a program that was probed before, by its input; None if it was not."""
@@ -95,7 +96,7 @@ class Predictor:
             self._uber[key] = (count + 1, total_s + task_s)
         kinds = [key for key in self._uber if key != _ALL]
         if len(kinds) > self._config.kinds_kept:
-            del self._uber[kinds[0]]
+            del self._uber[crowded_out(kinds)]
 
     def uber_s(self, kind: str) -> float | None:
         """The historic mean: of the program where it is known, else of all; None if none was seen."""
@@ -114,11 +115,22 @@ class Predictor:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump."""
+        """Continue from a dump; entries that no dump holds are left out.
+
+        Raises:
+            ValueError: The dump of a model is none.
+        """
         self.maps.load(state.get("maps", {}))
         self.reduces.load(state.get("reduces", {}))
-        self._kinds = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
-        self._uber = {kind: (int(count), float(total)) for kind, (count, total) in state.get("uber", {}).items()}
+        amounts = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
+        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (_features.AMOUNTS,)}
+        self._kinds = {
+            kind: sums for kind, sums in known.items() if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0
+        }
+        uber = {kind: (int(count), float(total)) for kind, (count, total) in state.get("uber", {}).items()}
+        self._uber = {
+            kind: (count, total) for kind, (count, total) in uber.items() if count > 0 and 0 <= total < np.inf
+        }
 
 
 _ALL = ""

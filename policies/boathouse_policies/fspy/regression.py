@@ -86,12 +86,18 @@ class LinearModel:
         return {"seen": self.seen, "squares": upper.tolist(), "products": self._products.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump; one of another number of columns is ignored."""
+        """Continue from a dump; one of another number of columns is ignored.
+
+        Raises:
+            ValueError: Its numbers are no sums of squares.
+        """
         products = np.array(state.get("products", ()), np.float64)
         upper = np.array(state.get("squares", ()), np.float64)
         rows, columns = np.triu_indices(self.columns)
         if products.shape != self._products.shape or upper.shape != rows.shape:
             return
+        if not (np.isfinite(products).all() and np.isfinite(upper).all() and upper[rows == columns].min() >= 0):
+            raise ValueError("not a dump of a linear model")
         self._products = products
         self._squares = np.zeros((self.columns, self.columns))
         self._squares[rows, columns] = self._squares[columns, rows] = upper

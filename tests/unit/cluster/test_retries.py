@@ -73,3 +73,20 @@ def test_delays_grow_to_the_cap():
     backoff = retries.Backoff(base_s=1, factor=2, cap_s=5)
     delays = [backoff.delay_s(n, random.Random(n)) for n in (1, 2, 3, 4, 60)]
     assert all(top / 2 <= delay <= top for delay, top in zip(delays, (1, 2, 4, 5, 5), strict=True))
+
+
+async def test_what_a_process_cannot_go_on_without_is_tried_until_it_succeeds():
+    failures = [errors.Forbidden(403, "Forbidden", "")] * 9 + [errors.ServerError(503, "", "")] * 9
+    waits: list[float] = []
+
+    async def call() -> str:
+        if failures:
+            raise failures.pop()
+        return "done"
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    assert await retries.until_done(call, what="begin", sleep=sleep) == "done"
+    assert len(waits) == 18
+    assert max(waits) <= retries.Backoff().cap_s

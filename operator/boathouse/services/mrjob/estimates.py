@@ -1,25 +1,35 @@
 """How long the tasks of a program take, learnt from those that succeeded: what policies that look ahead go by.
 
-A program is a job's commands, files and image. Of each of its stages two kinds of run are kept apart: with the memory
-that was asked for, and with less. The time of the former grows with a task's input; of the latter only the slowdown is
-kept, because a task that spills pays by and large the same whatever it lacks (YARN-ME, 2.2).
+A program is a job's commands, files and image, in a namespace: what one tenant's jobs teach is nothing to another's.
+Of each of its stages two kinds of run are kept apart: with the memory that was asked for, and with less. The time of
+the former grows with a task's input; of the latter only the slowdown is kept, because a task that spills pays by and
+large the same whatever it lacks (YARN-ME, 2.2).
 """
 
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from boathouse.services.mrjob.model import MIB, Job, Stage
 from boathouse_policies import model
+from boathouse_policies.framework import crowding
 from boathouse_policies.yarn_me import penalty
 from boathouse_task.contract import TaskType
 
 PROGRAMS_KEPT: Final = 256
+NAMESPACE_KEPT: Final = 64
+"""Stages of programs of one namespace."""
+MAX_SECONDS: Final = 10 * 365 * 86400.0
+MAX_BYTES: Final = 2.0**63
 STEP_BYTES: Final = 16 << 20
 _REMEMBERED: Final = 64
 """Older runs count less: from so many on, each new one takes the place of its share of them."""
+_SLASHES: Final = 3
+"""Of a key: `NAMESPACE/HASH/STEP/TYPE`."""
+_LONGEST_KEY: Final = 128
 _LEARNT: Final = frozenset({TaskType.MAP, TaskType.REDUCE, TaskType.UBER})
 
 
@@ -58,14 +68,15 @@ class Learner:
         self, job: Job, task_type: TaskType, step: int, *, seconds: float, input_bytes: float, less: bool
     ) -> None:
         """A task succeeded; `less`: with less memory than it asked for."""
-        if task_type not in _LEARNT or seconds <= 0:
+        if task_type not in _LEARNT or not 0 < seconds < math.inf:
             return
+        seconds, input_bytes = min(seconds, MAX_SECONDS), min(max(0.0, input_bytes), MAX_BYTES)
         table, key = self._less if less else self._full, _key(job, task_type, step)
-        runs = table.pop(key, None) or Runs()
+        known = table.pop(key, None)
+        runs = table[key] = known or Runs()  # now the last used
         runs.add(seconds, input_bytes)
-        table[key] = runs  # now the last used
-        if len(table) > PROGRAMS_KEPT:
-            del table[next(iter(table))]
+        if known is None:
+            _bound(table, job.namespace)
 
     def too_little(self, job: Job, task_type: TaskType, step: int) -> None:
         """A task with less memory than it asked for was killed for want of it: none of the job's stage gets less."""
@@ -112,18 +123,45 @@ class Learner:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump."""
-        for name, table in (("full", self._full), ("less", self._less)):
-            for key, (weight, seconds, input_bytes) in state.get(name, {}).items():
-                table[key] = Runs(weight=weight, seconds=seconds, input_bytes=input_bytes)
+        """Continue from a dump; what has no namespace (an older version's) or cannot be, is left out."""
+        self._full, self._less = _loaded(state.get("full")), _loaded(state.get("less"))
+
+
+def _loaded(dumped: object) -> dict[str, Runs]:
+    """A table from JSON values, the last used at the end, bounded as ever."""
+    table: dict[str, Runs] = {}
+    for key, values in dumped.items() if isinstance(dumped, dict) else ():
+        if isinstance(key, str) and key.count("/") == _SLASHES and len(key) <= _LONGEST_KEY and _is_runs(values):
+            table[key] = Runs(weight=float(values[0]), seconds=float(values[1]), input_bytes=float(values[2]))
+            _bound(table, crowding.group_of(key))
+    return table
+
+
+def _is_runs(values: object) -> TypeGuard[list[float]]:
+    """Whether these are a weight, seconds and bytes that runs can have."""
+    if not isinstance(values, list) or len(values) != len(dataclasses.fields(Runs)):
+        return False
+    if not all(isinstance(each, int | float) for each in values):
+        return False
+    weight, seconds, size = map(float, values)
+    return 1 <= weight <= _REMEMBERED and 0 < seconds <= weight * MAX_SECONDS and 0 <= size <= weight * MAX_BYTES
+
+
+def _bound(table: dict[str, Runs], namespace: str) -> None:
+    """Drop what was not used for longest: of the namespace, where it has too many, else of the one with the most."""
+    own = [key for key in table if crowding.group_of(key) == namespace]
+    if len(own) > NAMESPACE_KEPT:
+        del table[own[0]]
+    if len(table) > PROGRAMS_KEPT:
+        del table[crowding.crowded_out(table)]
 
 
 def kind(job: Job) -> str:
-    """What tells a program from others."""
+    """What tells a program from others: `NAMESPACE/HASH`."""
     stages = [(step.mapper.command, step.reducer.command if step.reducer else (), step.combiner) for step in job.steps]
     files = sorted(each.model_dump_json() for each in job.files)
     text = json.dumps([job.image, stages, files], default=str)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return f"{job.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
 def _key(job: Job, task_type: TaskType, step: int) -> str:

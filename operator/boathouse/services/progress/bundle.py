@@ -16,6 +16,8 @@ from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
 MAX_AUTHORITIES = 8
+KEEP_S = 20.0
+"""How often each replica looks whether its authority is still published."""
 _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
 
@@ -34,22 +36,36 @@ class Bundles:
         self._namespace = namespace
         self._replica = replica
         self._now = now
+        self._pem = ""
         self._bundle = ""
         self._published: dict[str, str] = {}
         self._publishing = asyncio.Lock()  # of two bundles on their way to a namespace the older might come last
 
     async def add(self, pem: str) -> None:
         """Publish this replica's authority, and drop those that have expired or are too many."""
+        self._pem = pem
         await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
 
+    async def keep(self) -> None:
+        """Publish it again whenever it is missing, until cancelled: by the standby, too, whom tasks shall trust."""
+        while True:
+            await asyncio.sleep(KEEP_S)
+            try:
+                await self._add(self._pem)
+            except errors.ClusterError as error:
+                _log.warning("the authority of this replica could not be checked", error=str(error))
+
     async def refresh(self) -> None:
-        """Read what the replicas published, and bring the namespaces with jobs up to date."""
-        found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
-        self._bundle = "".join(
-            pem for key, pem in sorted(found.get("data", {}).items()) if key != names.PROGRESS_CA_KEY
-        )
+        """Read what the replicas published, and bring the namespaces with jobs up to date.
+
+        What a namespace does not take (somebody deleted it, or filled its quota) is logged, and is its own trouble.
+        """
+        await self._read()
         for namespace in list(self._published):
-            await self.ensure(namespace)
+            try:
+                await self._restore(namespace)
+            except errors.ClusterError as error:
+                _log.warning("the authorities could not be published", namespace=namespace, error=str(error))
 
     async def refresh_quietly(self) -> None:
         """The same, for a loop: a failure is logged, and the next round tries again."""
@@ -61,29 +77,56 @@ class Bundles:
     async def ensure(self, namespace: str) -> None:
         """Have the bundle in a namespace, before a task there looks for it."""
         if not self._bundle:
-            await self.refresh()
+            await self._read()
         if self._published.get(namespace) == self._bundle:
             return
         async with self._publishing:
             if self._published.get(namespace) != self._bundle:
                 await self._publish(namespace, self._bundle)
 
+    async def _read(self) -> None:
+        try:
+            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        except errors.NotFound:  # somebody deleted it; each replica publishes its own again
+            await self._add(self._pem)
+            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        data = found.get("data") or {}
+        self._bundle = "".join(pem for key, pem in sorted(data.items()) if key != names.PROGRESS_CA_KEY)
+
+    async def _restore(self, namespace: str) -> None:
+        """Publish the bundle where it is missing or another one: whoever may edit the namespace may edit it."""
+        async with self._publishing:
+            try:
+                found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
+            except errors.NotFound:
+                found = {}
+            if (found.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
+                self._published[namespace] = self._bundle
+                return
+            await self._publish(namespace, self._bundle)
+
     async def _publish(self, namespace: str, bundle: str) -> None:
         failpoints.hit("before-progress.ca")
         try:
-            await self._api.patch(
-                _CONFIG_MAPS,
-                names.PROGRESS_CA_CONFIG_MAP,
-                _manifest(namespace, {names.PROGRESS_CA_KEY: bundle}),
-                namespace,
-                style=client.PatchStyle.APPLY,
-                force=True,
-            )
+            await self._apply(namespace, bundle)
         except errors.NotFound:  # the namespace is gone
             self._published.pop(namespace, None)
             return
+        except errors.Invalid:  # somebody made it immutable
+            await self._api.delete(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
+            await self._apply(namespace, bundle)
         failpoints.hit("after-progress.ca")
         self._published[namespace] = bundle
+
+    async def _apply(self, namespace: str, bundle: str) -> None:
+        await self._api.patch(
+            _CONFIG_MAPS,
+            names.PROGRESS_CA_CONFIG_MAP,
+            _manifest(namespace, {names.PROGRESS_CA_KEY: bundle}),
+            namespace,
+            style=client.PatchStyle.APPLY,
+            force=True,
+        )
 
     def forget(self, namespace: str) -> None:
         """Publish it anew when it is next needed there: the namespace may have gone, and may come again."""
@@ -96,7 +139,7 @@ class Bundles:
         except errors.NotFound:
             await self._api.create(_CONFIG_MAPS, _manifest(self._namespace, {key: pem}), self._namespace)
             return
-        data = _pruned(found.get("data", {}) | {key: pem}, key, self._now())
+        data = _pruned((found.get("data") or {}) | {key: pem}, key, self._now())
         if data != found.get("data"):
             await self._api.replace(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, found | {"data": data}, self._namespace)
 

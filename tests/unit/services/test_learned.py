@@ -1,0 +1,194 @@
+"""What was learnt is read from a ConfigMap that may hold anything."""
+
+import base64
+import gzip
+import json
+import tracemalloc
+
+import pytest
+
+from boathouse.cluster import errors
+from boathouse.services import learned
+from boathouse.services.mrjob import estimates
+from boathouse_policies import fspy
+from boathouse_task.contract import TaskType
+
+
+class Api:
+    """Holds one ConfigMap."""
+
+    def __init__(self, plain=b"", packed=None):
+        packed = gzip.compress(plain) if packed is None else packed
+        self.found = {"binaryData": {learned.KEY: base64.b64encode(packed).decode()}}
+
+    async def get(self, *_):
+        if self.found is None:
+            raise errors.NotFound(404, "NotFound", "")
+        return self.found
+
+    async def replace(self, _resource, _name, manifest, _namespace):
+        self.found = manifest
+
+
+class Part:
+    """Remembers one number."""
+
+    def __init__(self, value=1):
+        self.value = value
+
+    def dump(self):
+        return {"value": self.value}
+
+    def load(self, state):
+        self.value = state["value"]
+        if not isinstance(self.value, int):
+            raise OverflowError("half way")
+
+
+async def load(plain=b"", packed=None, **parts):
+    await learned.Learned(Api(plain, packed), "ns", parts, lambda: True).load()
+
+
+async def test_each_part_continues_from_its_dump():
+    a, b = Part(), Part()
+    await load(b'{"a": {"value": 7}, "b": {"value": 8}}', a=a, b=b)
+    assert (a.value, b.value) == (7, 8)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b'{"value": "x"}',
+        b"[]",
+        b'"text"',
+        b'{"value": 1e999}',
+        b'{"value": ' + b"9" * 5000 + b"}",
+        b'{"value": {"x": ' + b"[" * 900 + b"]" * 900 + b"}}",
+        b'{"value": 5, "more": [' + b"0," * 600_000 + b"0]}",
+        b'{"value": 5, "more": "' + b"x" * 5000 + b'"}',
+        b"{}",
+        b"null",
+    ],
+    ids=["type", "list", "text", "infinite", "5000 digits", "nested", "too many", "too long", "empty", "null"],
+)
+async def test_a_part_that_is_malformed_costs_that_part_and_leaves_it_as_it_was(hostile):
+    a, b = Part(), Part()
+    await load(b'{"a": ' + hostile + b', "b": {"value": 8}}', a=a, b=b)
+    assert (a.value, b.value) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("plain", "packed"),
+    [
+        (b"", b"no gzip"),
+        (b"[" * 100_000, None),
+        (b"[1]", None),
+        (b"not json", None),
+        (b"", gzip.compress(b'{"a": {"value": 7}}')[:-9]),
+        (b'{"a": {"value": 7}, "x": "' + b"x" * learned.MAX_PLAIN_BYTES + b'"}', None),
+    ],
+    ids=["no gzip", "nested", "list", "no json", "cut off", "too large"],
+)
+async def test_a_state_that_cannot_be_read_is_left_behind(plain, packed):
+    a = Part()
+    await load(plain, packed, a=a)
+    assert a.value == 1
+
+
+async def test_a_bomb_takes_no_memory():
+    bomb = gzip.compress(bytes(400_000_000), compresslevel=9)
+    tracemalloc.start()
+    await load(packed=bomb)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8 * learned.MAX_PLAIN_BYTES
+
+
+async def test_a_config_map_without_the_key_is_left_behind():
+    api, a = Api(), Part()
+    api.found = {"data": {"x": "y"}}
+    await learned.Learned(api, "ns", {"a": a}, lambda: True).load()
+    assert a.value == 1
+
+
+# --- what the parts themselves take
+
+
+def runs(build, **spec):
+    learner, job = estimates.Learner(), build.job(**spec)
+    learner.learn(job, TaskType.MAP, 0, seconds=10, input_bytes=100, less=False)
+    return learner, job
+
+
+def seconds(learner, job):
+    return learner.estimates(job, TaskType.MAP, 0, 100).duration_s(None)
+
+
+def test_what_one_namespace_teaches_is_unknown_in_another(build):
+    learner, job = runs(build)
+    assert learner.estimates(job, TaskType.MAP, 0, 100).duration_s(None) == 10
+    other = build.replace(job, namespace="other")
+    assert learner.estimates(other, TaskType.MAP, 0, 100).duration_s(None) is None
+
+
+def test_a_namespace_with_many_programs_displaces_only_its_own(build):
+    learner, job = runs(build)
+    for number in range(1000):
+        noisy = build.replace(job, namespace="noisy", image=f"i{number}")
+        learner.learn(noisy, TaskType.MAP, 0, seconds=1, input_bytes=1, less=False)
+    assert seconds(learner, job) == 10
+    assert len(learner.dump()["full"]) == 1 + estimates.NAMESPACE_KEPT
+
+
+def test_many_namespaces_stay_within_the_bound_of_all(build):
+    learner, job = runs(build)
+    for number in range(1000):
+        noisy = build.replace(job, namespace=f"n{number % 10}", image=f"i{number}")
+        learner.learn(noisy, TaskType.MAP, 0, seconds=1, input_bytes=1, less=False)
+    assert seconds(learner, job) == 10
+    assert len(learner.dump()["full"]) == estimates.PROGRAMS_KEPT
+
+
+def test_a_dump_is_loaded_again_without_what_cannot_be(build):
+    learner, job = runs(build)
+    dumped = json.loads(json.dumps(learner.dump()))
+    (key,) = dumped["full"]
+    ns, program, *_ = key.split("/")
+    wrong = [[1, "x", 2], [0, 1, 1], [1, -1, 1], [1, 1e300, 1], [99, 1, 1], [1, 1], "x", None, [1, 1, 1e40]]
+    dumped["full"] |= {f"{ns}/{number}/0/map": values for number, values in enumerate(wrong)}
+    dumped["full"] |= {f"{program}/0/map": [1, 1, 1], "x" * 500 + "/0/0/map": [1, 1, 1]}
+    dumped["less"] = ["nonsense"]
+    again = estimates.Learner()
+    again.load(dumped)
+    assert list(again.dump()["full"]) == [key]
+    assert seconds(again, job) == 10
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"jobs": {"j": {"used": "abc"}}},
+        {"jobs": {"j": {"used": -5}}},
+        {"jobs": {"j": {"totals": {"c": 1e300}, "features": [1]}}},
+        {"largest_size": -1},
+        {"predictor": {"maps": None}},
+        {"predictor": {"uber": {"k": [1]}}},
+        {"predictor": {"kinds": {"k": "text"}}},
+        {"jobs": []},
+    ],
+    ids=str,
+)
+async def test_a_hostile_dump_of_fspy_leaves_it_as_it_was(hostile):
+    (order,) = fspy.build().observers
+    order.predictor.learn_uber("ns/k", 7.0)
+    before = order.dump()
+    await load(json.dumps({"fspy": hostile}).encode(), fspy=order)
+    assert order.dump() == before
+
+
+async def test_sums_of_fspy_that_cannot_be_divided_by_are_left_out():
+    (order,) = fspy.build().observers
+    zeros = {"predictor": {"kinds": {"k": [0] * 7, "short": [1]}, "uber": {"k": [0, 5], "n": [1, -1]}}}
+    await load(json.dumps({"fspy": zeros}).encode(), fspy=order)
+    assert order.predictor.recall("k", input_bytes=5, maps=1, reduces=1) is None
+    assert order.predictor.uber_s("k") is None
