@@ -43,4 +43,6 @@ def install(cluster: Cluster, values: Mapping[str, Any] | None = None) -> None:
 def _values() -> dict[str, Any]:
     # The tag is always `dev`: without the hash a new build would not replace the pods of the old.
     built = images.inputs_hash(paths.REPOSITORY)
-    return {"image": {"tag": TAG}, "task": {"image": {"tag": TAG}}, "podAnnotations": {"boathouse.dev/build": built}}
+    # The local provider's kubelets report no ephemeral storage: with a request a task would fit on no node.
+    task = {"image": {"tag": TAG}, "ephemeralStorage": {"request": "", "limit": ""}}
+    return {"image": {"tag": TAG}, "task": task, "podAnnotations": {"boathouse.dev/build": built}}

@@ -35,6 +35,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "imagePullPolicy" .Values.task.image.pullPolicy
   "imagePullSecrets" .Values.task.image.pullSecrets
   "scratchSize" .Values.task.scratchSize
+  "ephemeralStorage" (.Values.task.ephemeralStorage | default dict)
   "imagePullTimeoutSeconds" .Values.task.imagePullTimeoutSeconds
   "startTimeoutSeconds" .Values.task.startTimeoutSeconds
   "missingObjectTimeoutSeconds" .Values.task.missingObjectTimeoutSeconds

@@ -70,6 +70,29 @@ class LeaseConfig(_Section):
         return self
 
 
+class EphemeralStorageConfig(_Section):
+    """Ephemeral storage of a task pod whose job requests none."""
+
+    request: Literal[""] | QuantityText = Field(default="1Gi", description="Empty: none.")
+    limit: Literal[""] | QuantityText = Field(default="10Gi", description="Empty: none. At least the request.")
+
+    @property
+    def request_bytes(self) -> int:
+        """The request; 0 for none."""
+        return quantity.units(self.request) if self.request else 0
+
+    @property
+    def limit_bytes(self) -> int:
+        """The limit; 0 for none."""
+        return quantity.units(self.limit) if self.limit else 0
+
+    @pydantic.model_validator(mode="after")
+    def _limit_covers_request(self) -> Self:
+        if self.limit and self.limit_bytes < self.request_bytes:
+            raise ValueError(f"ephemeralStorage: limit {self.limit} is less than request {self.request}")
+        return self
+
+
 class TaskDefaults(_Section):
     """What task pods get when the job does not say."""
 
@@ -81,6 +104,7 @@ class TaskDefaults(_Section):
     scratch_size: QuantityText = Field(
         default="10Gi", description="Upper bound of a task's working folder without an ephemeral-storage request."
     )
+    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
     image_pull_timeout_seconds: float = Field(default=300, gt=0)
     start_timeout_seconds: float = Field(default=600, gt=0)
     missing_object_timeout_seconds: float = Field(

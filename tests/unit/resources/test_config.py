@@ -77,3 +77,22 @@ def test_a_job_gets_the_queue_it_asks_for_or_its_namespaces_or_the_default():
         "etl",
         "default",
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "request_bytes", "limit_bytes"),
+    [
+        ({}, 1 << 30, 10 << 30),
+        ({"request": "", "limit": ""}, 0, 0),
+        ({"request": "2Gi", "limit": ""}, 2 << 30, 0),
+        ({"request": "", "limit": "5Gi"}, 0, 5 << 30),
+    ],
+)
+def test_ephemeral_storage_has_defaults_that_can_be_turned_off(values, request_bytes, limit_bytes):
+    storage = config.OperatorConfig.model_validate({"task": {"ephemeralStorage": values}}).task.ephemeral_storage
+    assert (storage.request_bytes, storage.limit_bytes) == (request_bytes, limit_bytes)
+
+
+def test_a_limit_of_ephemeral_storage_below_its_request_is_refused():
+    with pytest.raises(ValueError, match="ephemeralStorage: limit 1Gi is less than request 2Gi"):
+        config.OperatorConfig.model_validate({"task": {"ephemeralStorage": {"request": "2Gi", "limit": "1Gi"}}})

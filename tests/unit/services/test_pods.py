@@ -7,7 +7,8 @@ import msgspec
 import pytest
 import yaml
 
-from boathouse.services.mrjob import pods
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import model, pods
 from boathouse.services.mrjob.attempts import Attempt
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -121,3 +122,25 @@ def test_no_secret_is_in_the_manifest(build):
 def test_pods_can_be_sent_as_json(build):
     pod = manifest(build.job(**FULL), TaskType.REDUCE)
     assert json.loads(json.dumps(pod)) == pod
+
+
+@pytest.mark.parametrize(
+    ("asked", "request_", "limit", "folder"),
+    [(None, "1Gi", "10Gi", "10Gi"), ("2Gi", "2Gi", "10Gi", "2Gi"), ("20Gi", "20Gi", "20Gi", "20Gi")],
+)
+def test_a_pods_ephemeral_storage_is_what_its_job_requests_or_the_default(build, asked, request_, limit, folder):
+    requests = {"ephemeral-storage": asked} if asked else {}
+    job = build.job(mapper={"command": ["cat"], "resources": {"requests": requests}})
+    pod = manifest(job, TaskType.MAP)
+    resources = container(pod)["resources"]
+    assert resources["requests"]["ephemeral-storage"] == request_
+    assert resources["limits"]["ephemeral-storage"] == limit
+    volumes = {each["name"]: each for each in pod["spec"]["volumes"]}
+    assert {volumes[name]["emptyDir"]["sizeLimit"] for name in ("work", "tmp")} == {folder}
+
+
+def test_where_nodes_report_no_ephemeral_storage_pods_request_none(build):
+    none = {"task": {"image": "i", "ephemeralStorage": {"request": "", "limit": ""}}}
+    job = model.from_resource(build.body(), OperatorConfig.model_validate(none))
+    for task_type in TaskType:
+        assert "ephemeral-storage" not in str(container(manifest(job, task_type))["resources"])

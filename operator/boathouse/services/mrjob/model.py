@@ -11,7 +11,7 @@ from typing import Any, NewType
 import pydantic
 
 from boathouse.resources import mrjob, mrjob_status, mrjob_steps, mrjob_storage, names, quantity
-from boathouse.resources.config import OperatorConfig, QueueConfig
+from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig, QueueConfig
 from boathouse.services.mrjob import podtemplate
 from boathouse_task import contract
 
@@ -27,12 +27,16 @@ class Resources:
         memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
             (a pod's QoS class cannot change in a resize).
         cpu_limit_milli: at least the request and 1m.
+        ephemeral_storage_limit_bytes: of all that the pod writes on its node; 0: none.
+        scratch_bytes: the bound of each folder that the pod may write to, as the job requests it; 0: the operator's.
     """
 
     cpu_milli: int
     cpu_limit_milli: int
     memory_bytes: int
     ephemeral_storage_bytes: int = 0
+    ephemeral_storage_limit_bytes: int = 0
+    scratch_bytes: int = 0
     extended: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -55,6 +59,10 @@ class Stage:
     max_attempts: int = 4
     min_memory_bytes: int = 0
     slowdown: float = 1.5
+
+
+HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
+"""Setup, commit and cleanup list, write, rename and delete objects; they need little."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +129,7 @@ class Job:
     tolerations: tuple[mrjob.Toleration, ...] = ()
     life: Life = Life()
     template: podtemplate.Template = dataclasses.field(default_factory=podtemplate.Template)
+    housekeeping: Stage = HOUSEKEEPING
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -128,11 +137,11 @@ class Job:
             case contract.TaskType.MAP:
                 return self.steps[step].mapper
             case contract.TaskType.REDUCE:
-                return self.steps[step].reducer or HOUSEKEEPING
+                return self.steps[step].reducer or self.housekeeping
             case contract.TaskType.UBER:
                 return _uber_stage(self.steps[step])
             case contract.TaskType.SETUP | contract.TaskType.COMMIT | contract.TaskType.CLEANUP:
-                return HOUSEKEEPING
+                return self.housekeeping
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
         """Whether the step, with so many splits of so many bytes in all, runs in one pod."""
@@ -165,13 +174,11 @@ def _uber_stage(step: Step) -> Stage:
             cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),
             memory_bytes=max(a.memory_bytes, b.memory_bytes),
             ephemeral_storage_bytes=max(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
+            ephemeral_storage_limit_bytes=max(a.ephemeral_storage_limit_bytes, b.ephemeral_storage_limit_bytes),
+            scratch_bytes=max(a.scratch_bytes, b.scratch_bytes) if a.scratch_bytes and b.scratch_bytes else 0,
             extended=tuple(sorted(extended.items())),
         ),
     )
-
-
-HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
-"""Setup, commit and cleanup list, write, rename and delete objects; they need little."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +227,7 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         inputs=tuple(spec.input),
         output=spec.output,
         split_max_bytes=quantity.units(spec.split_max_size),
-        steps=tuple(map(_step, spec.steps or (spec,))),
+        steps=tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
         combine_files=spec.input_format == "CombineTextInputFormat",
         output_compression=spec.output_compression or "",
         max_record_bytes=quantity.units(spec.max_record_bytes),
@@ -233,6 +240,9 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         tolerations=tuple(spec.tolerations or ()),
         life=_life(spec),
         template=podtemplate.of(spec),
+        housekeeping=dataclasses.replace(
+            HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
+        ),
     )
 
 
@@ -268,10 +278,10 @@ def _pull_policy(spec: mrjob.MRJobSpec, config: OperatorConfig) -> str:
     return asked if spec.image or asked != "IfNotPresent" else config.task.image_pull_policy
 
 
-def _step(spec: mrjob_steps.StepFields) -> Step:
+def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step:
     reduces = 0 if spec.reducer is None else 1 if spec.num_reduce_tasks is None else spec.num_reduce_tasks
-    mapper = _stage(spec.mapper) if spec.mapper else None
-    reducer = _stage(spec.reducer) if spec.reducer and reduces else None
+    mapper = _stage(spec.mapper, storage) if spec.mapper else None
+    reducer = _stage(spec.reducer, storage) if spec.reducer and reduces else None
     first = mapper or (dataclasses.replace(reducer, command=()) if reducer else None)
     if first is None:
         raise ValueError("spec: a step needs a mapper or a reducer")
@@ -304,28 +314,40 @@ def _uber(spec: mrjob.MRJobSpec) -> Uber | None:
     return Uber(max_maps=asked.max_maps, max_reduces=asked.max_reduces, max_bytes=quantity.units(most))
 
 
-def _stage(template: mrjob_steps.TaskTemplate) -> Stage:
+def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) -> Stage:
     elastic = template.elastic_memory
     return Stage(
         command=tuple(template.command),
         max_attempts=template.max_attempts,
-        resources=_resources(template.resources),
+        resources=_resources(template.resources, storage),
         min_memory_bytes=-(-quantity.units(elastic.min) // MIB) * MIB if elastic else 0,
         slowdown=1 + elastic.slowdown_percent / 100 if elastic else 1.0,
     )
 
 
-def _resources(asked: mrjob_steps.ResourceRequirements) -> Resources:
+def _resources(asked: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
     requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
     cpu = quantity.milli(requests.pop("cpu"))
     memory = quantity.units(requests.pop("memory"))
     limit = quantity.milli((asked.limits or {}).get("cpu", 0))
-    return Resources(
+    scratch_bytes = quantity.units(requests.pop("ephemeral-storage", 0))
+    resources = Resources(
         cpu_milli=cpu,
         cpu_limit_milli=max(limit, cpu + 1),
         memory_bytes=-(-memory // MIB) * MIB,
-        ephemeral_storage_bytes=quantity.units(requests.pop("ephemeral-storage", 0)),
         extended=tuple(sorted((name, quantity.units(value)) for name, value in requests.items())),
+    )
+    return _with_storage(resources, scratch_bytes, storage)
+
+
+def _with_storage(resources: Resources, scratch_bytes: int, default: EphemeralStorageConfig) -> Resources:
+    """The resources with what the job requests of ephemeral storage, or with the default."""
+    limit_bytes = default.limit_bytes
+    return dataclasses.replace(
+        resources,
+        ephemeral_storage_bytes=scratch_bytes or default.request_bytes,
+        ephemeral_storage_limit_bytes=max(limit_bytes, scratch_bytes) if limit_bytes else 0,
+        scratch_bytes=scratch_bytes,
     )
 
 

@@ -248,7 +248,7 @@ class PodBuilder:
         return mounts
 
     def _volumes(self, attempt: Attempt, resources: Resources) -> list[dict[str, Any]]:
-        scratch = quantity.format_bytes(resources.ephemeral_storage_bytes or self.settings.scratch_bytes)
+        scratch = quantity.format_bytes(resources.scratch_bytes or self.settings.scratch_bytes)
         token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
         volumes: list[dict[str, Any]] = [
             {"name": "work", "emptyDir": {"sizeLimit": scratch}},
@@ -291,21 +291,24 @@ def owner(job: Job) -> dict[str, Any]:
 
 def _requirements(resources: Resources) -> dict[str, Any]:
     extended = {name: str(count) for name, count in resources.extended}
-    scratch = quantity.format_bytes(resources.ephemeral_storage_bytes)
-    storage = {"ephemeral-storage": scratch} if resources.ephemeral_storage_bytes else {}
     return {
         "requests": {
             "cpu": quantity.format_milli(resources.cpu_milli),
             "memory": quantity.format_bytes(resources.memory_request_bytes),
-            **storage,
+            **_storage(resources.ephemeral_storage_bytes),
             **extended,
         },
         "limits": {
             "cpu": quantity.format_milli(resources.cpu_limit_milli),
             "memory": quantity.format_bytes(resources.memory_bytes),
+            **_storage(resources.ephemeral_storage_limit_bytes),
             **extended,
         },
     }
+
+
+def _storage(size_bytes: int) -> dict[str, str]:
+    return {"ephemeral-storage": quantity.format_bytes(size_bytes)} if size_bytes else {}
 
 
 def _escaped(text: str) -> str:
