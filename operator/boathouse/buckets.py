@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+BURST_S = 50.0
+"""A namespace that was quiet may use what flows in during so many seconds at once."""
 _SWEEP_AT = 1024
 
 
@@ -17,6 +19,9 @@ class Buckets:
         rate_per_s: Tokens that flow into a bucket in a second.
         burst: The most that a bucket holds.
         clock: Seconds that only grow.
+
+    Attributes:
+        refused: How often there was no token.
     """
 
     def __init__(self, *, rate_per_s: float, burst: float, clock: Callable[[], float]) -> None:
@@ -25,12 +30,14 @@ class Buckets:
         self._clock = clock
         self._levels: dict[str, tuple[float, float]] = {}
         self._sweep_at = _SWEEP_AT
+        self.refused = 0
 
     def take(self, key: str) -> bool:
         """Take a token; False, and nothing taken, when there is none."""
         now_s = self._clock()
         level = self._level(key, now_s)
         if level < 1.0:
+            self.refused += 1
             return False
         self._levels[key] = (level - 1.0, now_s)
         if len(self._levels) > self._sweep_at:

@@ -218,6 +218,15 @@ class Leader:
         except NotLeading:
             return TICK_S  # this process is about to end; what is due is its successor's
 
+    def _limited(self) -> gauges.Reading:
+        kept = self._reconciler.shares
+        return {
+            ("events",): float(self._around.events.stats.limited),
+            ("conditions",): float(self._scheduling.scheduler.notices.shares.refused),
+            ("statuses",): float(kept.statuses.refused),
+            ("retries",): float(kept.retries.refused),
+        }
+
     def _mark(self, uid: JobUid) -> None:
         key = self._jobs.key(uid)
         if key is not None:
@@ -225,6 +234,19 @@ class Leader:
 
     def _add_gauges(self, target: gauges.ScrapeGauges) -> None:
         target.add(
+            gauges.Gauge(
+                name="boathouse_tenant_limited",
+                documentation="What a namespace had to do without, or wait for, because its share was used up",
+                labels=("kind",),
+                read=self._limited,
+                counts=True,
+            ),
+            gauges.Gauge(
+                name="boathouse_held_back",
+                documentation="Namespaces and jobs whose tasks are held back because the API server refused pods",
+                labels=("reason",),
+                read=self._scheduling.scheduler.held_back,
+            ),
             gauges.Gauge(
                 name="boathouse_reconcile_queue_depth",
                 documentation="Resources that wait to be looked at",
@@ -256,7 +278,9 @@ def _scheduling(around: Surroundings, settings: OperatorConfig, profile: framewo
         queues=configured.queues(settings),
         on_fatal=around.on_fatal,
         options=scheduler.Options(
-            namespaces=frozenset(settings.watch_namespaces), pending_ahead=settings.pending_ahead
+            namespaces=frozenset(settings.watch_namespaces),
+            pending_ahead=settings.pending_ahead,
+            conditions_per_s=settings.tenant_limits.status_writes_per_second,
         ),
         queue_of=configured.queue_of(settings),
     )

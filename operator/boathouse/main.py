@@ -114,7 +114,12 @@ class _Life:
                 retry_s=lease.retry_period_seconds,
             ),
         )
-        self._events = recorder.RecordedEvents(api, controller=CONTROLLER, instance=asked.identity)
+        self._events = recorder.RecordedEvents(
+            api,
+            controller=CONTROLLER,
+            instance=asked.identity,
+            rate_per_s=asked.config.tenant_limits.events_per_second,
+        )
 
     async def run(self) -> int:
         """Stand by, lead, stop."""

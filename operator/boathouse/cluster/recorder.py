@@ -1,7 +1,8 @@
 """Writes ``events.k8s.io/v1`` events for people, in the background, and never at the cost of the work.
 
 Of the same note about the same object and reason, at most one write a minute: repetitions in between are counted, and
-the next one that falls due carries their number as the event's series. A full queue drops the new event and counts it.
+the next one that falls due carries their number as the event's series. A full queue drops the new event and counts it,
+and so does a namespace that had more than its share: the events of one do not keep those of others from being written.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from boathouse import buckets
 from boathouse.cluster import catalogue, errors, records, retries
 
 if TYPE_CHECKING:
@@ -48,12 +50,14 @@ class Stats:
         written: Writes that the API server took.
         suppressed: Repetitions within a minute.
         dropped: Events for which the queue had no room.
+        limited: Events of namespaces that had used up their share.
         failed: Writes that failed for good.
     """
 
     written: int = 0
     suppressed: int = 0
     dropped: int = 0
+    limited: int = 0
     failed: int = 0
 
 
@@ -96,6 +100,7 @@ class RecordedEvents:
         window_s: float = 60.0,
         queue_size: int = 5000,
         writers: int = 2,
+        rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -109,6 +114,7 @@ class RecordedEvents:
             window_s: How long a repeated note is only counted.
             queue_size: How many writes may wait.
             writers: How many writes are on their way at once.
+            rate_per_s: How many events of a namespace are written in a second; of a quiet one, 50 times that at once.
             monotonic: The clock of the window.
             now: The clock of the events' times.
             sleep: How to wait between attempts.
@@ -119,6 +125,7 @@ class RecordedEvents:
         self._instance = instance
         self._window_s = window_s
         self._writers = writers
+        self._shares = buckets.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * buckets.BURST_S, clock=monotonic)
         self._monotonic = monotonic
         self._now = now
         self._sleep = sleep
@@ -144,6 +151,9 @@ class RecordedEvents:
             if moment_s - told.at_s < self._window_s:
                 self.stats.suppressed += 1
                 return
+        if not self._shares.take(about.namespace):
+            self.stats.limited += 1
+            return
         event = self._event(about, type_, reason, action, note)
         if told and told.note == note:
             again = dataclasses.replace(told, at_s=moment_s)

@@ -130,6 +130,18 @@ class TenantLimits(_Section):
         le=100_000,
         description="Unfinished MRJobs of a namespace beyond this number, by creation time, are not admitted.",
     )
+    events_per_second: float = Field(
+        default=20, gt=0, le=10_000, description="Events about objects of a namespace; beyond it they are left out."
+    )
+    status_writes_per_second: float = Field(
+        default=50,
+        gt=0,
+        le=10_000,
+        description="Statuses of MRJobs, and as many conditions of pods; beyond it they are written later.",
+    )
+    retries_per_second: float = Field(
+        default=20, gt=0, le=10_000, description="Second and later attempts of tasks; beyond it they start later."
+    )
 
 
 class OperatorConfig(_Section):

@@ -4,11 +4,13 @@ Cluster autoscalers buy nodes for pods whose condition says Unschedulable, so th
 """
 
 import asyncio
+import collections
 import dataclasses
 import datetime as dt
 import math
 from collections.abc import Callable
 
+from boathouse import buckets
 from boathouse.cluster import catalogue, client, errors, recorder, wire
 from boathouse.scheduling import outcomes, writer
 from boathouse.telemetry import logs, metrics
@@ -22,6 +24,7 @@ SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
 WRITERS = 2
+WRITES_PER_S = 50.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class Reason:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Told:
+    namespace: str
     condition: Reason | None
     condition_at_s: float
     events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -44,6 +48,7 @@ class Notices:
 
     A condition is written when its reason changes, or when only its message did, or a write failed, and the last write
     is some seconds ago (`repeat` says later what was held back); an event at most once a minute for a pod and a reason.
+    Namespaces take turns, and one that had more than its share of writes is held back.
 
     Args:
         api: Speaks to the API server.
@@ -51,6 +56,10 @@ class Notices:
         events: Records events.
         counters: Where writes are counted.
         clock: The scheduler's seconds.
+        writes_per_s: How many conditions of a namespace are written in a second; of a quiet one, 50 times that at once.
+
+    Attributes:
+        shares: How much of its share each namespace has used.
     """
 
     def __init__(
@@ -60,14 +69,17 @@ class Notices:
         events: recorder.Recorder,
         counters: metrics.SchedulerMetrics,
         clock: Callable[[], float],
+        *,
+        writes_per_s: float = WRITES_PER_S,
     ) -> None:
+        self.shares = buckets.Buckets(rate_per_s=writes_per_s, burst=writes_per_s * buckets.BURST_S, clock=clock)
         self._api = api
         self._leader = leader
         self._events = events
         self._counters = counters
         self._clock = clock
         self._told: dict[str, _Told] = {}
-        self._due: dict[str, tuple[wire.PodView, Reason]] = {}
+        self._due: collections.OrderedDict[str, dict[str, tuple[wire.PodView, Reason]]] = collections.OrderedDict()
         self._writing: dict[str, asyncio.Event] = {}
         self._held_back: dict[str, tuple[wire.PodView, Reason]] = {}
         self._next_s = math.inf
@@ -78,14 +90,20 @@ class Notices:
         uid, now_s = pod.metadata.uid, self._clock()
         told = self._told.get(uid)
         if told is None:
-            told = self._told[uid] = _Told(condition=_stated(pod), condition_at_s=-math.inf)
+            told = self._told[uid] = _Told(
+                namespace=pod.metadata.namespace, condition=_stated(pod), condition_at_s=-math.inf
+            )
         self._held_back.pop(uid, None)
         known = told.condition
         other = known is not None and known.reason != why.reason
         if known != why and (other or now_s >= told.condition_at_s + MESSAGE_WINDOW_S):
-            told.condition, told.condition_at_s = why, now_s
-            self._due[uid] = (pod, why)
-            self._wake.set()
+            told.condition_at_s = now_s
+            if self.shares.take(pod.metadata.namespace):
+                told.condition = why
+                self._due.setdefault(pod.metadata.namespace, {})[uid] = (pod, why)
+                self._wake.set()
+            else:
+                self._hold_back(pod, why, told)
         elif known != why:
             self._hold_back(pod, why, told)
         self._tell(pod, why, told, now_s)
@@ -131,15 +149,15 @@ class Notices:
 
     def forget(self, uid: str) -> None:
         """A pod does not wait any more."""
+        self._take_due(uid)
         self._told.pop(uid, None)
-        self._due.pop(uid, None)
         self._held_back.pop(uid, None)
 
     async def silence(self, uid: str) -> None:
         """A pod is about to be bound: what is being written must land before, for the binding says the opposite."""
         while (written := self._writing.get(uid)) is not None:
             await written.wait()
-        if self._due.pop(uid, None) is not None:
+        if self._take_due(uid) is not None:
             self._told[uid].condition = None
         self._held_back.pop(uid, None)
 
@@ -151,10 +169,11 @@ class Notices:
 
     async def _write_for_ever(self) -> None:
         while True:
-            while (uid := self._next()) is None:
+            while (due := self._next()) is None:
                 self._wake.clear()
                 await self._wake.wait()
-            pod, why = self._due.pop(uid)
+            pod, why = due
+            uid = pod.metadata.uid
             if self._leader.valid():
                 self._writing[uid] = asyncio.Event()
                 try:
@@ -162,9 +181,25 @@ class Notices:
                 finally:
                     self._writing.pop(uid).set()
 
-    def _next(self) -> str | None:
+    def _next(self) -> tuple[wire.PodView, Reason] | None:
         """The next pod to write about: of two writes about one at a time the older might come last, and stay."""
-        return next((uid for uid in self._due if uid not in self._writing), None)
+        for namespace, pods in self._due.items():
+            uid = next((uid for uid in pods if uid not in self._writing), None)
+            if uid is not None:
+                self._due.move_to_end(namespace)
+                return self._take_due(uid)
+        return None
+
+    def _is_due(self, meta: wire.ObjectMeta) -> bool:
+        return meta.uid in self._due.get(meta.namespace, {})
+
+    def _take_due(self, uid: str) -> tuple[wire.PodView, Reason] | None:
+        told = self._told.get(uid)
+        pods = self._due.get(told.namespace, {}) if told is not None else {}
+        due = pods.pop(uid, None)
+        if told is not None and due is not None and not pods:
+            del self._due[told.namespace]
+        return due
 
     async def _write(self, pod: wire.PodView, why: Reason) -> None:
         meta = pod.metadata
@@ -183,7 +218,7 @@ class Notices:
             self._counters.write_error("status", outcomes.code(error))
             log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
             told = self._told.get(meta.uid)
-            if told is not None and meta.uid not in self._due and meta.uid not in self._held_back:
+            if told is not None and not self._is_due(meta) and meta.uid not in self._held_back:
                 told.condition = None
                 self._hold_back(pod, why, told)
 

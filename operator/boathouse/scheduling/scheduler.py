@@ -6,6 +6,7 @@ A decision is assumed before it is sent, confirmed when the watch shows it, and 
 """
 
 import asyncio
+import collections
 import contextlib
 import dataclasses
 import math
@@ -24,6 +25,7 @@ from boathouse.scheduling import (
     notices,
     observed,
     reasons,
+    refusals,
     rejections,
     settings,
     translate,
@@ -114,7 +116,7 @@ class Scheduler:
         self.volumes = volume_book.VolumeBook(storage or volumes.Storage.empty(), self.seen.mounts)
         self._claimants: set[model.TaskId] = set()
         self._claims_wait = False
-        self.notices = notices.Notices(api, leader, events, self.counters, clock)
+        self.notices = notices.Notices(api, leader, events, self.counters, clock, writes_per_s=options.conditions_per_s)
         self.explanations = explaining.Explanations(self.jobs, self.seen.holders, clock)
         self._ahead = ahead.PendingAhead(
             count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=clock
@@ -215,6 +217,11 @@ class Scheduler:
             or task_id in self.carrier.making_ahead
             or task_id in self.carrier.unconfirmed
         )
+
+    def held_back(self) -> dict[tuple[str, ...], float]:
+        """Return how many namespaces and jobs are held back, by reason."""
+        counts = collections.Counter(hold.reason for hold in self.jobs.refused.holds())
+        return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
 
     def _trouble(self, job_id: model.JobId, why: notices.Reason | None) -> None:
         self.explanations.trouble(job_id, why)

@@ -17,6 +17,7 @@ class Options:
         workers: How many writes are on their way at once.
         coalesce_s: The least time between two cycles, so that events that come together are decided together.
         idle_s: The longest time between two looks.
+        conditions_per_s: How many conditions of a namespace's pods are written in a second.
         stall_s: After so long without coming round, the process is unhealthy.
     """
 
@@ -28,3 +29,4 @@ class Options:
     coalesce_s: float = 0.01
     idle_s: float = 5.0
     stall_s: float = 60.0
+    conditions_per_s: float = 50.0

@@ -3,7 +3,8 @@
 A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to the time for which a look
 keeps the loop, so that a job of thousands of pods takes its share of it and no more: what a look waits for, as an API
 server that is slow, costs others nothing. An error delays the key's next look. One that is the resource's own does so
-however often the key is marked meanwhile: whoever may change a resource may mark its key at any rate.
+however often the key is marked meanwhile: whoever may change a resource may mark its key at any rate. Of the keys that
+are due, namespaces take turns, and those of one namespace never occupy all workers.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Any
 import prometheus_client as prometheus
 from prometheus_client import registry
 
+from boathouse import fair
 from boathouse.cluster import errors, retries
 from boathouse.telemetry import logs
 
@@ -60,6 +62,8 @@ class DirtyKeys:
         self._workers = workers
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
+        self._ready: fair.FairQueue[str] = fair.FairQueue(workers)
+        self._is_ready: set[str] = set()
         self._busy: dict[str, float | None] = {}
         self._rest_until: dict[str, float] = {}
         self._failures: dict[str, int] = {}
@@ -79,7 +83,7 @@ class DirtyKeys:
     @property
     def depth(self) -> int:
         """How many keys wait for a look."""
-        return len(self._due)
+        return len(self._due) + len(self._is_ready)
 
     def mark(self, key: str, after_s: float = 0.0) -> None:
         """Have a look at the key, in `after_s` seconds or sooner."""
@@ -88,6 +92,8 @@ class DirtyKeys:
         if key in self._busy:
             waiting = self._busy[key]
             self._busy[key] = due if waiting is None else min(waiting, due)
+            return
+        if key in self._is_ready:
             return
         if after_s <= 0:
             due = max(due, self._rest_until.get(key, 0.0))
@@ -100,6 +106,7 @@ class DirtyKeys:
         """The resource is gone: keep nothing of it."""
         for table in (self._due, self._rest_until, self._failures):
             table.pop(key, None)
+        self._is_ready.discard(key)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -115,6 +122,8 @@ class DirtyKeys:
                 again_s = await self._look(key)
             finally:
                 marked = self._busy.pop(key)
+                self._ready.done(_namespace(key))
+                self._wake.set()
             if again_s is not None:
                 self.mark(key, max(again_s, self._rest(key)))
             if marked is not None:
@@ -160,20 +169,36 @@ class DirtyKeys:
         return delay_s
 
     async def _next(self) -> str:
-        """The key that is due first, waited for."""
+        """The key whose turn it is, waited for."""
         loop = asyncio.get_running_loop()
         while True:
             self._wake.clear()
-            while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
-                heapq.heappop(self._heap)  # marked again for an earlier time, or forgotten
-            if self._heap and self._heap[0][0] <= loop.time() + CLOCK_S:
-                _, key = heapq.heappop(self._heap)
-                del self._due[key]
-                return key
+            self._collect_ready(loop.time() + CLOCK_S)
+            while (taken := self._ready.take()) is not None:
+                namespace, key = taken
+                if key in self._is_ready:
+                    self._is_ready.discard(key)
+                    return key
+                self._ready.done(namespace)  # forgotten
             timeout_s = self._heap[0][0] - loop.time() if self._heap else None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
                     await self._wake.wait()
+
+    def _collect_ready(self, until: float) -> None:
+        while self._heap:
+            due, key = self._heap[0]
+            if self._due.get(key) == due:
+                if due > until:
+                    return
+                del self._due[key]
+                self._is_ready.add(key)
+                self._ready.put(_namespace(key), key)
+            heapq.heappop(self._heap)  # else it was marked again for an earlier time, or forgotten
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]
 
 
 class _Timed:

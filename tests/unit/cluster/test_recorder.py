@@ -154,3 +154,15 @@ async def test_draining_gives_up_in_time(looptime):
         waits(events)
         await events.drain(0.5)
     assert float(looptime) == pytest.approx(0.5, abs=0.01)
+
+
+async def test_events_of_one_namespace_do_not_crowd_out_those_of_others():
+    server = Server()
+    async with recording(server, rate_per_s=1) as events:
+        for number in range(1000):
+            waits(events, about=recorder.reference(catalogue.PODS, "busy", f"p{number}", f"u{number}"))
+        waits(events, about=recorder.reference(catalogue.PODS, "quiet", "p", "u"))
+        await asyncio.sleep(10)
+    assert [event.metadata.namespace for event in server.created].count("busy") == 50
+    assert [event.metadata.namespace for event in server.created].count("quiet") == 1
+    assert events.stats.limited == 950

@@ -188,3 +188,22 @@ async def test_a_pod_that_is_placed_before_its_condition_was_written_gets_none()
     desk.notices.placed("demo/p", "uid-p", "n1")
     assert await desk.written() == []
     assert desk.events[-1] == ("Scheduled", "Successfully assigned demo/p to n1")
+
+
+async def test_conditions_of_one_namespace_do_not_hold_up_those_of_others():
+    desk = Desk()
+    for number in range(5000):
+        desk.notices.waits(pod(f"p{number}"), WANT)
+    desk.notices.waits(pod("quiet", meta={"namespace": "other"}), OTHER)
+    assert (await desk.written())[:3].count(OTHER.message) == 1
+
+
+async def test_a_namespace_that_used_up_its_share_is_told_later():
+    desk = Desk()
+    for number in range(2600):
+        desk.notices.waits(pod(f"p{number}"), WANT)
+    assert desk.notices.shares.refused == 100
+    desk.now_s = desk.notices.next_s()
+    desk.notices.repeat()
+    assert desk.notices.shares.refused == 100
+    assert not desk.notices._held_back

@@ -173,3 +173,37 @@ async def test_keys_that_nothing_waits_for_are_forgotten(looks):
             looks.queue.mark(f"{number}")
             await asyncio.sleep(0.1)
     assert len(looks.queue._rest_until) < 2000
+
+
+async def test_namespaces_take_turns(looks):
+    looks.cost_s = 1.0
+    async with looks.running():
+        for number in range(20):
+            looks.queue.mark(f"busy/{number}")
+        looks.queue.mark("quiet/a")
+        await asyncio.sleep(5)
+    assert looks.times("quiet/a") == [0]
+
+
+async def test_keys_of_one_namespace_do_not_occupy_all_workers(looks):
+    looks.cost_s = 100.0
+    async with looks.running():
+        for number in range(20):
+            looks.queue.mark(f"busy/{number}")
+        await asyncio.sleep(1)
+        looks.queue.mark("quiet/a")
+        await asyncio.sleep(1)
+    assert looks.times("quiet/a") == [1]
+
+
+async def test_a_key_that_is_forgotten_while_it_is_due_is_not_looked_at(looks):
+    looks.cost_s = 1.0
+    async with looks.running():
+        looks.queue.mark("busy/a")
+        looks.queue.mark("busy/b")
+        await asyncio.sleep(0.5)
+        looks.queue.forget("busy/b")
+        await asyncio.sleep(5)
+        looks.queue.mark("busy/b")
+        await asyncio.sleep(1)
+    assert looks.times("busy/b") == [5.5]

@@ -198,9 +198,20 @@ def test_infrastructure_failures_are_not_held_against_the_users_attempts(build):
 def test_a_pod_that_vanished_is_the_infrastructures_failure_and_its_number_is_not_used_again(build):
     job = build.job()
     seen = build.look(job, build.pod("m-0"), record=build.mapping(job, splits=1)).record
-    desired = build.look(job, record=record.from_wire(record.to_wire(seen), reduces=1))
-    assert names(desired) == ["m-0a2"]
-    assert desired.record.stages[TaskType.MAP].infrastructure_failures == [1]
+    known = record.from_wire(record.to_wire(seen), reduces=1)
+    lost = build.look(job, record=known)
+    assert (names(lost), lost.recheck_at_s) == ([], build.CREATED_S + 1001)
+    assert lost.record.stages[TaskType.MAP].infrastructure_failures == [1]
+    assert names(build.look(job, record=lost.record, now_s=build.CREATED_S + 1001)) == ["m-0a2"]
+
+
+def test_a_task_whose_pod_was_deleted_backs_off_as_one_that_failed(build):
+    job = build.job()
+    seen = build.look(job, build.pod("m-0"), record=build.mapping(job, splits=1)).record
+    lost = build.look(job, record=seen).record
+    failed_s = {"m-00000": build.CREATED_S + 1000}
+    early = build.look(job, record=lost, failed_s=failed_s, now_s=build.CREATED_S + 1000.5)
+    assert (names(early), early.recheck_at_s) == ([], build.CREATED_S + 1001)
 
 
 def test_a_pod_on_a_node_that_does_not_answer_is_given_up_after_a_while(build):

@@ -6,7 +6,8 @@ number ever seen, so that the next is never one that a lost pod may still be wor
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from boathouse.resources import mrjob_status, names
 from boathouse.services import times
@@ -21,6 +22,7 @@ MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
 """A pod that should be gone for so long is on a node that does not answer; its task does not wait for it."""
 
+NO_TIMES: Mapping[str, float] = MappingProxyType({})
 MAX_LOST_AT_ONCE = 100
 """Attempts of one task beyond this number that went unseen are counted, but not told of one by one."""
 
@@ -117,15 +119,19 @@ def settle(
     limits: Limits,
     now_s: float,
     stop: Stop = KEEP_GOING,
+    failed_s: Mapping[str, float] = NO_TIMES,
 ) -> Settlement:
-    """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed."""
+    """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed.
+
+    Where a task's pods are gone, `failed_s` says by its name when it failed last.
+    """
     outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
     by_index: dict[int, list[TaskPod]] = {}
     for pod in pods:
         over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.live)
         if not over:  # most pods of a large job are those of tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
-    settler = _Settler(task_type, outcome, limits, now_s, stop)
+    settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s)
     for index, attempts in sorted(by_index.items()):
         settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
     for index, (winner, last) in enumerate(zip(outcome.stage.winner, outcome.stage.last, strict=True)):
@@ -147,7 +153,16 @@ def backoff_s(failures: int) -> float:
 class _Settler:
     """One pass over the tasks of a stage; writes into `outcome`."""
 
-    def __init__(self, task_type: TaskType, outcome: Settlement, limits: Limits, now_s: float, stop: Stop) -> None:
+    def __init__(
+        self,
+        task_type: TaskType,
+        outcome: Settlement,
+        limits: Limits,
+        now_s: float,
+        stop: Stop,
+        failed_s: Mapping[str, float],
+    ) -> None:
+        self._failed_s = dict(failed_s)
         self._stop = stop
         self._type = task_type
         self._outcome = outcome
@@ -269,6 +284,8 @@ class _Settler:
         else:
             self._stage.infrastructure_failures[index] += 1
         node = pod.node if pod else None
+        if pod is None:
+            self._failed_s[contract.task_name(self._type, index)] = self._now_s
         self._outcome.failures.append(_failure(self._type, index, attempt, ending, node))
         if self._outcome.verdict is None:
             self._outcome.verdict = self._judge(index, attempt, ending, node)
@@ -294,6 +311,7 @@ class _Settler:
         if not self._stop.restart:
             return
         ended_s = max((pod.ending.time_s or 0.0 for pod in pods if pod.ending), default=0.0)
+        ended_s = max(ended_s, self._failed_s.get(contract.task_name(self._type, index), 0.0))
         ready_s = ended_s + backoff_s(self._stage.failures(index))
         if ready_s > self._now_s:
             self._recheck(ready_s)

@@ -1,7 +1,7 @@
 """What the planner may know of a job: all of it values, so that a decision can be repeated."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.record import Record
@@ -45,6 +45,7 @@ class Observation:
         posted: the plan that setup posted, while this process remembers it.
         missing: ConfigMaps that the job's files need and that are not there, in words.
         diagnosis: why tasks wait; None when the scheduler knows of none.
+        failed_s: when tasks failed lately, by name, as far as this process remembers.
     """
 
     job: Job
@@ -56,3 +57,4 @@ class Observation:
     posted: PlanSeen | None = None
     missing: Sequence[str] = ()
     diagnosis: Waiting | None = None
+    failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)

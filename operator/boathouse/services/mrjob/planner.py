@@ -146,7 +146,9 @@ def _settle(seen: Observation, record: Record, stage_type: TaskType, stop: attem
         for pod in seen.pods
         if pod.task_type is stage_type and not (pod.state is PodState.SUCCEEDED and pod.attempt <= lost)
     ]
-    return attempts.settle(stage_type, record.stages[stage_type], pods, record.counters, limits, seen.now_s, stop)
+    return attempts.settle(
+        stage_type, record.stages[stage_type], pods, record.counters, limits, seen.now_s, stop, seen.failed_s
+    )
 
 
 def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, recorder
-from boathouse.resources import mrjob_steps, names
+from boathouse.resources import mrjob_status, mrjob_steps, names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import (
     attempts,
@@ -37,6 +37,7 @@ from boathouse.services.mrjob.planner import Desired
 from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.record import Record
+from boathouse.services.mrjob.shares import Shares
 from boathouse.services.mrjob.surroundings import Surroundings
 from boathouse.services.mrjob.taskpods import PodState, TaskPod
 from boathouse.services.mrjob.writes import Writes
@@ -61,7 +62,12 @@ LONGEST_NAP_S: Final = 3600.0
 
 @dataclasses.dataclass(slots=True)
 class _Memory:
-    """What this process knows of a job beyond its status; losing it costs nothing but work."""
+    """What this process knows of a job beyond its status; losing it costs nothing but work.
+
+    Attributes:
+        granted: Attempts that wait, and for which the namespace's share of retries was used.
+        failed_s: When tasks failed lately.
+    """
 
     uid: JobUid
     record: Record
@@ -69,6 +75,13 @@ class _Memory:
     written_s: float = float("-inf")
     told: "_Told | None" = None
     revision: int = 0
+    granted: frozenset[attempts.Attempt] = frozenset()
+    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
+        """Remember when tasks failed: a pod that is deleted takes the time of its end with it."""
+        self.failed_s = {task: at_s for task, at_s in self.failed_s.items() if now_s - at_s < attempts.MAX_BACKOFF_S}
+        self.failed_s |= {failure.task: now_s for failure in failures}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +143,11 @@ class Parts:
 
 
 class Reconciler:
-    """One look at a time at one job."""
+    """One look at a time at one job.
+
+    Attributes:
+        shares: What each namespace may cost.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -138,6 +155,7 @@ class Reconciler:
         self._conflicts: dict[str, int] = {}
         self._writes = Writes(api=parts.api, jobs=parts.jobs, may_lead=parts.may_lead)
         self._announcer = Announcer(parts.events, parts.metrics)
+        self.shares = Shares(parts.config.tenant_limits, parts.monotonic)
         self._surroundings = Surroundings(parts.api, parts.monotonic)
 
     async def reconcile(self, key: str) -> float | None:
@@ -187,8 +205,9 @@ class Reconciler:
         return await self._look(key, job, memory)
 
     async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
-        seen = await self._observe(job, memory.record)
+        seen = await self._observe(job, memory)
         desired = planner.plan(seen)
+        memory.note_failures(desired.failures, seen.now_s)
         if desired.write_plan:
             await self._parts.plans.write(job, desired.record.step, self._writes.check_lead)
         told = percent.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
@@ -204,8 +223,13 @@ class Reconciler:
             self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
             return await self._finish(job, desired, delay_s)
         classes = await self._tell(job, desired, seen)
+        admitted, memory.granted = self.shares.admit(job.namespace, desired.waiting, memory.granted)
+        held_back = len(admitted) < len(desired.waiting)
+        desired = dataclasses.replace(desired, waiting=admitted)
         unseen = await self._submit(job, memory, desired, seen, classes)
         again = [RESYNC_S] if delay_s is None else [delay_s]
+        if held_back:
+            again.append(self.shares.retries.wait_s(job.namespace))
         if desired.write_plan or unseen:
             again.append(0.0)
         if desired.recheck_at_s is not None:
@@ -216,8 +240,8 @@ class Reconciler:
             again.append(RUNNING_LOOK_S)
         return min(again)
 
-    async def _observe(self, job: Job, known: Record) -> Observation:
-        parts = self._parts
+    async def _observe(self, job: Job, memory: _Memory) -> Observation:
+        parts, known = self._parts, memory.record
         pods_seen = steps.existing(parts.pod_index.of(job.uid), known, job)
         stored = None if known.finished else await parts.plans.stored(job, known.step)
         posted = parts.plans.posted(job.uid)
@@ -239,6 +263,7 @@ class Reconciler:
             posted=posted.seen if posted else None,
             missing=await self._surroundings.missing(job) if known.plan is None and not pods_seen else (),
             diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
+            failed_s=memory.failed_s,
         )
 
     async def _write_status(self, key: str, memory: _Memory) -> float | None:
@@ -250,6 +275,8 @@ class Reconciler:
         urgent = _shape(wire) != _shape(memory.written)
         if not urgent and since_s < STATUS_DISTANCE_S:
             return STATUS_DISTANCE_S - since_s
+        if not self.shares.statuses.take(_namespace(key)):
+            return self.shares.statuses.wait_s(_namespace(key))
         memory.record, memory.written = await self._patch(key, memory.uid, memory.record)
         memory.written_s = self._parts.monotonic()
         return None
@@ -336,6 +363,8 @@ class Reconciler:
         known = memory.record if memory else record.from_wire(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
+            if not self.shares.statuses.take(_namespace(key)):
+                return self.shares.statuses.wait_s(_namespace(key))
             refused, wire = await self._patch(key, body["metadata"]["uid"], refused)
             if memory is not None:
                 memory.record, memory.written = refused, wire
@@ -383,7 +412,11 @@ class Reconciler:
             self._parts.scheduler.withdraw(policy.JobId(memory.uid))
             self._parts.plans.forget(memory.uid)
             self._parts.hub.forget(memory.uid)
-            self._parts.bundle.forget(key.partition("/")[0])
+            self._parts.bundle.forget(_namespace(key))
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]
 
 
 def _remember(body: Body, job: Job) -> _Memory:
@@ -401,7 +434,7 @@ def _revision(body: Body) -> int:
 def _too_many(key: str, limit: int) -> model.Refusal:
     """The message names no number that changes while the job waits: each would be a write for each job that waits."""
     message = (
-        f"namespace {key.partition('/')[0]} has more than {limit} unfinished MRJobs, and only the first {limit} by "
+        f"namespace {_namespace(key)} has more than {limit} unfinished MRJobs, and only the first {limit} by "
         "creation are admitted (chart value tenantLimits.maxUnfinishedJobs): this one is admitted when enough of them "
         "have ended; delete those that are not needed"
     )
