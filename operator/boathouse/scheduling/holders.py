@@ -1,6 +1,7 @@
 """Who holds how much of each resource, for messages that name whom one waits for."""
 
 import collections
+import dataclasses
 import heapq
 
 from boathouse_policies import model
@@ -20,12 +21,44 @@ def amounts(resources: model.Resources) -> Amounts:
     return named | dict(resources.extended)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Who holds a resource, as a namespace may know it: the others' owners have no names.
+
+    Attributes:
+        named: The largest holders of the namespace and what each holds, the largest first; ties by name.
+        elsewhere: What all other namespaces hold together.
+    """
+
+    named: tuple[tuple[str, int], ...] = ()
+    elsewhere: int = 0
+
+
+class _Sums:
+    """What the pods of a namespace hold, in all and by owner."""
+
+    def __init__(self) -> None:
+        self.total: Amounts = collections.defaultdict(int)
+        self.by_owner: dict[str, Amounts] = {}
+
+    def add(self, owner: str, held: Amounts, sign: int) -> None:
+        """Add what one pod holds, or take it away."""
+        theirs = self.by_owner.get(owner)
+        if theirs is None:
+            theirs = self.by_owner[owner] = collections.defaultdict(int)
+        _add(theirs, held, sign)
+        _add(self.total, held, sign)
+        if "pods" not in theirs:
+            del self.by_owner[owner]
+
+
 class Holders:
-    """Sums by owner, kept up to date with each pod."""
+    """Sums by namespace and owner, kept up to date with each pod."""
 
     def __init__(self) -> None:
         self._pods: dict[model.TaskId, tuple[str, Amounts]] = {}
-        self._sums: dict[str, collections.Counter[str]] = {}
+        self._namespaces: dict[str, _Sums] = {}
+        self._total: Amounts = collections.defaultdict(int)
 
     def set(self, pod: model.TaskId, owner: str, resources: model.Resources) -> None:
         """A pod takes so much of a node."""
@@ -34,18 +67,40 @@ class Holders:
             return
         self.remove(pod)
         self._pods[pod] = held
-        self._sums.setdefault(owner, collections.Counter()).update(held[1])
+        self._add(pod, *held, +1)
 
     def remove(self, pod: model.TaskId) -> None:
         """A pod takes nothing any more; nothing happens if it took nothing."""
-        owner, held = self._pods.pop(pod, ("", {}))
-        if not held:
-            return
-        self._sums[owner].subtract(held)
-        if not self._sums[owner]["pods"]:
-            del self._sums[owner]
+        held = self._pods.pop(pod, None)
+        if held is not None:
+            self._add(pod, *held, -1)
 
-    def top(self, resource: str, count: int = 3) -> list[tuple[str, int]]:
-        """Return the largest holders of a resource and what they hold, the largest first; ties by name."""
-        held = ((sums[resource], owner) for owner, sums in self._sums.items() if sums[resource] > 0)
-        return [(owner, amount) for amount, owner in heapq.nsmallest(count, held, key=lambda pair: (-pair[0], pair[1]))]
+    def _add(self, pod: model.TaskId, owner: str, held: Amounts, sign: int) -> None:
+        namespace = pod.partition("/")[0]
+        sums = self._namespaces.get(namespace)
+        if sums is None:
+            sums = self._namespaces[namespace] = _Sums()
+        sums.add(owner, held, sign)
+        if not sums.by_owner:
+            del self._namespaces[namespace]
+        _add(self._total, held, sign)
+
+    def top(self, resource: str, namespace: str, count: int = 3) -> Held:
+        """Return the largest holders of a resource in a namespace, and what all others hold."""
+        sums = self._namespaces.get(namespace)
+        total = self._total.get(resource, 0)
+        if sums is None:
+            return Held(elsewhere=total)
+        held = ((theirs.get(resource, 0), owner) for owner, theirs in sums.by_owner.items())
+        largest = heapq.nsmallest(count, held, key=lambda pair: (-pair[0], pair[1]))
+        return Held(
+            named=tuple((owner, amount) for amount, owner in largest if amount > 0),
+            elsewhere=total - sums.total.get(resource, 0),
+        )
+
+
+def _add(sums: Amounts, held: Amounts, sign: int) -> None:
+    for name, amount in held.items():
+        sums[name] += sign * amount
+        if not sums[name]:
+            del sums[name]

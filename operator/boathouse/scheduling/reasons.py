@@ -34,7 +34,7 @@ class JobDiagnosis:
         message: One line for people.
         waiting: How many tasks wait.
         scarce: The resource that is scarce, by Kubernetes' name, where it is a matter of resources.
-        holders: Who holds it, and how much in base units, the largest first.
+        holders: Who holds it in the job's namespace, and how much in base units, the largest first.
     """
 
     job: model.JobId
@@ -51,21 +51,21 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
     Args:
         job: The job.
         found: One for each of its classes that waits; at least one.
-        who: Who holds what.
+        who: Who holds what: named are those of the job's own namespace.
     """
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
-    top = tuple(who.top(worst.scarce)) if worst.scarce else ()
+    held = who.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
     waiting = sum(one.count for one in found)
-    message = f"{_count(waiting)}: {worst.message}{_scarce(worst, top)}"
+    message = f"{_count(waiting)}: {worst.message}{_scarce(worst, held)}"
     return JobDiagnosis(
-        job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=top
+        job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
     )
 
 
-def for_pod(found: model.Diagnosis, who: holders.Holders) -> notices.Reason:
-    """Return what a pod of a class that waits is told."""
-    top = who.top(found.scarce) if found.scarce else ()
-    return notices.Reason(reason=str(found.code), message=found.message + _scarce(found, top))
+def for_pod(found: model.Diagnosis, namespace: str, who: holders.Holders) -> notices.Reason:
+    """Return what a pod of a class that waits is told: of others, it names those of its own namespace."""
+    held = who.top(found.scarce, namespace) if found.scarce else holders.Held()
+    return notices.Reason(reason=str(found.code), message=found.message + _scarce(found, held))
 
 
 def unsupported(field: str) -> notices.Reason:
@@ -100,13 +100,13 @@ def _count(tasks: int) -> str:
     return "1 task waits" if tasks == 1 else f"{tasks} tasks wait"
 
 
-def _scarce(found: model.Diagnosis, top: Sequence[tuple[str, int]]) -> str:
+def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
     if found.scarce is None:
         return ""
     asked = f" Each asks for {amount(found.scarce, found.asked)} {found.scarce}"
     if found.code is model.Code.NEVER_FITS:
         return f"{asked}, and the largest node has {amount(found.scarce, found.largest)}."
-    if not top:
-        return f"{asked}, which nobody holds."
-    named = ", ".join(f"{owner} holds {amount(found.scarce, held)}" for owner, held in top)
-    return f"{asked}, of which {named}."
+    parts = [f"{owner} holds {amount(found.scarce, held_by)}" for owner, held_by in held.named]
+    if held.elsewhere > 0:
+        parts.append(f"other namespaces hold {amount(found.scarce, held.elsewhere)}")
+    return f"{asked}, of which {', '.join(parts)}." if parts else f"{asked}, which nobody holds."

@@ -1,11 +1,21 @@
 """What people read when something waits."""
 
+import collections
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boathouse.scheduling import holders, reasons
 from boathouse_policies import model
 
-JOB = model.Job(id=model.JobId("u"), queue=model.QueueName("default"), submitted_s=0, name="demo/wc")
+JOB = model.Job(
+    id=model.JobId("u"),
+    queue=model.QueueName("default"),
+    submitted_s=0,
+    name="demo/wc",
+    namespace=model.NamespaceName("demo"),
+)
 
 ASKED = {"cpu": 8000, "memory": 2 << 30}
 
@@ -25,18 +35,23 @@ def found(code=model.Code.UNSCHEDULABLE, *, count=1, scarce=None, name="map", me
     )
 
 
-def held(**pods: tuple[str, str]) -> holders.Holders:
-    who = holders.Holders()
+def held(namespace: str = "demo", who: holders.Holders | None = None, **pods: tuple[str, str]) -> holders.Holders:
+    who = holders.Holders() if who is None else who
     for pod, (owner, cpu) in pods.items():
-        who.set(model.TaskId(pod), owner, model.Resources(cpu_milli=int(cpu), memory_bytes=3 << 29))
+        size = model.Resources(cpu_milli=int(cpu), memory_bytes=3 << 29)
+        who.set(model.TaskId(f"{namespace}/{pod}"), owner, size)
     return who
 
 
+def largest(who: holders.Holders, namespace: str = "demo") -> list[tuple[str, int]]:
+    return list(who.top("cpu", namespace).named)
+
+
 def test_a_line_counts_the_tasks_and_names_the_scarce_resource_and_its_largest_holders():
-    who = held(a=("mrjob/demo/big", "2500"), b=("mrjob/demo/big", "500"), c=("kube-system/dns", "100"))
+    who = held(a=("mrjob/demo/big", "2500"), b=("mrjob/demo/big", "500"), c=("demo/web", "100"))
     found_ = reasons.diagnose(JOB, [found(count=12, scarce="cpu")], who)
     assert found_.message == (
-        "12 tasks wait: 0/2 nodes are available. Each asks for 8 cpu, of which mrjob/demo/big holds 3, kube-system/dns "
+        "12 tasks wait: 0/2 nodes are available. Each asks for 8 cpu, of which mrjob/demo/big holds 3, demo/web "
         "holds 0.1."
     )
     assert (found_.reason, found_.waiting, found_.holders[0]) == ("Unschedulable", 12, ("mrjob/demo/big", 3000))
@@ -81,20 +96,57 @@ def test_amounts_are_short(resource, value, text):
     assert reasons.amount(resource, value) == text
 
 
+def test_of_other_namespaces_a_line_has_the_total_only():
+    who = held(a=("mrjob/demo/big", "2500"))
+    held("secret", who, b=("mrjob/secret/plan", "500"), c=("secret/merger", "7000"))
+    message = reasons.diagnose(JOB, [found(scarce="cpu")], who).message
+    assert message.endswith("of which mrjob/demo/big holds 2.5, other namespaces hold 7.5.")
+    told = reasons.for_pod(found(scarce="cpu"), "nobody", who).message
+    assert told.endswith("Each asks for 8 cpu, of which other namespaces hold 10.")
+
+
 def test_holders_are_forgotten_with_their_last_pod():
     who = held(a=("x", "100"), b=("x", "200"))
-    who.remove(model.TaskId("a"))
-    assert who.top("cpu") == [("x", 200)]
-    who.remove(model.TaskId("b"))
-    who.remove(model.TaskId("b"))
-    assert who.top("cpu") == []
+    who.remove(model.TaskId("demo/a"))
+    assert largest(who) == [("x", 200)]
+    who.remove(model.TaskId("demo/b"))
+    who.remove(model.TaskId("demo/b"))
+    assert who.top("cpu", "demo") == holders.Held()
+    assert who.top("cpu", "other") == holders.Held()
 
 
 def test_a_pod_that_is_resized_is_counted_once():
     who = held(a=("x", "100"))
-    who.set(model.TaskId("a"), "x", model.Resources(cpu_milli=50))
-    assert who.top("cpu") == [("x", 50)]
+    who.set(model.TaskId("demo/a"), "x", model.Resources(cpu_milli=50))
+    assert largest(who) == [("x", 50)]
 
 
 def test_equal_holders_are_named_in_alphabetical_order():
-    assert [owner for owner, _ in held(a=("b", "1"), b=("a", "1"), c=("c", "2")).top("cpu")] == ["c", "a", "b"]
+    assert [owner for owner, _ in largest(held(a=("b", "1"), b=("a", "1"), c=("c", "2")))] == ["c", "a", "b"]
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(["a/p", "a/q", "b/p", "b/q"]), st.sampled_from(["x", "y"]), st.sampled_from([None, 0, 1, 5])
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(changes)
+def test_holders_equal_those_added_up_anew_after_any_changes(course):
+    who, pods = holders.Holders(), {}
+    for pod, owner, cpu in course:
+        if cpu is None:
+            who.remove(model.TaskId(pod))
+            pods.pop(pod, None)
+        else:
+            who.set(model.TaskId(pod), owner, model.Resources(cpu_milli=cpu))
+            pods[pod] = owner, cpu
+    named = collections.Counter()
+    for pod, (owner, cpu) in pods.items():
+        named[owner] += cpu if pod.startswith("a/") else 0
+    expected = sorted(((owner, cpu) for owner, cpu in named.items() if cpu), key=lambda one: (-one[1], one[0]))
+    elsewhere = sum(cpu for pod, (_, cpu) in pods.items() if pod.startswith("b/"))
+    assert who.top("cpu", "a") == holders.Held(named=tuple(expected), elsewhere=elsewhere)
