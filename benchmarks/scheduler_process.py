@@ -55,7 +55,13 @@ class Jobs:
     def submit(self) -> None:
         """Submit the next job."""
         self._round += 1
-        job = model.Job(id=model.JobId(self._owner["uid"]), queue=QUEUE, submitted_s=time.time(), name="bench/job")
+        job = model.Job(
+            id=model.JobId(self._owner["uid"]),
+            queue=QUEUE,
+            submitted_s=time.time(),
+            name="bench/job",
+            namespace=model.NamespaceName(support.NAMESPACE),
+        )
         one = model.TaskClass(id=model.ClassId("bench/map"), job=job.id, resources=SIZE, stage=model.Stage.MAP)
         prefix = f"{support.NAMESPACE}/job-{self._round}"
         tasks = [

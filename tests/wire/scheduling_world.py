@@ -78,7 +78,13 @@ class World:
         factory=None,
         namespace: str = "demo",
     ):
-        one = model.Job(id=model.JobId(job), queue=QUEUE, submitted_s=submitted_s, name=f"{namespace}/{job}")
+        one = model.Job(
+            id=model.JobId(job),
+            queue=QUEUE,
+            submitted_s=submitted_s,
+            name=f"{namespace}/{job}",
+            namespace=model.NamespaceName(namespace),
+        )
         size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
         task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size)
         todo = [

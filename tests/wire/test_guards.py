@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.guards import accounting, endpoint, output, placing, pressure
+from tests.wire.guards import accounting, endpoint, output, placing, pressure, queues
 
-GUARDS = {**accounting.GUARDS, **endpoint.GUARDS, **output.GUARDS, **placing.GUARDS, **pressure.GUARDS}
+GUARDS = {**accounting.GUARDS, **endpoint.GUARDS, **output.GUARDS, **placing.GUARDS, **pressure.GUARDS, **queues.GUARDS}
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)

@@ -99,3 +99,54 @@ async def test_what_a_queue_demands_uses_and_is_due_is_measured(api, eventually)
         "dominant_share_ratio": [0.75, 0.25, 0],
         "fair_share_ratio": [0.75, 0.25, 0],
     }
+
+
+CLOSED = configured(QueueConfig(name="nightly", namespaces=["batch"], priority_classes=["low"]))
+
+
+async def test_a_pod_that_its_queue_does_not_accept_is_told_so(api, eventually):
+    api.add(fake_api.node("n1", cpu="9"))
+    add_pods(api, "nightly", 1, namespace="stranger")
+    labels = {"boathouse.dev/queue": "nightly"}
+    api.add(fake_api.pod("urgent", namespace="batch", labels=labels, priorityClassName="high", priority=9))
+    async with world(api, config=CLOSED) as w:
+        await eventually(lambda: w.condition("stranger/nightly-00") and w.condition("batch/urgent"))
+    found = [w.condition(key) for key in ("stranger/nightly-00", "batch/urgent")]
+    assert {one["reason"] for one in found} == {"QueueNotAllowed"}
+    assert [one["message"] for one in found] == [
+        "queue 'nightly' does not accept this namespace",
+        "queue 'nightly' does not accept priority class 'high'",
+    ]
+    assert not w.placed()
+
+
+async def test_pods_of_other_schedulers_are_charged_to_no_queue(api, eventually):
+    api.add(fake_api.node("n1", cpu="9"))
+    labels = {"boathouse.dev/queue": "nightly", "boathouse.dev/job-uid": "any"}
+    api.add(fake_api.pod("theirs", namespace="batch", scheduler="other", node="n1", cpu="3", labels=labels))
+    add_pods(api, "nightly", 1, namespace="batch")
+    async with world(api, config=CLOSED) as w:
+        await eventually(lambda: w.metric("boathouse_queue_used_cpu_cores", queue="nightly"))
+        assert w.metric("boathouse_queue_used_cpu_cores", queue="nightly") == 1
+
+
+async def test_pods_of_one_owner_in_two_queues_are_charged_to_the_queues_that_they_name(api, eventually):
+    api.add(fake_api.node("n1", cpu="9"))
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
+    for i, queue in enumerate(("default", "a", "a")):
+        labels = {"boathouse.dev/queue": queue}
+        api.add(fake_api.pod(f"web-{i}", namespace="demo", cpu="1", labels=labels, owner=owner))
+    async with world(api, config=configured(QueueConfig(name="a", limits={"cpu": "1"}))) as w:
+        await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
+    assert w.condition(w.waiting()[0])["reason"] == "QueueLimit"
+
+
+async def test_a_waiting_pod_follows_its_namespaces_label(api, eventually):
+    api.add(fake_api.node("n1", cpu="9"))
+    namespace = {"name": "stranger", "labels": {"boathouse.dev/queue": "nightly"}}
+    api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
+    add_pods(api, "", 1, namespace="stranger")
+    async with world(api, config=CLOSED) as w:
+        await eventually(lambda: w.condition("stranger/plain-00").get("reason") == "QueueNotAllowed")
+        api.change("namespaces", "stranger", {"metadata": {"labels": {"boathouse.dev/queue": "default"}}})
+        await eventually(w.placed)

@@ -74,12 +74,15 @@ async def test_a_pod_held_back_by_its_queues_limit_buys_no_node(api, eventually)
 
 async def test_a_pod_that_waits_learns_what_is_scarce_and_who_holds_it(api, eventually):
     api.add(fake_api.node("n1", cpu="4"))
-    api.add(fake_api.pod("hog", cpu="3500m", node="n1", scheduler="default-scheduler", phase="Running"))
+    for namespace, cpu in (("demo", "3"), ("default", "500m")):
+        theirs = {"scheduler": "default-scheduler", "phase": "Running"}
+        api.add(fake_api.pod("hog", namespace=namespace, cpu=cpu, node="n1", **theirs))
     async with world(api) as w:
         api.add(fake_api.pod("p", namespace="demo", cpu="1"))
         await eventually(lambda: w.condition("demo/p"))
     assert w.condition("demo/p")["message"] == (
-        "0/1 nodes are available: 1 Insufficient cpu. Each asks for 1 cpu, of which default/hog holds 3.5."
+        "0/1 nodes are available: 1 Insufficient cpu. Each asks for 1 cpu, of which demo/hog holds 3, "
+        "other namespaces hold 0.5."
     )
     assert w.condition("demo/p")["observedGeneration"] == 1
 

@@ -22,15 +22,19 @@ def default_queue(pod: wire.PodView) -> model.QueueName:
 def of(
     pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: ChargedQueueOf = default_queue
 ) -> framework.Account:
-    """Return the account of a pod that is not terminal; only pods of ours are charged to a job and a queue."""
-    job = job_of(pod) if pod.spec.scheduler_name == scheduler_name or is_task(pod) else None
+    """Return the account of a pod that is not terminal.
+
+    Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue.
+    """
+    is_ours = pod.spec.scheduler_name == scheduler_name
+    job = job_of(pod) if is_ours or is_task(pod) else None
     return framework.Account(
         id=task_id(pod),
         node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
         resources=translate.pod_resources(pod),
         uid=model.PodUid(pod.metadata.uid),
         job=job,
-        queue=queue_of(pod) if job is not None else None,
+        queue=queue_of(pod) if is_ours else None,
         namespace=model.NamespaceName(pod.metadata.namespace),
         host_ports=translate.host_ports(pod),
     )

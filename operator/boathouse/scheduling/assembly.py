@@ -165,7 +165,11 @@ def assemble(
         ended=ended,
         storage=storage,
         namespaces=informer.Informer(
-            api, catalogue.NAMESPACES, on_change=lambda _: None, labels=names.LABEL_QUEUE, aside=aside
+            api,
+            catalogue.NAMESPACES,
+            on_change=lambda change: subject.on_namespace(change.key),
+            labels=names.LABEL_QUEUE,
+            aside=aside,
         ),
         aside=aside,
         comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),

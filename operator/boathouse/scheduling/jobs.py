@@ -157,6 +157,9 @@ class Jobs:
         entry = self._entries.get(job_id)
         if entry is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
+        elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
+            entry.job = dataclasses.replace(entry.job, queue=queue)
+            self._dirty.add(job_id)
         task_class = foreign_class(pod)
         if task_class not in entry.classes:
             entry.classes += (task_class,)

@@ -260,6 +260,11 @@ class Scheduler:
             case _:
                 assert_never(change)
 
+    def on_namespace(self, name: str) -> None:
+        """Take in that a namespace may have another default queue: pods that wait there may name it."""
+        for pod in [one for one in self.seen.waiting.values() if one.metadata.namespace == name]:
+            self.pod_waits(pod)
+
     def on_storage(self) -> None:
         """Take in a change of claims, volumes, or of what provisions them."""
         self.volumes.changed()
