@@ -32,8 +32,8 @@ REPORT_MAX_BYTES = 8192
 """The progress endpoint's limit for one `TaskReport`."""
 PLAN_POST_MAX_BYTES = 8 * 1024 * 1024
 """The progress endpoint's limit for the compressed plan. 40,000 splits with random URLs need 1 to 2 MiB."""
-PLAN_MAX_BYTES = 32 * 1024 * 1024
-"""Its limit for the plan's JSON: 40,000 splits of 838 bytes, of which at most 130 are not the URL."""
+PLAN_MAX_BYTES = 24 * 1024 * 1024
+"""Its limit for the plan's JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL."""
 TOKEN_AUDIENCE = "boathouse.dev"  # noqa: S105 - the audience's name, not a secret
 
 EXIT_SUCCEEDED = 0

@@ -8,6 +8,7 @@ import dataclasses
 import gzip
 import json
 import os
+import pathlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from tests.hostile.form import Attack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.hostile.siege import Siege
 
@@ -72,11 +72,11 @@ class SetupPod:
 
     name: str
     job_uid: str
-    token_file: Path
+    token_file: pathlib.Path
 
 
 @pytest.fixture
-async def setup_pod(siege: Siege, tmp_path: Path) -> SetupPod:
+async def setup_pod(siege: Siege, tmp_path: pathlib.Path) -> SetupPod:
     """A job of the attacker's whose setup task never ends, and its own token."""
     made = await siege.attacker.create(hostile.job("loader"))
     uid = made["metadata"]["uid"]
@@ -125,6 +125,7 @@ def costliest_plan() -> bytes:
 @pytest.mark.parametrize("load", [each.case() for each in LOADS])
 async def test_under_load_on_the_endpoint_the_lease_is_renewed_in_time(siege, setup_pod, record, load):
     siege.lab.new_audit_events()
+    before_s = cpu_s(siege.operator.pid)
     with loading(siege, load, setup_pod) as generator:
         await siege.victim_finishes()
         output, _ = await asyncio.to_thread(generator.communicate, timeout=_PATIENCE_S)
@@ -132,4 +133,11 @@ async def test_under_load_on_the_endpoint_the_lease_is_renewed_in_time(siege, se
     assert seen["answers"] if load.mode != "idle" else seen["opened"] > load.count / 10, seen
     counts = await siege.judge(Attack(name=load.name, most_reviews=load.most_reviews))
     assert counts.lease_gap_s < siege.lab.chart_config["lease"]["renewDeadlineSeconds"], counts
-    record(attack=load.name, **dataclasses.asdict(counts), **seen)
+    used = {"operator_cpu_s": cpu_s(siege.operator.pid) - before_s, "load": seen}
+    record(attack=load.name, **dataclasses.asdict(counts), **used)
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time that a process has used."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

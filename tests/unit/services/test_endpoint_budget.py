@@ -86,8 +86,8 @@ def test_when_all_are_taken_the_oldest_that_showed_no_token_gives_way(clock):
     held = filled(clock, 3)
     held.verified(0)
     assert held.surplus() is None
-    assert held.add("late", "10.0.0.9") is None
-    assert held.surplus() == 1
+    assert [held.add(name, "10.0.0.9") for name in ("late", "later")] == [None, None]
+    assert [held.surplus(), held.surplus()] == [1, 2]
 
 
 def test_when_all_have_shown_a_token_a_new_connection_is_refused(clock):

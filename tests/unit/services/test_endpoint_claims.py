@@ -79,7 +79,7 @@ def test_a_plan_is_read_plain_and_compressed():
 
 
 def test_the_largest_plan_that_a_job_may_have_is_taken():
-    url = "s3://bucket/" + "k" * 680
+    url = "s3://bucket/" + "k" * 480
     splits = [Split(url=f"{url}{n}", offset_bytes=2**40, length_bytes=2**26, size_bytes=2**41) for n in range(40_000)]
     plan = Plan(splits=splits, bytes_total=2**41)
     assert len(posted.read(msgspec.json.encode(plan), gzipped=False).kept.plan.splits) == 40_000

@@ -1,8 +1,9 @@
 """Which connections to the progress endpoint may be open, and how many TLS handshakes may begin. Pure.
 
-A connection costs 40 KiB of memory and its handshake 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256). Both are spent
-before anybody has shown a token. So all of it is bounded; and when there is too much, those lose who take most: an
-address that begins more handshakes than a node full of tasks, and the connection that has shown no token for longest.
+A connection costs 40 to 70 KiB of memory and its handshake 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256). Both are
+spent before anybody has shown a token. So all of it is bounded; and when there is too much, those lose who take most:
+an address that begins more handshakes than a node full of tasks, and the connection that has shown no token for the
+longest time.
 """
 
 import collections
@@ -12,8 +13,8 @@ from typing import Final
 from boathouse.services.progress.budget import Bucket, Buckets
 from boathouse.services.progress.rejections import Reason
 
-CONNECTIONS: Final = 2048
-"""Open at a time: 80 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
+CONNECTIONS: Final = 1536
+"""Open at a time: 100 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
 CONNECTIONS_OF_ADDRESS: Final = 512
 """Some networks show all pods of a node under one address: 250 pods with a report and a poll each."""
 HANDSHAKES_A_S, HANDSHAKES_BURST = 300.0, 300.0
@@ -69,7 +70,9 @@ class Connections:
 
     def surplus(self) -> Hashable | None:
         """Return the connection to end when there are too many: the oldest that has shown no good token."""
-        return next(iter(self._unverified)) if self.open > self._most else None
+        if self.open <= self._most or not self._unverified:
+            return None
+        return self._unverified.popitem(last=False)[0]
 
     def verified(self, connection: Hashable) -> None:
         """Keep a connection, whose token was good, until its request is answered."""

@@ -18,9 +18,9 @@ POSTS, POSTS_OF_NAMESPACE = 4, 1
 READ_S: Final = 3.0
 READ_BYTES_A_S: Final = 512 * 1024
 """A body may take `READ_S` and its length at this rate; the largest, 19 s."""
-RATE_BYTES, BURST_BYTES = 8 * 2**20, 128 * 2**20
-"""Bytes of JSON that are decoded a second: 32 MiB take about 1 s of CPU time, so this is a quarter of a core."""
-NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES = 2 * 2**20, 96 * 2**20
+RATE_BYTES, BURST_BYTES = 8 * 2**20, 96 * 2**20
+"""Bytes of JSON that are decoded a second: 24 MiB take up to 1 s of CPU time, so this is a third of a core."""
+NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES = 2 * 2**20, 72 * 2**20
 
 
 class Stream(Protocol):

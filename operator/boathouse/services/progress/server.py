@@ -31,7 +31,7 @@ MAX_WAIT_S: Final = 55.0
 REPORT_DISTANCE_S: Final = 2.0
 """Tasks report every 5 s; whoever reports much more often is told to wait."""
 REPORT_READ_S: Final = 5.0
-POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1536, 1024, 2
+POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
 """Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
 _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
