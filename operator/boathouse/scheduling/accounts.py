@@ -7,6 +7,7 @@ from boathouse.resources import names
 from boathouse.scheduling import translate
 from boathouse_policies import framework, model
 
+_NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
 QueueOf = Callable[[wire.PodView], model.QueueName]
 """The queue that a pod names, or that of its namespace, or the default."""
 
@@ -55,9 +56,21 @@ def task_id(pod: wire.PodView) -> model.TaskId:
     return model.TaskId(pod.metadata.key)
 
 
+def owning_mrjob(pod: wire.PodView) -> str | None:
+    """Return the UID of the MRJob that a pod is a task of, or None.
+
+    The label must agree with the controller: anybody may write a label, and only Boathouse makes pods that a resource
+    of its own owns.
+    """
+    owner, uid = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_JOB_UID)
+    if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
+        return None
+    return uid if (owner.kind, owner.uid) == (names.MRJOB_KIND, uid) else None
+
+
 def is_task(pod: wire.PodView) -> bool:
     """Say whether a pod is a task that Boathouse made, or will have made."""
-    return names.LABEL_JOB_UID in pod.metadata.labels
+    return owning_mrjob(pod) is not None
 
 
 def job_of(pod: wire.PodView) -> model.JobId:
@@ -66,8 +79,8 @@ def job_of(pod: wire.PodView) -> model.JobId:
     Pods of one owner that differ in namespace, queue label or priority are different jobs, because these are a job's.
     Anybody can name any owner; so such a job never has the name of an MRJob, or of a job in another namespace.
     """
-    if is_task(pod):
-        return model.JobId(pod.metadata.labels[names.LABEL_JOB_UID])
+    if (mrjob := owning_mrjob(pod)) is not None:
+        return model.JobId(mrjob)
     owner, metadata = pod.metadata.controller, pod.metadata
     uid = owner.uid if owner is not None else metadata.uid
     queue = metadata.labels.get(names.LABEL_QUEUE, "")
@@ -79,6 +92,5 @@ def holder_of(pod: wire.PodView) -> str:
     namespace, owner = pod.metadata.namespace, pod.metadata.controller
     if owner is None:
         return f"{namespace}/{pod.metadata.name}"
-    if is_task(pod) or owner.api_version.startswith(f"{names.GROUP}/"):
-        return f"{owner.kind.lower()}/{namespace}/{owner.name}"
-    return f"{namespace}/{owner.name}"
+    name = owner.name[:_NAME_LENGTH]
+    return f"{owner.kind.lower()}/{namespace}/{name}" if is_task(pod) else f"{namespace}/{name}"

@@ -52,38 +52,73 @@ class _Sums:
             del self.by_owner[owner]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Pod:
+    owner: str
+    amounts: Amounts
+    node: model.NodeName
+
+
 class Holders:
-    """Sums by namespace and owner, kept up to date with each pod."""
+    """Sums by namespace and owner of what pods hold of nodes that exist, kept up to date with each pod and node."""
 
     def __init__(self) -> None:
-        self._pods: dict[model.TaskId, tuple[str, Amounts]] = {}
+        self._nodes: set[model.NodeName] = set()
+        self._pods: dict[model.TaskId, _Pod] = {}
+        self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._namespaces: dict[str, _Sums] = {}
         self._total: Amounts = collections.defaultdict(int)
 
-    def set(self, pod: model.TaskId, owner: str, resources: model.Resources) -> None:
+    def node_came(self, node: model.NodeName) -> None:
+        """A node exists: what pods hold of it counts."""
+        self._nodes.add(node)
+        for pod in self._away.pop(node, ()):
+            self._add(pod, self._pods[pod], +1)
+
+    def node_went(self, node: model.NodeName) -> None:
+        """A node does not exist any more: its pods hold nothing until it is there again."""
+        if node not in self._nodes:
+            return
+        self._nodes.remove(node)
+        here = {pod for pod, known in self._pods.items() if known.node == node}
+        for pod in here:
+            self._add(pod, self._pods[pod], -1)
+        if here:
+            self._away[node] = here
+
+    def set(self, pod: model.TaskId, owner: str, resources: model.Resources, node: model.NodeName) -> None:
         """A pod takes so much of a node."""
-        held = (owner, amounts(resources))
-        if self._pods.get(pod) == held:
+        new = _Pod(owner, amounts(resources), node)
+        if self._pods.get(pod) == new:
             return
         self.remove(pod)
-        self._pods[pod] = held
-        self._add(pod, *held, +1)
+        self._pods[pod] = new
+        if node in self._nodes:
+            self._add(pod, new, +1)
+        else:
+            self._away.setdefault(node, set()).add(pod)
 
     def remove(self, pod: model.TaskId) -> None:
         """A pod takes nothing any more; nothing happens if it took nothing."""
-        held = self._pods.pop(pod, None)
-        if held is not None:
-            self._add(pod, *held, -1)
+        known = self._pods.pop(pod, None)
+        if known is None:
+            return
+        if known.node in self._nodes:
+            self._add(pod, known, -1)
+            return
+        self._away[known.node].remove(pod)
+        if not self._away[known.node]:
+            del self._away[known.node]
 
-    def _add(self, pod: model.TaskId, owner: str, held: Amounts, sign: int) -> None:
+    def _add(self, pod: model.TaskId, known: _Pod, sign: int) -> None:
         namespace = pod.partition("/")[0]
         sums = self._namespaces.get(namespace)
         if sums is None:
             sums = self._namespaces[namespace] = _Sums()
-        sums.add(owner, held, sign)
+        sums.add(known.owner, known.amounts, sign)
         if not sums.by_owner:
             del self._namespaces[namespace]
-        _add(self._total, held, sign)
+        _add(self._total, known.amounts, sign)
 
     def top(self, resource: str, namespace: str, count: int = 3) -> Held:
         """Return the largest holders of a resource in a namespace, and what all others hold."""

@@ -80,12 +80,17 @@ class Observed:
             case store.Added() | store.Modified():
                 node = self._node(change.new)
                 self.nodes[node.name] = node
+                self.holders.node_came(node.name)
                 if self.ledger.set_node(node):
                     self._listener.nodes_changed()
             case store.Deleted():
                 name = model.NodeName(change.key)
                 self.nodes.pop(name, None)
+                queues = self.ledger.queues_on(name)
                 lost = self.ledger.remove_node(name)
+                self.holders.node_went(name)
+                for queue in queues:  # what pods hold of a node that does not exist is not charged
+                    self._listener.room_freed(framework.Freed(name, queue))
                 self._listener.nodes_changed()
                 self._listener.placements_lost(lost)
             case _:
@@ -143,7 +148,7 @@ class Observed:
         self._nominate(pod, account)
         if account.node is not None:
             self.waiting.pop(account.id, None)
-            self.holders.set(account.id, accounts.holder_of(pod), account.resources)
+            self.holders.set(account.id, accounts.holder_of(pod), account.resources, account.node)
             if claims := translate.claims_of(pod):
                 self.mounts.add(account.id, account.node, claims)
             if self.is_ours(pod):
@@ -237,6 +242,7 @@ def _takes_the_same(old: wire.PodView, new: wire.PodView) -> bool:
         and not new.is_terminal
         and old.spec == new.spec
         and old.metadata.labels == new.metadata.labels
+        and old.metadata.owner_references == new.metadata.owner_references
         and _in_force(old.status) == _in_force(new.status)
     )
 

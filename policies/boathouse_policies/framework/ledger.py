@@ -12,6 +12,7 @@ A pod's life in the ledger:
 * `forget` of what is not assumed changes nothing: a failure may be noticed twice, or after the watch showed success.
 * `gone` ends every state: the pod is in a terminal phase or deleted. Until then it counts, also while it is deleting.
 * Pods are kept by their own key, not under their node: a node that flaps comes back with what runs on it.
+* What a pod holds of a node that does not exist is charged to no job and no queue, until the node is there.
 * A node that vanishes takes the assumptions on it with it (`remove_node` names them): they cannot come true.
 * A resize on its way counts the larger amount of each resource.
 
@@ -52,6 +53,7 @@ class Ledger:
         self._layout_stale = False
         self._renamed = axis.renamed
         self._entries: dict[model.TaskId, accounts.Entry] = {}
+        self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._on_node: sums.OfNodes = sums.Sums(sums.Columns(self._layout), {})
         self._by_job: sums.OfJobs = sums.Sums(sums.Vectors(), {})
         self._by_share: sums.OfShares = sums.Sums(sums.Vectors(), {})
@@ -74,6 +76,8 @@ class Ledger:
             return False
         self._nodes[node.name] = node
         self._touch(node.name)
+        for task in self._away.pop(node.name, ()):
+            self._charge_owner(self._entries[task], self._entries[task].amounts, operator.add)
         return True
 
     def remove_node(self, name: model.NodeName) -> tuple[model.TaskId, ...]:
@@ -82,14 +86,24 @@ class Ledger:
         Returns:
             The tasks that were assumed on it, sorted: they wait again.
         """
-        if self._nodes.pop(name, None) is None:
+        if name not in self._nodes:
             return ()
-        self._touch(name)
         here = [(task, entry.state) for task, entry in self._entries.items() if entry.node == name]
         assumed = tuple(sorted(task for task, state in here if state is accounts.State.ASSUMED))
         for task in assumed:
             self._drop(task)
+        confirmed = {task for task, state in here if state is accounts.State.CONFIRMED}
+        for task in confirmed:
+            self._charge_owner(self._entries[task], self._entries[task].amounts, operator.sub)
+        if confirmed:
+            self._away[name] = confirmed
+        del self._nodes[name]
+        self._touch(name)
         return assumed
+
+    def queues_on(self, name: model.NodeName) -> set[model.QueueName]:
+        """The queues that pods on a node are charged to."""
+        return {entry.queue for entry in self._entries.values() if entry.node == name and entry.queue is not None}
 
     def _touch(self, name: model.NodeName) -> None:
         self._version += 1
@@ -264,12 +278,18 @@ class Ledger:
 
     def _enter(self, task: model.TaskId, entry: accounts.Entry) -> None:
         self._entries[task] = entry
+        if entry.node not in self._nodes:
+            self._away.setdefault(entry.node, set()).add(task)
         self._charge(entry, entry.amounts, operator.add)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, +1)
 
     def _drop(self, task: model.TaskId) -> accounts.Freed:
         entry = self._entries.pop(task)
+        if entry.node not in self._nodes:
+            self._away[entry.node].discard(task)
+            if not self._away[entry.node]:
+                del self._away[entry.node]
         self._charge(entry, entry.amounts, operator.sub)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
@@ -301,6 +321,12 @@ class Ledger:
         if self._shown is not None:
             self._keep_shown()
         self._on_node.add(entry.node, amounts, step)
+        if entry.node in self._nodes:
+            self._charge_owner(entry, amounts, step)
+
+    def _charge_owner(self, entry: accounts.Entry, amounts: model.Amounts, step: sums.Step) -> None:
+        if self._shown is not None:
+            self._keep_shown()
         if entry.job is not None:
             self._touched.add(entry.job)
             self._by_job.add(entry.job, amounts, step)

@@ -166,8 +166,16 @@ def test_nobody_else_makes_pods_that_a_job_owns(alice, controller):
     assert "made by Boathouse only" in controller.creates(manifest)
 
 
-def test_a_controller_may_copy_a_template_with_our_labels(controller):
-    assert controller.creates(pod(meta={"labels": {"boathouse.dev/queue": "nightly"}})) == "admitted"
+def test_a_controller_may_copy_the_queue_of_a_template_and_no_other_label_of_ours(controller):
+    queue = {"boathouse.dev/queue": "nightly"}
+    assert controller.creates(pod(meta={"labels": queue})) == "admitted"
+    for forged in (
+        {"boathouse.dev/job-uid": "1-2"},
+        {"boathouse.dev/task-type": "map"},
+        {"boathouse.dev/fenced": "true"},
+    ):
+        assert "written by Boathouse only" in controller.creates(pod(meta={"labels": queue | forged}))
+    assert "written by Boathouse only" in controller.creates(pod(meta={"annotations": {"boathouse.dev/epoch": "7"}}))
 
 
 def test_a_user_may_name_the_queue_of_a_pod_that_is_created(alice):

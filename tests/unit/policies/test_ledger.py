@@ -139,6 +139,25 @@ def test_usage_is_charged_to_job_and_queue(world):
     assert view.job_usage(model.JobId("nobody")).sum() == 0
 
 
+def test_what_is_held_of_a_node_that_does_not_exist_is_charged_to_nobody_until_it_is_there(world):
+    queue, ghost = model.QueueName("default"), make.nodes(3)[2]
+
+    def pods() -> int:
+        return int(world.ledger.snapshot(0.0).queue_usage(queue)[model.PODS])
+
+    before = pods()
+    world.ledger.observe(make.pod("ghost", ghost.name, queue=queue))
+    assert pods() == before
+    world.ledger.set_node(ghost)
+    assert pods() == before + 1
+    assert world.ledger.queues_on(ghost.name) == {queue}
+    world.ledger.remove_node(ghost.name)
+    assert pods() == before
+    world.ledger.gone(model.TaskId("ns/ghost"))
+    world.ledger.set_node(ghost)
+    assert pods() == before
+
+
 def test_tasks_of_a_class_are_counted_where_they_start_together(world):
     world.submit("gang", count=2, gang_min=2)
     world.cycle()

@@ -319,8 +319,9 @@ def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
     accounts = [a for i in range(8) if (a := ledger.account(model.TaskId(f"ns/p{i}"))) is not None]
     view = ledger.snapshot(0.0)
     pods = {job: int(view.job_usage(job)[model.PODS]) for job in view.by_job}
-    assert pods == {job: sum(a.job == job for a in accounts) for job in {a.job for a in accounts} if job is not None}
-    charged = collections.Counter((a.queue, a.namespace) for a in accounts if a.queue is not None)
+    here = [a for a in accounts if a.node in view.layout.index]
+    assert pods == {job: sum(a.job == job for a in here) for job in {a.job for a in here} if job is not None}
+    charged = collections.Counter((a.queue, a.namespace) for a in here if a.queue is not None)
     assert {share: amounts[model.PODS] for share, amounts in view.held.shares.plain.items()} == charged
     assert {queue: int(usage[model.PODS]) for queue, usage in view.by_queue.items()} == collections.Counter(
         queue for queue, _ in charged.elements()

@@ -12,7 +12,7 @@ from boathouse_policies import model, profiles
 from tests.unit.scheduling import builders
 
 QUEUE = model.QueueName("default")
-OWNER = wire.OwnerReference(kind="MRJob", name="j", uid="j", controller=True)
+OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="j", uid="j", controller=True)
 
 
 def foreign(uid: str, *, revision: int = 1, **spec: Any) -> wire.PodView:
@@ -39,7 +39,7 @@ class Factory:
     def build(self, task, resources, node) -> dict[str, Any]:
         del resources
         namespace, _, name = task.partition("/")
-        owner = {"kind": "MRJob", "name": "j", "uid": "j", "controller": True}
+        owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "j", "uid": "j", "controller": True}
         metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
         spec = {"containers": [{"name": "main"}]} | ({"nodeName": node} if node else {})
         return {"metadata": metadata, "spec": spec}

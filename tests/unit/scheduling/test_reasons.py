@@ -17,6 +17,7 @@ JOB = model.Job(
     namespace=model.NamespaceName("demo"),
 )
 
+NODE = model.NodeName("n1")
 ASKED = {"cpu": 8000, "memory": 2 << 30}
 
 
@@ -35,11 +36,17 @@ def found(code=model.Code.UNSCHEDULABLE, *, count=1, scarce=None, name="map", me
     )
 
 
+def nobody() -> holders.Holders:
+    who = holders.Holders()
+    who.node_came(NODE)
+    return who
+
+
 def held(namespace: str = "demo", who: holders.Holders | None = None, **pods: tuple[str, str]) -> holders.Holders:
-    who = holders.Holders() if who is None else who
+    who = nobody() if who is None else who
     for pod, (owner, cpu) in pods.items():
         size = model.Resources(cpu_milli=int(cpu), memory_bytes=3 << 29)
-        who.set(model.TaskId(f"{namespace}/{pod}"), owner, size)
+        who.set(model.TaskId(f"{namespace}/{pod}"), owner, size, NODE)
     return who
 
 
@@ -117,7 +124,22 @@ def test_holders_are_forgotten_with_their_last_pod():
 
 def test_a_pod_that_is_resized_is_counted_once():
     who = held(a=("x", "100"))
-    who.set(model.TaskId("demo/a"), "x", model.Resources(cpu_milli=50))
+    who.set(model.TaskId("demo/a"), "x", model.Resources(cpu_milli=50), NODE)
+    assert largest(who) == [("x", 50)]
+
+
+def test_what_pods_hold_of_a_node_that_does_not_exist_counts_when_the_node_is_there():
+    who, other = held(a=("x", "100")), model.NodeName("n2")
+    who.set(model.TaskId("demo/b"), "x", model.Resources(cpu_milli=50), other)
+    who.set(model.TaskId("demo/c"), "ghost", model.Resources(cpu_milli=500), other)
+    who.remove(model.TaskId("demo/c"))
+    assert largest(who) == [("x", 100)]
+    who.node_came(other)
+    assert largest(who) == [("x", 150)]
+    who.node_went(NODE)
+    assert largest(who) == [("x", 50)]
+    who.remove(model.TaskId("demo/a"))
+    who.node_came(NODE)
     assert largest(who) == [("x", 50)]
 
 
@@ -136,13 +158,13 @@ changes = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(changes)
 def test_holders_equal_those_added_up_anew_after_any_changes(course):
-    who, pods = holders.Holders(), {}
+    who, pods = nobody(), {}
     for pod, owner, cpu in course:
         if cpu is None:
             who.remove(model.TaskId(pod))
             pods.pop(pod, None)
         else:
-            who.set(model.TaskId(pod), owner, model.Resources(cpu_milli=cpu))
+            who.set(model.TaskId(pod), owner, model.Resources(cpu_milli=cpu), NODE)
             pods[pod] = owner, cpu
     named = collections.Counter()
     for pod, (owner, cpu) in pods.items():

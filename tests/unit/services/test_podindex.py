@@ -11,7 +11,7 @@ UID = "job-1"
 KEY = "demo/p"
 
 
-def pod(revision, phase="Running", uid="u1", owner=UID):
+def pod(revision, phase="Running", uid="u1", owner=UID, api="boathouse.dev/v1alpha1"):
     manifest = {
         "metadata": {
             "name": "p",
@@ -24,7 +24,7 @@ def pod(revision, phase="Running", uid="u1", owner=UID):
                 "boathouse.dev/task-index": "0",
                 "boathouse.dev/attempt": "1",
             },
-            "ownerReferences": [{"kind": "MRJob", "uid": owner, "controller": True}],
+            "ownerReferences": [{"apiVersion": api, "kind": "MRJob", "uid": owner, "controller": True}],
         },
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase},
@@ -102,6 +102,7 @@ def test_an_ended_pod_that_is_deleted_is_gone(it):
 
 def test_a_pod_that_claims_a_job_that_does_not_own_it_is_not_the_jobs(it):
     it.index.on_pod(added(1, owner="somebody"))
+    it.index.on_pod(added(1, api="batch/v1"))
     assert it.states == []
 
 

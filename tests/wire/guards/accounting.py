@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from boathouse.cluster import errors, reflector
+from boathouse.resources import names
+from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import accounts
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_policies.model import resources
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -41,6 +43,29 @@ async def a_pod_on_a_node_whose_requests_are_not_known(api, _tmp):
         return [key for key in w.placed() if key == "demo/good"]
 
 
+async def pods_that_claim_a_job_by_its_label(api, _tmp):
+    api.add(fake_api.node("n1"))
+    labels = {names.LABEL_JOB_UID: "good"}
+    for i in range(4):
+        api.add(fake_api.pod(f"forged{i}", scheduler="none", node="n1", labels=labels))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("good", 1)
+        await waiting.eventually(lambda: len(w.placed()) == 5 and w.at_rest())
+        charged = w.scheduler.ledger.snapshot(0.0).job_usage("good")[model.PODS]
+        return [] if charged == 1 else [f"{charged} pods are charged to a job of one"]
+
+
+async def pods_of_ours_on_nodes_that_do_not_exist(api, _tmp):
+    api.add(fake_api.node("n1", cpu="8"))
+    for i in range(4):
+        api.add(fake_api.pod(f"ghost{i}", node="ghost", cpu="1"))
+    config = OperatorConfig(queues=[QueueConfig(name="default", limits={"cpu": "4"})])
+    async with world(api, config=config, pending_ahead=0) as w:
+        w.submit("good", 4)
+        await waiting.eventually(lambda: w.scheduler.diagnosis("good") or len(w.placed()) == 8)
+        return [w.scheduler.diagnosis("good").message] if len(w.placed()) < 8 else []
+
+
 # Guards, and how each is broken
 
 
@@ -59,8 +84,25 @@ def with_nothing_counted_for_what_is_not_known(patch):
     patch.setattr(accounts.translate, "WHOLE_NODE", model.Resources())
 
 
+def with_the_label_alone(patch):
+    patch.setattr(accounts, "owning_mrjob", lambda pod: pod.metadata.labels.get(names.LABEL_JOB_UID))
+
+
+def with_ghosts_charged(patch):
+    whole = framework.Ledger._charge
+
+    def charge(self, entry, amounts, step):
+        whole(self, entry, amounts, step)
+        if entry.node not in self._nodes:
+            self._charge_owner(entry, amounts, step)
+
+    patch.setattr(framework.Ledger, "_charge", charge)
+
+
 GUARDS = {
     "saturation": Guard(a_pod_of_too_many_cores_on_a_node, without_a_largest_amount),
     "stand-ins": Guard(a_pod_that_cannot_be_decoded, without_stand_ins),
+    "owner": Guard(pods_that_claim_a_job_by_its_label, with_the_label_alone),
+    "ghost-nodes": Guard(pods_of_ours_on_nodes_that_do_not_exist, with_ghosts_charged),
     "whole-node": Guard(a_pod_on_a_node_whose_requests_are_not_known, with_nothing_counted_for_what_is_not_known),
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from boathouse.cluster import store, wire
-from boathouse.resources import names
+from boathouse.scheduling import accounts
 from boathouse.services.mrjob import observe
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.taskpods import TaskPod
@@ -155,9 +155,6 @@ class PodIndex:
 
 
 def _job(pod: wire.PodView) -> JobUid | None:
-    """The job that owns the pod: the label must agree with the owner, or anyone could claim a job's results."""
-    uid = pod.metadata.labels.get(names.LABEL_JOB_UID)
-    owner = pod.metadata.controller
-    if uid is None or owner is None or (owner.kind, owner.uid) != (names.MRJOB_KIND, uid):
-        return None
-    return JobUid(uid)
+    """The job that owns the pod."""
+    uid = accounts.owning_mrjob(pod)
+    return None if uid is None else JobUid(uid)
