@@ -89,7 +89,7 @@ class Leader:
         limits = settings.tenant_limits
         self._jobs = jobstore.JobStore(self._queue.mark, backlog.Backlog(limits.max_unfinished_jobs))
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
-        self._plans = plans.Plans(around.api)
+        self._plans = plans.Plans(around.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self._hub = hub.Hub(self._feed.report)
         self._endpoint_metrics = serving.EndpointMetrics(around.figures.registry, around.figures.gauges)
         self._reconciler = reconciler.Reconciler(
@@ -108,6 +108,7 @@ class Leader:
                 may_lead=around.election.valid,
                 learner=self._learner,
                 feed=self._feed,
+                aside=self._scheduling.aside,
             )
         )
         self._resync = resync.Resync(around.api, self._jobs, tuple(settings.watch_namespaces))

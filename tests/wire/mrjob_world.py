@@ -237,7 +237,7 @@ class Kubelet:
             if self.operator is None or not self.operator.hub.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
             kept = shards.keep(self._plan)
-            self.operator.plans.post(order.job_uid, kept)
+            self.operator.plans.post(order.job_uid, order.namespace, kept)
             digest = kept.digest
         if self.overlap and order.task_type is TaskType.REDUCE and self._maps_done() < order.maps:
             return  # it waits for them

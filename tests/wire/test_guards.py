@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.guards import accounting, endpoint, output, placing, pressure, queues
+from tests.wire.guards import accounting, endpoint, jobs, output, placing, pressure, queues
 
-GUARDS = {**accounting.GUARDS, **endpoint.GUARDS, **output.GUARDS, **placing.GUARDS, **pressure.GUARDS, **queues.GUARDS}
+SUBJECTS = (accounting, endpoint, jobs, output, placing, pressure, queues)
+GUARDS = {name: guard for subject in SUBJECTS for name, guard in subject.GUARDS.items()}
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)

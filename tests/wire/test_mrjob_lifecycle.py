@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
 
 from boathouse import failpoints
-from boathouse.services.mrjob import shards
+from boathouse.services.mrjob import plans, shards
 from boathouse_task import contract
 from tests.wire import fake_api
 from tests.wire.mrjob_world import KEY, Cluster, Killed, Why, failing, final, mrjob, split_plan
@@ -61,7 +62,8 @@ async def test_the_plan_lies_in_a_config_map_that_the_job_owns(cluster, eventual
     assert shard["metadata"]["name"] == f"wordcount-{cluster.uid[:8]}-s0-plan-000"
     assert shard["metadata"]["ownerReferences"][0]["uid"] == cluster.uid
     assert shard["immutable"]
-    assert len(shards.read([shard]).plan.splits) == SPLITS
+    content = base64.b64decode(shard["binaryData"][shards.KEY])
+    assert len(plans.read([content], shards.digest_of(shard)).plan.splits) == SPLITS
 
 
 async def test_a_new_leader_publishes_its_authority_to_the_tasks_that_run(cluster, eventually):

@@ -130,6 +130,12 @@ class TenantLimits(_Section):
         le=100_000,
         description="Unfinished MRJobs of a namespace beyond this number, by creation time, are not admitted.",
     )
+    max_plan_mebibytes: int = Field(
+        default=64,
+        ge=32,
+        le=4096,
+        description="JSON of the split plans of a namespace's unfinished jobs; setup tasks beyond it retry.",
+    )
     events_per_second: float = Field(
         default=20, gt=0, le=10_000, description="Events about objects of a namespace; beyond it they are left out."
     )

@@ -92,3 +92,4 @@ class Reason(StrEnum):
     POD_START_TIMEOUT = "PodStartTimeout"
     PLAN_LOST = "PlanLost"
     INVALID_POD = "InvalidPod"
+    SET_ASIDE = "SetAside"

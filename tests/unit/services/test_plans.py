@@ -14,6 +14,7 @@ class Server:
     def __init__(self, *, writes: int) -> None:
         self.config_maps: dict[str, dict] = {}
         self.writes = writes
+        self.gets = 0
 
     def check_lead(self) -> None:
         if not self.writes:
@@ -21,6 +22,9 @@ class Server:
         self.writes -= 1
 
     async def get(self, _resource, name, _namespace):
+        self.gets += 1
+        if name not in self.config_maps:
+            raise errors.NotFound(404, "NotFound", name)
         return self.config_maps[name]
 
     async def create(self, _resource, manifest, _namespace):
@@ -40,7 +44,7 @@ def small_shards(monkeypatch):
 
 async def write(server, job, splits):
     book = plans.Plans(server)
-    book.post(job.uid, shards.keep(plan(splits)))
+    book.post(job.uid, job.namespace, shards.keep(plan(splits)))
     await book.write(job, 0, server.check_lead)
 
 
@@ -59,3 +63,70 @@ async def test_a_former_leader_does_not_delete_the_plan_of_its_successor(build):
     with pytest.raises(NotLeading):
         await write(server, build.job(), 19)
     assert server.config_maps == accepted
+
+
+async def stored(server, job, digests, **more):
+    return await plans.Plans(server, **more).stored(job, 0, digests, accepted=False)
+
+
+async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere(build):
+    server, job = Server(writes=100), build.job()
+    await write(server, job, 20)
+    digest = shards.keep(plan(20)).digest
+    assert await stored(server, job, set()) is None
+    assert server.gets == 0
+    assert await stored(server, job, {"another"}) is None
+    assert server.gets == 1
+    assert (await stored(server, job, {digest})).plan == plan(20)
+
+
+async def test_a_plan_that_somebody_planted_before_us_is_not_read(build):
+    server, job = Server(writes=100), build.job()
+    await write(server, job, 20)
+    digest = shards.keep(plan(20)).digest
+    for config_map in server.config_maps.values():
+        config_map["metadata"]["ownerReferences"] = []
+    assert await stored(server, job, {digest}) is None
+
+
+async def test_an_absurd_number_of_shards_costs_one_request(build):
+    server, job = Server(writes=100), build.job()
+    await write(server, job, 20)
+    server.gets = 0
+    first = server.config_maps[shards.shard_name(job, 0, 0)]
+    first["metadata"]["annotations"]["boathouse.dev/plan-shards"] = "9999999"
+    assert await stored(server, job, {shards.keep(plan(20)).digest}) is None
+    assert server.gets == 1
+
+
+async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers(build):
+    job, kept = build.job(), shards.keep(plan(20))
+    book = plans.Plans(Server(writes=0), limit_bytes=2 * kept.json_bytes)
+    book.post("a", "demo", kept)
+    book.post("a", "demo", kept)
+    assert book.has_room("b", "demo", kept)
+    book.post("b", "demo", kept)
+    assert not book.has_room("c", "demo", kept)
+    assert book.has_room("a", "demo", kept)
+    assert book.has_room("c", "other", kept)
+    book.forget("a")
+    assert book.has_room("c", "demo", kept)
+    assert book.held(job.uid, 0) is None
+
+
+async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not(build):
+    server, job = Server(writes=100), build.job()
+    await write(server, job, 20)
+    digest = shards.keep(plan(20)).digest
+    assert await stored(server, job, {digest}, limit_bytes=10) is None
+    full = plans.Plans(server, limit_bytes=10)
+    assert await full.stored(job, 0, {digest}, accepted=True)
+
+
+async def test_the_plan_of_the_step_before_is_not_held(build):
+    server, job = Server(writes=100), build.job()
+    book = plans.Plans(server)
+    book.post(job.uid, job.namespace, shards.keep(plan(20)))
+    await book.write(job, 0, server.check_lead)
+    await book.write(job, 1, server.check_lead)
+    assert (book.held(job.uid, 0), book.held(job.uid, 1).plan) == (None, plan(20))

@@ -1,10 +1,12 @@
 """The split plan in ConfigMaps."""
 
+import gzip
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.mrjob import shards
+from boathouse.services.mrjob import plans, shards
 from boathouse_task import contract
 
 SPLITS = st.lists(
@@ -25,6 +27,14 @@ def small_shards(monkeypatch):
     monkeypatch.setattr(shards, "SHARD_BYTES", 64)
 
 
+def read(build, manifests):
+    """The plan that ConfigMaps hold."""
+    digest = shards.digest_of(manifests[0])
+    pieces = [shards.piece(each, build.job(), digest) for each in manifests]
+    complete = len(pieces) == shards.count_of(manifests[0]) and None not in pieces
+    return plans.read(pieces, digest) if complete else None
+
+
 def plan(splits=20):
     return contract.Plan(
         splits=[
@@ -37,7 +47,7 @@ def plan(splits=20):
 @given(SPLITS)
 def test_a_plan_reads_back_from_its_shards(build, splits):
     kept = shards.keep(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
-    assert shards.read(shards.manifests(build.job(), 0, kept)).plan == kept.plan
+    assert read(build, shards.manifests(build.job(), 0, kept)).plan == kept.plan
 
 
 @pytest.mark.usefixtures("small_shards")
@@ -46,30 +56,78 @@ def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered(build):
     assert len(made) > 2
     assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {build.UID}
-    assert shards.read(made).plan == plan()
+    assert read(build, made).plan == plan()
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_an_incomplete_plan_is_no_plan(build):
     made = shards.manifests(build.job(), 0, shards.keep(plan()))
-    assert shards.read(made[:-1]) is None
-    assert shards.read([made[1], made[0], *made[2:]]) is None
+    assert read(build, made[:-1]) is None
+    assert read(build, [made[1], made[0], *made[2:]]) is None
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_shards_of_two_plans_are_no_plan(build):
     ours = shards.manifests(build.job(), 0, shards.keep(plan(20)))
     theirs = shards.manifests(build.job(), 0, shards.keep(plan(21)))
-    assert shards.read([ours[0], *theirs[1 : len(ours)]]) is None
+    assert read(build, [ours[0], *theirs[1 : len(ours)]]) is None
     assert not shards.same(ours[0], theirs[0])
 
 
 def test_a_plan_that_somebody_changed_is_no_plan(build):
     (made,) = shards.manifests(build.job(), 0, shards.keep(plan()))
     (other,) = shards.manifests(build.job(), 0, shards.keep(plan(3)))
-    assert shards.read([made | {"binaryData": other["binaryData"]}]) is None
+    assert read(build, [made | {"binaryData": other["binaryData"]}]) is None
 
 
 def test_the_largest_plan_stays_below_the_api_servers_bound(build):
     made = shards.manifests(build.job(), 0, shards.keep(plan(40_000)))
     assert max(len(each["binaryData"][shards.KEY]) for each in made) < 256 * 1024
+
+
+def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it(build):
+    (made,) = shards.manifests(build.job(), 0, shards.keep(plan()))
+    metadata = made["metadata"]
+    forged = [
+        made | {"immutable": False},
+        {name: value for name, value in made.items() if name != "immutable"},
+        made | {"metadata": metadata | {"ownerReferences": []}},
+        made | {"metadata": metadata | {"ownerReferences": [{"uid": "another", "kind": "MRJob"}]}},
+        made | {"metadata": metadata | {"annotations": {}}},
+        made | {"binaryData": {}},
+        made | {"binaryData": {shards.KEY: "A" * 2**20}},
+    ]
+    assert [shards.piece(each, build.job(), shards.digest_of(made)) for each in forged] == [None] * len(forged)
+    assert shards.piece(made, build.job(), shards.digest_of(made))
+
+
+@pytest.mark.parametrize("text", ["9999999", "9" * 5000, "²", "-1", "1.5", ""], ids=lambda text: text[:8])
+def test_the_number_of_shards_is_bounded(text):
+    assert shards.count_of({"metadata": {"annotations": {"boathouse.dev/plan-shards": text}}}) == 0
+
+
+def test_a_bomb_and_nested_arrays_are_no_plan():
+    for json in (bytes(200_000_000), b"[" * 100_000, b'{"splits":' + b"[" * 5000 + b"]" * 5000 + b"}"):
+        assert plans.read([gzip.compress(json)], "d") is None
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        {"offset_bytes": -1},
+        {"length_bytes": 2**63},
+        {"size_bytes": -1},
+        {"locations": 7},
+        {"url": "s3://b/" + "x" * shards.MAX_URL},
+    ],
+    ids=lambda split: next(iter(split)),
+)
+def test_a_plan_with_a_split_that_cannot_be_is_none(split):
+    values = {"url": "s3://b/x", "offset_bytes": 0, "length_bytes": 1, "size_bytes": 1} | split
+    kept = shards.keep(contract.Plan(splits=[contract.Split(**values)]))
+    assert plans.read(kept.pieces, kept.digest) is None
+
+
+def test_a_plan_of_too_many_splits_is_none():
+    kept = shards.keep(plan(40_001))
+    assert plans.read(kept.pieces, kept.digest) is None

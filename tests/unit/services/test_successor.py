@@ -5,6 +5,9 @@ import pytest
 from boathouse.cluster import errors
 from tests.unit.services.reconciling import GONE, KEY, STALE, Desk, body
 
+FILE = {"name": "stage.py", "configMapKeyRef": {"name": "code", "key": "stage.py"}}
+"""Makes the first look at a job ask for a ConfigMap, and wait for the answer."""
+
 
 @pytest.fixture
 def desk():
@@ -14,12 +17,14 @@ def desk():
 
 
 async def test_a_jobs_status_is_not_written_to_its_successor(desk):
+    desk.holds(body("u1", 2, files=[FILE]))
     desk.meanwhile = lambda: desk.holds(body("u2", 5))
     assert await desk.look() == 0
     assert desk.written == []
 
 
 async def test_the_look_at_a_job_that_was_deleted_meanwhile_ends_without_a_fault(desk):
+    desk.holds(body("u1", 2, files=[FILE]))
     desk.meanwhile = lambda: desk.holds(None)
     assert await desk.look() is None
     assert desk.written == []
@@ -38,6 +43,7 @@ async def test_what_waits_of_a_job_is_withdrawn_when_its_successor_is_found_by_a
 
 
 async def test_a_successor_that_came_while_the_server_said_not_found_is_kept(desk):
+    desk.holds(body("u1", 2, files=[FILE]))
     desk.meanwhile = lambda: desk.holds(body("u2", 5))
     desk.refusal = GONE
     assert await desk.look() == 0

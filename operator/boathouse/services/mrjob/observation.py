@@ -41,7 +41,7 @@ class Observation:
     """All that a decision may depend on.
 
     Attributes:
-        stored: the plan in ConfigMaps, complete and with the right digest.
+        stored: the plan in ConfigMaps, complete, and of the digest that the status or setup's result has.
         posted: the plan that setup posted, while this process remembers it.
         missing: ConfigMaps that the job's files need and that are not there, in words.
         diagnosis: why tasks wait; None when the scheduler knows of none.

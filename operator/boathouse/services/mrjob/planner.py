@@ -112,7 +112,7 @@ def _live(seen: Observation) -> list[TaskPod]:
 
 
 def _accept_plan(seen: Observation) -> Record:
-    """A plan that lies complete in ConfigMaps is the plan: it was written after setup's digest had confirmed it."""
+    """A plan that lies complete in ConfigMaps is the plan: setup's result vouches for it (`Observation.stored`)."""
     record, stored = seen.record, seen.stored
     if record.plan is not None or stored is None or record.finished:
         return record

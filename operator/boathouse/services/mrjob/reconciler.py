@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, recorder
+from boathouse.cluster import catalogue, client, errors, quarantine, recorder
+from boathouse.cluster.wire import ObjectMeta
 from boathouse.resources import mrjob_status, mrjob_steps, names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import (
@@ -37,10 +38,11 @@ from boathouse.services.mrjob.planner import Desired
 from boathouse.services.mrjob.plans import Plans
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.record import Record
+from boathouse.services.mrjob.shards import KeptPlan
 from boathouse.services.mrjob.shares import Shares
 from boathouse.services.mrjob.surroundings import Surroundings
 from boathouse.services.mrjob.taskpods import PodState, TaskPod
-from boathouse.services.mrjob.writes import Writes
+from boathouse.services.mrjob.writes import NotLeading, Writes
 from boathouse.services.progress.hub import Hub
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
@@ -56,6 +58,8 @@ RUNNING_LOOK_S: Final = 10.0
 SAY_AGAIN_S: Final = 60.0
 """How often the scheduler is told again what waits, though there is no news."""
 RESYNC_S: Final = 300.0
+CONFLICTS_AT_ONCE: Final = 1
+"""So many conflicts in a row are looked at again at once: most are races with somebody else's one write."""
 LONGEST_NAP_S: Final = 3600.0
 """A look that is due later is asked for again, so that a changed clock or spec does not matter."""
 
@@ -140,6 +144,7 @@ class Parts:
     feed: Feed = dataclasses.field(default_factory=lambda: Feed((), Learner(), time.time))
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
+    aside: quarantine.Quarantine = dataclasses.field(default_factory=quarantine.Quarantine)
 
 
 class Reconciler:
@@ -184,11 +189,27 @@ class Reconciler:
             if isinstance(error, errors.NotFound) and found["metadata"]["uid"] == body["metadata"]["uid"]:
                 raise  # it is something else that is not there
             conflicts = self._conflicts[key] = self._conflicts.get(key, 0) + 1
-            if conflicts > 1:
+            if conflicts > CONFLICTS_AT_ONCE:
                 raise  # not a race: somebody writes all the time, and is left alone for longer and longer
             return 0.0
+        except (errors.ClusterError, NotLeading, TimeoutError, OSError):
+            raise
+        except Exception as error:
+            await self._set_aside(key, body, error)
+            raise
         self._conflicts.pop(key, None)
         return again_s
+
+    async def _set_aside(self, key: str, body: Body, error: Exception) -> None:
+        """Say in an event, a metric and a condition that this job cannot be processed; others go on."""
+        namespace, _, name = key.partition("/")
+        subject = ObjectMeta(name=name, namespace=namespace, uid=body["metadata"]["uid"])
+        self._parts.aside.set_aside(catalogue.MRJOBS, subject, quarantine.Reason.RECONCILING, error)
+        message = f"the operator cannot process this job, and tries again: {quarantine.describe(error)}"
+        try:
+            await self._refuse(key, body, model.Refusal(reason=names.Reason.SET_ASIDE, message=message))
+        except Exception as second:  # noqa: BLE001 - the first is what is told
+            _log.warning("the condition of a job that was set aside was not written", job=key, error=str(second))
 
     async def _look_at(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
         if not self._parts.jobs.admits(key):
@@ -243,7 +264,7 @@ class Reconciler:
     async def _observe(self, job: Job, memory: _Memory) -> Observation:
         parts, known = self._parts, memory.record
         pods_seen = steps.existing(parts.pod_index.of(job.uid), known, job)
-        stored = None if known.finished else await parts.plans.stored(job, known.step)
+        stored = None if known.finished else await self._stored(job, known, pods_seen)
         posted = parts.plans.posted(job.uid)
         diagnosis = parts.scheduler.diagnosis(policy.JobId(job.uid))
         if known.plan is not None and not known.finished and stored is None:
@@ -265,6 +286,11 @@ class Reconciler:
             diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
             failed_s=memory.failed_s,
         )
+
+    async def _stored(self, job: Job, known: Record, pods_seen: Sequence[TaskPod]) -> KeptPlan | None:
+        """The plan in ConfigMaps that the status names, or before that the one that setup vouches for."""
+        digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
+        return await self._parts.plans.stored(job, known.step, digests, accepted=known.plan is not None)
 
     async def _write_status(self, key: str, memory: _Memory) -> float | None:
         """Write the status if it changed; returns how long to wait where it may not be written yet."""
@@ -306,7 +332,7 @@ class Reconciler:
     async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
         record_, parts = desired.record, self._parts
-        kept = await parts.plans.stored(job, record_.step) if record_.plan else None
+        kept = parts.plans.held(job.uid, record_.step) if record_.plan else None
         known = tasks.all_classes(
             job, record_.step, steps.stages(record_, job), kept.plan if kept else None, parts.learner
         )
@@ -337,7 +363,7 @@ class Reconciler:
         if memory.told is not None and memory.told.covers(told, seen.pods):
             memory.told = dataclasses.replace(told, at_s=memory.told.at_s)
             return False
-        kept = await self._parts.plans.stored(job, desired.record.step) if desired.record.plan else None
+        kept = self._parts.plans.held(job.uid, desired.record.step) if desired.record.plan else None
         plan = kept.plan if kept else None
         priority = await self._surroundings.priority(job)
         self._writes.check_lead()
@@ -453,5 +479,5 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _without_plan(known: Record, now_s: float) -> Record:
     """Somebody deleted the accepted plan's ConfigMaps: the job cannot go on."""
-    message = "the ConfigMaps with the job's split plan are gone: create the job again"
+    message = "the ConfigMaps with the job's split plan are gone, or somebody changed them: create the job again"
     return conditions.failed(known, attempts.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)

@@ -7,8 +7,8 @@ import base64
 import dataclasses
 import gzip
 import hashlib
-import zlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,8 +21,12 @@ from boathouse_task import contract
 
 SHARD_BYTES = 180 * 1024
 """Base64 makes a third more of it: each ConfigMap stays below 256 KiB."""
+_SHARD_CHARS = -(-SHARD_BYTES // 3) * 4
 KEY = "plan.json.gz"
 KIND = "plan"
+MAX_URL = 16 * 1024
+"""Characters of a split's URL: it becomes a variable and an annotation of its pod."""
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class KeptPlan:
     plan: contract.Plan
     digest: str
     pieces: tuple[bytes, ...]
+    json_bytes: int
 
     @property
     def shards(self) -> int:
@@ -51,7 +56,7 @@ def keep(plan: contract.Plan) -> KeptPlan:
     json = msgspec.json.encode(plan)
     blob = gzip.compress(json, compresslevel=6, mtime=0)
     pieces = tuple(blob[start : start + SHARD_BYTES] for start in range(0, len(blob), SHARD_BYTES))
-    return KeptPlan(plan, hashlib.sha256(json).hexdigest(), pieces)
+    return KeptPlan(plan, hashlib.sha256(json).hexdigest(), pieces, len(json))
 
 
 def fault(plan: contract.Plan) -> str:
@@ -59,6 +64,8 @@ def fault(plan: contract.Plan) -> str:
     numbers = [plan.bytes_total]
     for split in plan.splits:
         numbers += (split.offset_bytes, split.length_bytes, split.size_bytes, split.combined)
+        if len(split.url) > MAX_URL:
+            return f"a split's URL has more than {MAX_URL} characters"
         if split.locations >= len(plan.location_sets):
             return f"a split names the set of locations {split.locations}, of {len(plan.location_sets)}"
     return (
@@ -106,6 +113,7 @@ def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     return (
         digest_of(found) == digest_of(manifest)
         and found.get("binaryData") == manifest["binaryData"]
+        and found.get("immutable") is True
         and [each["uid"] for each in found["metadata"].get("ownerReferences", ())]
         == [each["uid"] for each in manifest["metadata"]["ownerReferences"]]
     )
@@ -118,19 +126,15 @@ def digest_of(config_map: Mapping[str, Any]) -> str | None:
 
 
 def count_of(first: Mapping[str, Any]) -> int:
-    """How many shards there are, by the first; 0 when it does not say."""
+    """How many shards there are, by the first; 0 when it does not say, or says more than the largest plan needs."""
     text = (first["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_SHARDS, "")
-    return int(text) if text.isdecimal() else 0
+    count = int(text) if _NUMBER.fullmatch(text) else 0
+    return count if count <= contract.PLAN_MAX_BYTES // SHARD_BYTES + 1 else 0
 
 
-def read(shards: Sequence[Mapping[str, Any]]) -> KeptPlan | None:
-    """The plan that the shards hold together; None when they do not hold the one that their digest names."""
-    digests = {digest_of(each) for each in shards}
-    if len(digests) != 1 or len(shards) != count_of(shards[0]):
-        return None
-    try:
-        blob = b"".join(base64.b64decode(each["binaryData"][KEY]) for each in shards)
-        kept = keep(msgspec.json.decode(gzip.decompress(blob), type=contract.Plan))
-    except (KeyError, ValueError, OSError, EOFError, zlib.error, msgspec.MsgspecError):
-        return None
-    return kept if kept.digest in digests and not fault(kept.plan) else None
+def piece(config_map: Mapping[str, Any], job: Job, digest: str) -> bytes | None:
+    """The content of a shard; None when it is not the job's own, immutable, of that plan, and of a shard's size."""
+    owners = [each.get("uid") for each in config_map["metadata"].get("ownerReferences") or ()]
+    text = (config_map.get("binaryData") or {}).get(KEY, "")
+    ours = job.uid in owners and config_map.get("immutable") is True and digest_of(config_map) == digest
+    return base64.b64decode(text) if ours and 0 < len(text) <= _SHARD_CHARS else None

@@ -66,6 +66,12 @@ def at_hand(seen: Observation, record: Record) -> Observation:
     return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == record.step))
 
 
+def vouched(pods: Sequence[TaskPod], step: int) -> set[str]:
+    """The digests of the plan that a step's setup tasks gave as their result; the job owns these pods."""
+    setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
+    return {result.digest for result in setups if result is not None and result.digest}
+
+
 def existing(pods: Sequence[TaskPod], record: Record, job: Job) -> tuple[TaskPod, ...]:
     """The pods whose labels name a task that the job has; whoever may create pods may label them with any other."""
     return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, record))

@@ -52,7 +52,11 @@ class Pods(Protocol):
 class PlanSink(Protocol):
     """Keeps posted plans: `Plans` is one."""
 
-    def post(self, uid: JobUid, kept: KeptPlan) -> None:
+    def has_room(self, uid: JobUid, namespace: str, kept: KeptPlan) -> bool:
+        """Whether a plan may be kept beside those of the namespace's other jobs."""
+        ...
+
+    def post(self, uid: JobUid, namespace: str, kept: KeptPlan) -> None:
         """Remember a plan."""
         ...
 
@@ -183,8 +187,10 @@ class ProgressServer:
         body = desk.Body(content=request.content, length=request.content_length, gzipped=gzipped)
         kept = await self._desk.read(namespace, body)
         self._check_wanted(uid)  # again, for all that takes a while
+        if not self._plans.has_room(uid, namespace, kept):
+            raise Rejected(Reason.TOO_MANY_PLANS)
         failpoints.hit("before-plan.posted")
-        self._plans.post(uid, kept)
+        self._plans.post(uid, namespace, kept)
         failpoints.hit("after-plan.posted")
         self._on_plan(uid)
         return _json({"digest": kept.digest, "shards": kept.shards})
