@@ -49,20 +49,31 @@ def at_least(minimum: str, why: str) -> dict[str, str]:
     )
 
 
-Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"))]
-MemorySize = Annotated[int | str, _quantity_schema(at_least("64Mi", "the task runtime itself needs that much"))]
+def at_most(maximum: str, why: str) -> dict[str, str]:
+    """A CEL rule for a quantity: not above `maximum`."""
+    return rule(
+        f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{maximum}')) <= 0",
+        f"'\"' + string(self) + '\" is more than {maximum}: {why}'",
+    )
+
+
+_POSSIBLE = at_most("256Ti", "no node has so much; lower it")
+"""Far above what machines have, and far below where the scheduler's amounts saturate (1Pi)."""
+
+Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"), _POSSIBLE)]
+MemorySize = Annotated[
+    int | str, _quantity_schema(at_least("64Mi", "the task runtime itself needs that much"), _POSSIBLE)
+]
 SplitSize = Annotated[
-    int | str, _quantity_schema(at_least("1Ki", "smaller splits make more tasks than a cluster can hold"))
+    int | str,
+    _quantity_schema(
+        at_least("1Ki", "smaller splits make more tasks than a cluster can hold"),
+        at_most("256Ti", "no file is so large; lower it"),
+    ),
 ]
 RecordSize = Annotated[
     int | str,
-    _quantity_schema(
-        at_least("1Ki", "ordinary lines are longer"),
-        rule(
-            "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Gi')) <= 0",
-            "'\"' + string(self) + '\" is more than 1Gi: tasks hold records in memory'",
-        ),
-    ),
+    _quantity_schema(at_least("1Ki", "ordinary lines are longer"), at_most("1Gi", "tasks hold records in memory")),
 ]
 
 _SCHEME = rule(
