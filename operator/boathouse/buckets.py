@@ -32,20 +32,23 @@ class Buckets:
         self._sweep_at = _SWEEP_AT
         self.refused = 0
 
-    def take(self, key: str) -> bool:
-        """Take a token; False, and nothing taken, when there is none."""
+    def take(self, key: str, tokens: float = 1.0) -> bool:
+        """Take tokens; False, and nothing taken, when there are not so many.
+
+        What takes more than a bucket holds is let through by a full one, which then has a debt.
+        """
         now_s = self._clock()
         level = self._level(key, now_s)
-        if level < 1.0:
+        if level < min(tokens, self._burst):
             self.refused += 1
             return False
-        self._levels[key] = (level - 1.0, now_s)
+        self._levels[key] = (level - tokens, now_s)
         if len(self._levels) > self._sweep_at:
             self._sweep(now_s)
         return True
 
     def wait_s(self, key: str) -> float:
-        """Return in how many seconds `take` will succeed."""
+        """Return in how many seconds there will be a token."""
         return max(0.0, 1.0 - self._level(key, self._clock())) / self._rate_per_s
 
     def _level(self, key: str, now_s: float) -> float:

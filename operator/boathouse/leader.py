@@ -17,7 +17,7 @@ from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, scheduler
+from boathouse.scheduling import assembly, configured, scheduler, variety
 from boathouse.services import dirty, leadership, learned
 from boathouse.services.mrjob import (
     backlog,
@@ -282,6 +282,9 @@ def _scheduling(around: Surroundings, settings: OperatorConfig, profile: framewo
             namespaces=frozenset(settings.watch_namespaces),
             pending_ahead=settings.pending_ahead,
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
+            shape_limits=variety.Limits(
+                shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
+            ),
         ),
         queue_of=configured.queue_of(settings),
     )

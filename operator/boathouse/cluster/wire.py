@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 from typing_extensions import override
 
 Manifest: TypeAlias = dict[str, Any]
@@ -119,6 +119,10 @@ class Container(View, frozen=True, kw_only=True):
     ports: tuple[ContainerPort, ...] = ()
 
 
+MOST_CONSTRAINTS = 100
+"""Constraints of one pod beyond this number are neither kept nor evaluated."""
+
+
 class Requirement(View, frozen=True, kw_only=True):
     """A node selector requirement: ``In``, ``NotIn``, ``Exists``, ``DoesNotExist``, ``Gt``, ``Lt``."""
 
@@ -207,7 +211,12 @@ class Volume(View, frozen=True, kw_only=True):
 
 
 class PodSpec(View, frozen=True, kw_only=True):
-    """``spec`` of a pod."""
+    """``spec`` of a pod.
+
+    Attributes:
+        too_many_constraints: How many constraints it had, where these were more than `MOST_CONSTRAINTS`: then its node
+            selector, affinity and tolerations are dropped, for they may be a megabyte. 0 otherwise.
+    """
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -226,11 +235,41 @@ class PodSpec(View, frozen=True, kw_only=True):
     resources: ResourceRequirements | None = None
     overhead: Quantities = field(default_factory=dict)
     host_network: bool = False
+    too_many_constraints: int = field(default=0, name="-")  # no field of the API has this name
+
+    def __post_init__(self) -> None:
+        """Drop constraints that are too many, as soon as they are decoded."""
+        count = _count_constraints(self)
+        if count > MOST_CONSTRAINTS:
+            structs.force_setattr(self, "too_many_constraints", count)
+            for name, nothing in (("node_selector", {}), ("affinity", None), ("tolerations", ())):
+                structs.force_setattr(self, name, nothing)
 
     @property
     def claim_names(self) -> tuple[str, ...]:
         """The PersistentVolumeClaims that the pod names."""
         return tuple(v.persistent_volume_claim.claim_name for v in self.volumes if v.persistent_volume_claim)
+
+
+def _count_constraints(spec: PodSpec) -> int:
+    """Return one for every ten values of an expression, and one for all else that a node must meet."""
+    count = len(spec.node_selector) + len(spec.tolerations) + len(spec.volumes)
+    count += len(spec.topology_spread_constraints) + len(spec.scheduling_gates) + len(spec.resource_claims)
+    count += sum(len(container.ports) for container in spec.containers)
+    count += sum(len(container.ports) for container in spec.init_containers)
+    return count if spec.affinity is None else count + _count_affinity(spec.affinity)
+
+
+def _count_affinity(affinity: Affinity) -> int:
+    count, terms = 0, []
+    for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
+        count += 0 if kind is None else len(kind.required) + len(kind.preferred)
+    if affinity.node_affinity is not None:
+        terms = [one.preference for one in affinity.node_affinity.preferred]
+        terms += affinity.node_affinity.required.node_selector_terms if affinity.node_affinity.required else ()
+    for term in terms:
+        count += 1 + sum(1 + len(one.values) // 10 for one in (*term.match_expressions, *term.match_fields))
+    return count
 
 
 class StateWaiting(View, frozen=True, kw_only=True):

@@ -148,6 +148,18 @@ class TenantLimits(_Section):
     retries_per_second: float = Field(
         default=20, gt=0, le=10_000, description="Second and later attempts of tasks; beyond it they start later."
     )
+    max_shapes: int = Field(
+        default=500,
+        ge=1,
+        le=100_000,
+        description="Different requests and constraints of pods that wait; beyond it they wait with TooComplex.",
+    )
+    max_constraints: int = Field(
+        default=2000,
+        ge=1,
+        le=1_000_000,
+        description="Constraints of all these shapes together; beyond it they wait with TooComplex.",
+    )
 
 
 class OperatorConfig(_Section):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from boathouse.scheduling import holders, jobs, notices, reasons
+from boathouse.scheduling import holders, jobs, notices, reasons, variety
 from boathouse_policies import framework, model
 
 REFRESH_S = 1.0
@@ -60,6 +60,8 @@ class Explanations:
         hold = self._jobs.hold_of_job(job_id)
         if trouble is None and hold is not None and self._jobs.waits(job_id):
             trouble = notices.Reason(reason=hold.reason, message=hold.message)
+        if trouble is None and entry.excess:
+            trouble = notices.Reason(reason=variety.TOO_COMPLEX, message=entry.excess)
         if trouble is not None:
             return reasons.JobDiagnosis(
                 job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(entry.tasks)

@@ -6,11 +6,13 @@ that fails can wait again, whatever was submitted in between.
 
 import dataclasses
 import hashlib
+import itertools
+import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Protocol, cast
 
 from boathouse.cluster import wire
-from boathouse.scheduling import accounts, refusals, translate
+from boathouse.scheduling import accounts, refusals, translate, variety
 from boathouse_policies import framework, model
 
 
@@ -34,6 +36,7 @@ class Entry:
         arrived_s: When each task came, by the scheduler's clock.
         over: Tasks whose pod was seen to end or go, and their class: a name is used once, so they never wait again.
         is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
+        excess: Why some of its classes are not considered, because its namespace has too many; empty if all are.
         probed_s: When one of its tasks was last let through where others are held.
     """
 
@@ -45,9 +48,12 @@ class Entry:
     arrived_s: dict[model.TaskId, float] = dataclasses.field(default_factory=dict)
     over: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
     is_aside: bool = False
+    excess: str = ""
     probed_s: float = float("-inf")
 
 
+_RETRIED_AT_ONCE = 16
+"""Jobs of a namespace that are considered again in a second where it has too many shapes."""
 PROBE_PATIENCE_S = 5.0
 """After so long without a node for the task that is let through, another job's turn comes."""
 
@@ -63,6 +69,8 @@ class Jobs:
         queue_of: The queue of somebody else's pod.
         on_failure: Called with a job that the waiting room could not take in, and why; None to raise.
         refused: What is held because the API server refused pods.
+        limits: How many shapes of pods a namespace may have considered at a time.
+        nodes: Returns the number of nodes.
     """
 
     def __init__(
@@ -75,6 +83,8 @@ class Jobs:
         queue_of: accounts.QueueOf,
         on_failure: Callable[[Entry, Exception], None] | None = None,
         refused: refusals.Refusals | None = None,
+        limits: variety.Limits = variety.Limits(),  # noqa: B008 - frozen
+        nodes: Callable[[], int] = lambda: 0,
     ) -> None:
         self.refused = refusals.Refusals(clock) if refused is None else refused
         self._room = room
@@ -88,6 +98,10 @@ class Jobs:
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
         self._dirty: set[model.JobId] = set()
         self._touched: dict[model.JobId, set[model.TaskId]] = {}
+        self._variety = variety.Variety(limits, waiting=self._shapes_that_wait, nodes=nodes, clock=clock)
+        self._excess_pods: dict[str, dict[model.TaskId, None]] = {}
+        self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
+        self._retry_s = -math.inf
 
     # Jobs of ours
 
@@ -140,6 +154,7 @@ class Jobs:
             self._in_namespace.setdefault(entry.namespace, {})[entry.job.id] = None
 
     def _leave_namespace(self, entry: Entry) -> None:
+        self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
         self.refused.forget(entry.namespace, entry.job.id)
         jobs = self._in_namespace.get(entry.namespace, {})
         jobs.pop(entry.job.id, None)
@@ -148,9 +163,15 @@ class Jobs:
 
     # Pods of others
 
-    def add_foreign(self, pod: wire.PodView) -> None:
-        """Let somebody else's pod wait, as a task of its owner's."""
-        job_id, task_id = accounts.job_of(pod), accounts.task_id(pod)
+    def add_foreign(self, pod: wire.PodView) -> str | None:
+        """Let somebody else's pod wait, as a task of its owner's; return why it is not considered, None if it is."""
+        job_id, task_id, task_class = accounts.job_of(pod), accounts.task_id(pod), foreign_class(pod)
+        why = self._variety.refusal(pod.metadata.namespace, variety.shape_of(task_class))
+        if why is not None:
+            self.over(task_id, waited=True)
+            self._excess_pods.setdefault(pod.metadata.namespace, {})[task_id] = None
+            return why
+        self._forget_excess(task_id)
         former = self.entry_of(task_id)
         if former is not None and former.factory is None and former.job.id != job_id:
             self.over(task_id, waited=True)  # its queue's label was changed
@@ -160,18 +181,18 @@ class Jobs:
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
             self._dirty.add(job_id)
-        task_class = foreign_class(pod)
         if task_class not in entry.classes:
             entry.classes += (task_class,)
         task = model.Task(id=task_id, task_class=task_class.id, pod_uid=model.PodUid(pod.metadata.uid))
         if entry.tasks.get(task_id) == task:
-            return
+            return None
         entry.over.pop(task_id, None)  # other people may use a name again
         entry.tasks[task_id] = task
         entry.arrived_s.setdefault(task_id, self._clock())
         self._job_of[task_id] = job_id
         self._enter_namespace(entry)
         self._dirty.add(job_id)
+        return None
 
     def _foreign_job(self, pod: wire.PodView) -> model.Job:
         created = pod.metadata.creation_timestamp
@@ -194,6 +215,7 @@ class Jobs:
             task: Its id.
             waited: Whether the waiting room may still hold it.
         """
+        self._forget_excess(task)
         entry = self.entry_of(task)
         if entry is None:
             return
@@ -213,6 +235,7 @@ class Jobs:
 
     def flush(self) -> None:
         """Tell the waiting room what changed: single tasks where that will do, for a job may have thousands."""
+        self._retry_excess()
         self._grant_probes()
         for scope in self.refused.changed():
             self._dirty.update(entry.job.id for entry in self._covered(scope))
@@ -235,9 +258,15 @@ class Jobs:
 
     def _submit(self, entry: Entry) -> None:
         try:
-            tasks = [self._as_it_is(task) for task in entry.tasks.values() if self._may_be_placed(task)]
+            classes = self._considered(entry, self._classes_in_use(entry))
+            ids = {one.id for one in classes} if entry.excess else None
+            tasks = [
+                self._as_it_is(task)
+                for task in entry.tasks.values()
+                if self._may_be_placed(task) and (ids is None or task.task_class in ids)
+            ]
             out = _Out(self, entry) if self._is_held(entry) else self._placed
-            self._room.submit(entry.job, self._classes_in_use(entry), tasks, placed=out)
+            self._room.submit(entry.job, classes, tasks, placed=out)
         except Exception as error:  # one job must not keep the others from being scheduled
             if self._on_failure is None:
                 raise
@@ -270,6 +299,54 @@ class Jobs:
         used = {task.task_class for task in entry.tasks.values()}
         entry.classes = tuple(one for one in entry.classes if one.id in used)
         return entry.classes
+
+    # What is too much
+
+    def next_s(self) -> float:
+        """Return when `flush` may have something to do though nothing happened; infinity for never."""
+        excess = any(self._excess_pods.values()) or any(self._excess_jobs.values())
+        return min(self.refused.next_s(), self._retry_s if excess else math.inf)
+
+    def _considered(self, entry: Entry, classes: Sequence[model.TaskClass]) -> Sequence[model.TaskClass]:
+        """The classes of a job of ours that its namespace may have considered now; pods of others come one by one."""
+        if entry.factory is None:
+            return classes
+        refused = {one.id: self._variety.refusal(entry.namespace, variety.shape_of(one)) for one in classes}
+        entry.excess = next((why for why in refused.values() if why is not None), "")
+        if entry.excess:
+            self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
+            return [one for one in classes if refused[one.id] is None]
+        self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
+        return classes
+
+    def _retry_excess(self) -> None:
+        """Consider what was too much, once a second: as many as there is room for now."""
+        self._variety.sweep()
+        now_s = self._clock()
+        if now_s < self._retry_s:
+            return
+        self._retry_s = now_s + variety.LOOK_AGAIN_S
+        for pods in list(self._excess_pods.values()):
+            for task in list(pods):
+                pod = self._pods.get(task)
+                if pod is not None and self.add_foreign(pod) is not None:
+                    break
+                pods.pop(task, None)
+        for jobs in self._excess_jobs.values():
+            self._dirty.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
+
+    def _forget_excess(self, task: model.TaskId) -> None:
+        if self._excess_pods:
+            self._excess_pods.get(namespace_of(task), {}).pop(task, None)
+
+    def _shapes_that_wait(self, namespace: str) -> dict[variety.Shape, int]:
+        found: dict[variety.Shape, int] = {}
+        for entry in self._covered(refusals.Scope(refusals.Verb.CREATE, namespace)):
+            waiting = {task.task_class for task in entry.tasks.values() if task.id not in self._placed}
+            found |= {
+                variety.shape_of(one): variety.count(one.constraints) for one in entry.classes if one.id in waiting
+            }
+        return found
 
     # What is held
 

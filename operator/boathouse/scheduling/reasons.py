@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
-from boathouse.cluster import quarantine
-from boathouse.scheduling import holders, notices
+from boathouse.cluster import quarantine, wire
+from boathouse.scheduling import holders, notices, variety
 from boathouse_policies import model
 
 _WORST_FIRST = (
@@ -82,6 +82,20 @@ def set_aside(error: Exception) -> notices.Reason:
         reason=notices.SET_ASIDE,
         message=f"Boathouse cannot represent this pod: {quarantine.describe(error)}. Correct and recreate it, or name "
         "another scheduler in spec.schedulerName",
+    )
+
+
+def too_complex(why: str) -> notices.Reason:
+    """Return what a pod is told that is not considered because its constraints, or its namespace's, are too many."""
+    return notices.Reason(reason=variety.TOO_COMPLEX, message=why)
+
+
+def of_too_many_constraints(constraints: int) -> notices.Reason:
+    """Return what a pod is told whose own constraints are too many."""
+    return too_complex(
+        f"the pod has {constraints} constraints (entries of nodeSelector, expressions of node affinity and every ten "
+        f"of their values, tolerations, volumes, ports), and at most {wire.MOST_CONSTRAINTS} are evaluated: simplify "
+        "them, for example by a label on the nodes that are meant"
     )
 
 

@@ -112,6 +112,8 @@ class Scheduler:
             clock=clock,
             queue_of=queue_of,
             on_failure=self._set_job_aside,
+            limits=options.shape_limits,
+            nodes=lambda: len(self.seen.nodes),
         )
         self.volumes = volume_book.VolumeBook(storage or volumes.Storage.empty(), self.seen.mounts)
         self._claimants: set[model.TaskId] = set()
@@ -335,13 +337,16 @@ class Scheduler:
             self.jobs.touch(task)
         elif not jobs.may_be_bound(pod):
             self.jobs.over(task, waited=True)
+        elif pod.spec.too_many_constraints:
+            self.jobs.over(task, waited=True)
+            self.notices.waits(pod, reasons.of_too_many_constraints(pod.spec.too_many_constraints))
         elif (field := translate.unsupported(pod)) is not None:
             self.notices.waits(pod, reasons.unsupported(field))
         elif (why := self._problem_of_claims(pod)) is not None:
             self.jobs.over(task, waited=True)
             self.notices.waits(pod, why)
-        else:
-            self.jobs.add_foreign(pod)
+        elif (excess := self.jobs.add_foreign(pod)) is not None:
+            self.notices.waits(pod, reasons.too_complex(excess))
 
     def _problem_of_claims(self, pod: wire.PodView) -> notices.Reason | None:
         if not translate.claims_of(pod):
@@ -401,7 +406,7 @@ class Scheduler:
 
     def _nap_s(self) -> float:
         now_s = self._clock()
-        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.notices, self.jobs.refused))
+        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.notices, self.jobs))
         timer_s = min(self.room.next_wake_s(), self._tell_due_s, *others_s)
         if self.carrier.backlog > self.options.workers:
             timer_s = self._decides_from_s()

@@ -3,6 +3,7 @@
 import dataclasses
 
 from boathouse.resources import names
+from boathouse.scheduling import variety
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class Options:
         coalesce_s: The least time between two cycles, so that events that come together are decided together.
         idle_s: The longest time between two looks.
         conditions_per_s: How many conditions of a namespace's pods are written in a second.
+        shape_limits: How many shapes of pods, and constraints, a namespace may have considered at a time.
         stall_s: After so long without coming round, the process is unhealthy.
     """
 
@@ -30,3 +32,4 @@ class Options:
     idle_s: float = 5.0
     stall_s: float = 60.0
     conditions_per_s: float = 50.0
+    shape_limits: variety.Limits = variety.Limits()  # noqa: RUF009 - frozen

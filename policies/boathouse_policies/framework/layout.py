@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import itertools
 import operator
+import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -47,6 +49,7 @@ class Layout:
             self.allocatable[: len(vector), i] = vector
         self.allocatable.flags.writeable = False
         self._known: dict[bytes, tuple[model.BoolVector, bool]] = {}
+        self._origins: tuple[weakref.ref[Layout], Sequence[int]] | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -130,6 +133,19 @@ class Layout:
         has = self.allocatable_by_node[place]
         return list(map(operator.sub, has, held if len(held) == len(has) else itertools.chain(held, _NOTHING)))
 
+    def origins(self, before: Layout) -> Sequence[int]:
+        """The place of each node in an earlier layout, -1 where it was not there or was different: a memo of the last.
+
+        Nodes are frozen values: the very same object cannot have become unlike itself.
+        """
+        known = self._origins
+        if known is None or known[0]() is not before:
+            then, old = before.index, before.nodes
+            places = (then.get(node.name, -1) for node in self.nodes)
+            found = [i if i >= 0 and old[i] is node else -1 for i, node in zip(places, self.nodes, strict=True)]
+            known = self._origins = (weakref.ref(before), found)
+        return known[1]
+
     def could_hold(self, need: model.IntVector) -> bool:
         """Whether some node, empty, would have the resources."""
         return self._large_enough(need)[1]
@@ -197,36 +213,36 @@ class Eligibility:
 class Eligibilities:
     """Static masks by constraints: computed once, then mended for the nodes that changed.
 
+    Kept for as long as a class that waits has these constraints, and the last ones beyond that.
+
     A memo: what it answers depends on its arguments alone.
     """
 
     def __init__(self) -> None:
-        self._known: dict[model.Constraints, Eligibility] = {}
+        self._known: weakref.WeakValueDictionary[model.Constraints, Eligibility] = weakref.WeakValueDictionary()
+        self._last: collections.OrderedDict[model.Constraints, Eligibility] = collections.OrderedDict()
 
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
         """The mask over the nodes of this layout."""
         known = self._known.get(constraints)
-        if known is not None and known.layout is layout:
-            return known
-        if len(self._known) >= _CONSTRAINTS_KEPT:
-            self._known.clear()
-        fresh = Eligibility(layout, self._refusals(constraints, layout, known))
-        self._known[constraints] = fresh
-        return fresh
+        if known is None or known.layout is not layout:
+            known = self._known[constraints] = Eligibility(layout, self._refusals(constraints, layout, known))
+        self._last[constraints] = known
+        self._last.move_to_end(constraints)
+        if len(self._last) > _CONSTRAINTS_KEPT:
+            self._last.popitem(last=False)
+        return known
 
     @staticmethod
     def _refusals(constraints: model.Constraints, layout: Layout, known: Eligibility | None) -> list[str | None]:
         if known is None:
             return [static.refusal(constraints, node) for node in layout.nodes]
-        then, old = known.layout.index, known.layout.nodes
+        refusals = known.refusals
         return [
-            # Nodes are frozen values: the very same object cannot have become unlike itself.
-            known.refusals[i]
-            if (i := then.get(node.name, -1)) >= 0 and old[i] is node
-            else static.refusal(constraints, node)
-            for node in layout.nodes
+            refusals[i] if i >= 0 else static.refusal(constraints, node)
+            for i, node in zip(layout.origins(known.layout), layout.nodes, strict=True)
         ]
 
 
 _NOTHING = itertools.repeat(0)
-_CONSTRAINTS_KEPT = 1024  # arbitrary: foreign pods may each bring their own
+_CONSTRAINTS_KEPT = 1024  # arbitrary: pods of others may each bring their own

@@ -55,7 +55,7 @@ class Desk:
     epoch: int | None = 1
     in_doubt = False
 
-    def __init__(self, storage: volumes.Storage | None = None) -> None:
+    def __init__(self, storage: volumes.Storage | None = None, **options: Any) -> None:
         self.now_s = 0.0
         self._patches = 0
         self.asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
@@ -69,6 +69,7 @@ class Desk:
             on_fatal=lambda _: None,
             clock=lambda: self.now_s,
             storage=storage,
+            options=scheduler.Options(**options),
         )
 
     def valid(self) -> bool:

@@ -13,6 +13,7 @@ from boathouse.telemetry import gauges
 from tests.unit.services.conftest import Build
 
 KEY = "demo/wordcount"
+SETUP = "wordcount-u1-s0-setup"
 GONE = errors.NotFound(404, "NotFound", "")
 STALE = errors.Conflict(409, "Conflict", "")
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from boathouse import fair
-from boathouse.scheduling import carrier, outcomes, refusals
+from prometheus_client import registry
+
+from boathouse import buckets, fair
+from boathouse.cluster import wire
+from boathouse.scheduling import carrier, outcomes, refusals, variety
+from boathouse.services import dirty
+from boathouse.services.mrjob import attempts
+from tests.unit.services import reconciling
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
 from tests.wire.scheduling_world import world
@@ -58,6 +64,58 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
         return [] if "quick/b-00000" in w.placed() else ["one namespace occupies all workers"]
 
 
+async def pods_of_many_shapes(api, _tmp):
+    limits = variety.Limits(shapes=5)
+    async with world(api, shape_limits=limits) as w:
+        for number in range(20):
+            api.add(fake_api.pod(f"p{number:02}", namespace="demo", cpu=f"{number + 1}m"))
+        await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)
+        reasons = [w.condition(key)["reason"] for key in w.waiting()]
+        considered = len(w.scheduler.room.lineup().waiting)
+    return [] if considered == 5 and reasons.count("TooComplex") == 15 else [f"{considered} shapes are considered"]
+
+
+async def a_pod_with_a_list_of_values_of_a_megabyte(api, _tmp):
+    values = [f"{number:063}" for number in range(10_000)]
+    term = {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": values}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("p", namespace="demo", affinity=affinity))
+        await waiting.eventually(lambda: w.placed() or w.condition("demo/p"))
+        kept = w.parts.pods.get("demo/p")
+    return [] if kept.spec.affinity is None and not w.placed() else ["the list is kept and evaluated"]
+
+
+async def a_reconcile_queue_that_one_namespace_fills(_api, _tmp):
+    seen = []
+
+    async def reconcile(key):
+        seen.append(key)
+        await asyncio.sleep(3600 if key.startswith("busy/") else 0)
+
+    queue = dirty.DirtyKeys(reconcile, workers=2, metrics=registry.CollectorRegistry())
+    for number in range(10):
+        queue.mark(f"busy/{number}")
+    queue.mark("quiet/job")
+    running = asyncio.create_task(queue.run())
+    await waiting.eventually(lambda: len(seen) >= 2)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    return [] if "quiet/job" in seen else ["the keys of one namespace occupy all workers"]
+
+
+async def task_pods_that_their_owner_deletes_all_the_time(_api, _tmp):
+    desk = reconciling.Desk(tenantLimits={"retriesPerSecond": 0.1})
+    desk.holds(reconciling.body("u1"))
+    desk.over = {f"demo/{reconciling.SETUP}-a{number}" for number in range(1, 100)}
+    for _ in range(120):
+        await desk.look()
+        desk.now_s += 1.0
+    made = len(set(desk.submitted))
+    return [] if made <= 20 else [f"{made} attempts in two minutes"]
+
+
 # Guards, and how each is broken
 
 
@@ -79,10 +137,32 @@ def with_workers_for_whoever_comes_first(patch):
     patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
 
 
+def with_any_number_of_shapes(patch):
+    patch.setattr(variety.Variety, "refusal", lambda *_: None)
+
+
+def with_any_number_of_constraints(patch):
+    patch.setattr(wire, "MOST_CONSTRAINTS", 1 << 30)
+
+
+def with_one_line_for_all_keys(patch):
+    patch.setattr(dirty, "_namespace", lambda _: "")
+    patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
+
+
+def with_retries_at_any_rate(patch):
+    patch.setattr(buckets.Buckets, "take", lambda *_: True)
+    patch.setattr(attempts, "backoff_s", lambda _: 0.0)
+
+
 GUARDS = {
     "lease-decides": Guard(
         a_job_with_the_name_of_the_fence_and_no_such_priority_class, with_the_text_in_place_of_the_lease
     ),
     "backoff-by-namespace": Guard(many_tasks_behind_a_full_quota, with_a_backoff_for_each_task_alone),
+    "shapes-bounded": Guard(pods_of_many_shapes, with_any_number_of_shapes),
+    "constraints-bounded": Guard(a_pod_with_a_list_of_values_of_a_megabyte, with_any_number_of_constraints),
+    "reconcile-turns": Guard(a_reconcile_queue_that_one_namespace_fills, with_one_line_for_all_keys),
+    "retries-bounded": Guard(task_pods_that_their_owner_deletes_all_the_time, with_retries_at_any_rate),
     "workers-shared": Guard(writes_of_one_namespace_that_hang, with_workers_for_whoever_comes_first),
 }

@@ -1,0 +1,166 @@
+"""A namespace may have only so many shapes of pods, and so many constraints, considered at a time."""
+
+import msgspec
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import variety
+from boathouse_policies import model
+from tests.unit.scheduling import builders
+from tests.unit.scheduling.deciding import Desk
+
+TWO = variety.Limits(shapes=2)
+
+
+def shape(number: int, constraints: int = 0) -> variety.Shape:
+    selector = tuple((f"k{number}-{i}", "v") for i in range(constraints))
+    return model.Resources(cpu_milli=number), model.Constraints(node_selector=selector)
+
+
+class Book:
+    """Variety, what waits, and a clock."""
+
+    def __init__(self, limits: variety.Limits = TWO, nodes: int = 1) -> None:
+        self.now_s = 0.0
+        self.waiting: dict[variety.Shape, int] = {}
+        self.variety = variety.Variety(
+            limits, waiting=lambda _: self.waiting, nodes=lambda: nodes, clock=lambda: self.now_s
+        )
+
+    def admits(self, one: variety.Shape, namespace: str = "demo") -> bool:
+        admitted = self.variety.refusal(namespace, one) is None
+        if admitted and namespace == "demo":
+            self.waiting[one] = variety.count(one[1])
+        return admitted
+
+
+def test_beyond_its_number_of_shapes_a_namespace_waits_and_others_do_not():
+    book = Book()
+    assert [book.admits(shape(n)) for n in range(3)] == [True, True, False]
+    assert book.admits(shape(0))
+    assert book.admits(shape(2), "other")
+
+
+def test_when_a_shape_waits_no_more_another_is_considered():
+    book = Book()
+    for number in range(2):
+        book.admits(shape(number))
+    book.waiting.pop(shape(0))
+    book.now_s += variety.LOOK_AGAIN_S
+    assert book.admits(shape(2))
+    assert not book.admits(shape(3))
+
+
+def test_constraints_of_all_shapes_together_have_a_limit():
+    book = Book(variety.Limits(constraints=10))
+    assert book.admits(shape(1, constraints=6))
+    assert not book.admits(shape(2, constraints=5))
+    assert book.admits(shape(3, constraints=4))
+
+
+def test_new_constraints_are_evaluated_a_few_at_a_time_where_there_are_many_nodes():
+    book = Book(variety.Limits(), nodes=1000)
+    admitted = [book.admits(shape(number, constraints=5)) for number in range(100)]
+    assert 30 <= admitted.count(True) <= 40
+    book.now_s += 10.0
+    assert sum(book.admits(shape(number, constraints=5)) for number in range(100, 200)) == 33
+
+
+def test_sizes_without_constraints_are_not_slowed_down():
+    book = Book(variety.Limits(), nodes=1000)
+    assert all(book.admits(shape(number)) for number in range(500))
+
+
+def test_what_waits_no_more_is_forgotten():
+    book = Book()
+    book.admits(shape(1))
+    book.waiting.clear()
+    book.now_s += variety.FORGET_S
+    book.variety.sweep()
+    assert not book.variety._used
+
+
+def test_values_of_an_expression_count_by_tens():
+    values = tuple(map(str, range(25)))
+    term = model.AffinityTerm(expressions=(model.Expression(key="k", operator=model.Operator.IN, values=values),))
+    assert variety.count(model.Constraints(affinity=(term,))) == 1 + 1 + 2
+
+
+# In the scheduler
+
+
+def waiting_pod(number: int, **spec) -> wire.PodView:
+    container = builders.container(cpu=f"{number + 1}m")
+    return builders.pod(f"p{number}", scheduler_name=names.SCHEDULER_NAME, containers=(container,), **spec)
+
+
+def told(desk: Desk, number: int) -> str:
+    return desk.scheduler.notices._told[f"uid-p{number}"].condition.reason
+
+
+async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_have_gone():
+    async with Desk(shape_limits=TWO).writing() as desk:
+        pods = [waiting_pod(number) for number in range(3)]
+        for pod in pods:
+            desk.comes(pod)
+        await desk.decides()
+        assert told(desk, 2) == "TooComplex"
+        while written := [what for verb, what in desk.asked if verb == "status"]:
+            await desk.answers("status", written[0])
+        desk.goes(pods[0])
+        desk.now_s += 2.0
+        desk.node("n1")
+        assert ("bind", "uid-p2 n1") in await desk.decides()
+
+
+async def test_a_job_of_one_shape_too_many_says_why_it_waits():
+    async with Desk(shape_limits=TWO).writing() as desk:
+        for number in range(3):
+            desk.submit(f"demo/t{number}", job_id=f"j{number}", cpu_milli=number + 1)
+        await desk.decides()
+        found = desk.scheduler.diagnosis("j2")
+        assert (found.reason, "tenantLimits.maxShapes" in found.message) == ("TooComplex", True)
+        desk.scheduler.withdraw("j0")
+        desk.now_s += 2.0
+        desk.node("n1")
+        assert ("create", "t2 n1") in await desk.decides()
+
+
+async def test_ten_thousand_shapes_leave_few_classes_to_each_cycle():
+    async with Desk().writing() as desk:
+        for number in range(2000):
+            desk.comes(waiting_pod(number))
+        await desk.decides()
+        assert len(desk.scheduler.room.lineup().waiting) == 500
+        for number in range(2000):
+            desk.goes(waiting_pod(number))
+        desk.now_s += 2.0
+        await desk.decides()
+        assert not any(desk.scheduler.jobs._excess_pods.values())
+
+
+async def test_constraints_beyond_measure_are_dropped_and_the_pod_is_told():
+    values = [f"value-{number}" for number in range(20_000)]
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": values}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    raw = {"schedulerName": names.SCHEDULER_NAME, "affinity": {"nodeAffinity": required}}
+    spec = msgspec.convert(raw, wire.PodSpec)
+    assert (spec.affinity, spec.too_many_constraints) == (None, 2002)
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(wire.PodView(metadata=waiting_pod(0).metadata, spec=spec))
+        assert await desk.decides() == [("status", "p0")]
+        assert told(desk, 0) == "TooComplex"
+
+
+@pytest.mark.parametrize("count", [0, wire.MOST_CONSTRAINTS])
+def test_constraints_within_measure_are_kept(count):
+    selector = {f"k{number}": "v" for number in range(count)}
+    spec = wire.PodSpec(node_selector=selector)
+    assert (spec.node_selector, spec.too_many_constraints) == (selector, 0)
+
+
+def test_a_pod_cannot_claim_to_have_too_many_constraints():
+    raw = b'{"too_many_constraints": 5, "tooManyConstraints": 5, "nodeSelector": {"a": "b"}}'
+    assert msgspec.json.decode(raw, type=wire.PodSpec).too_many_constraints == 0
