@@ -48,6 +48,11 @@ class Spec(Protocol):
         ...
 
     @property
+    def namespace(self) -> str:
+        """Whose share of the queue it is charged to; empty where a workload has one tenant."""
+        ...
+
+    @property
     def program(self) -> str:
         """What it runs: jobs of one program are alike."""
         ...

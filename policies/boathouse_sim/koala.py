@@ -127,6 +127,7 @@ class Hadoop:
         after: Or the job at whose end.
         program: Its policy, by name; empty for the profile's.
         queue: Where it waits.
+        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
     id: str
@@ -148,6 +149,7 @@ class Hadoop:
     after: str | None = None
     program: str = ""
     queue: str = "default"
+    namespace: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning.

@@ -34,7 +34,9 @@ def asked_by(profile: framework.Profile) -> Callable[[model.JobId], bool] | None
 def job(spec: JobSpec) -> JobSpec:
     """The probing job of a job that has a probe."""
     assert spec.probe is not None
-    return JobSpec(id=f"{spec.id}-probe", phases=(spec.probe,), program=spec.program, stated=False)
+    return JobSpec(
+        id=f"{spec.id}-probe", phases=(spec.probe,), program=spec.program, stated=False, namespace=spec.namespace
+    )
 
 
 def probe(

@@ -102,6 +102,7 @@ class JobSpec:
         probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
         stated: Whether a policy that predicts run times itself is told them all the same.
         queue: Where it waits.
+        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
     id: str
@@ -113,6 +114,7 @@ class JobSpec:
     probe: Phase | None = None
     stated: bool = True
     queue: str = "default"
+    namespace: str = ""
 
     @property
     def containers(self) -> tuple[Phase, ...]:

@@ -126,7 +126,15 @@ class World(Ground["JobSpec", JobRun]):
     def _admit(self, spec: JobSpec, job_id: model.JobId, probe_of: model.JobId | None = None) -> JobRun:
         now_s = self.clock.now_s
         queue = model.QueueName(spec.queue)
-        job = model.Job(id=job_id, queue=queue, submitted_s=now_s, name=spec.id, kind=spec.program, probe_of=probe_of)
+        job = model.Job(
+            id=job_id,
+            queue=queue,
+            submitted_s=now_s,
+            name=spec.id,
+            namespace=model.NamespaceName(spec.namespace),
+            kind=spec.program,
+            probe_of=probe_of,
+        )
         told = spec.stated or self._needs_probe is None
         run = JobRun(
             spec=spec,

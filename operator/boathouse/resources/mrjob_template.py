@@ -134,7 +134,8 @@ class PodTemplate(Model):
     metadata: Metadata | None = None
     affinity: Affinity | None = None
     priority_class_name: ObjectName | None = Field(
-        default=None, description="Of the pods; within a queue, jobs of higher priority go first."
+        default=None,
+        description="Of the pods; jobs of higher priority go first within their namespace's share of the queue.",
     )
     security_context: SecurityContext | None = None
 

@@ -19,7 +19,8 @@ Owed are jobs that finished virtually and jobs of unknown size: all others come 
 Deviations:
 * A job of size 0 that still runs is first of the size-based sub-queue; the fair sub-queue's claim to its virtual share
   comes before, as in the paper, so that a job of grossly underestimated size does not stop new ones.
-* One fair world for all of the cluster's queues. Between queues shares the framework, by their weights.
+* One fair world for all of the cluster's queues. Between queues shares the framework, by their weights; between the
+  namespaces of a queue too, and then only jobs of one namespace are compared.
 * A job that no event announced is fair and has no virtual share: nothing is known of it.
 * A dump holds a bounded number of jobs' states; a job left out begins anew. Virtual jobs whose real ones are over are
   not dumped, and the fair world stands still while nobody runs it.

@@ -165,6 +165,7 @@ class Sizes:
                     resources=size,
                     job=pod.run.job.id,
                     queue=pod.run.job.queue,
+                    namespace=pod.run.job.namespace,
                     task_class=pod.task_class.id,
                 )
             )

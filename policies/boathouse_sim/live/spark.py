@@ -85,6 +85,7 @@ class Spark:
         after: Or the job at whose end.
         program: What it runs.
         queue: Where it waits.
+        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
     id: str
@@ -102,6 +103,7 @@ class Spark:
     after: str | None = None
     program: str = ""
     queue: str = "default"
+    namespace: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning.

@@ -88,6 +88,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
             queue=model.QueueName(spec.queue),
             submitted_s=self.clock.now_s,
             name=spec.id,
+            namespace=model.NamespaceName(spec.namespace),
             kind=spec.program,
         )
         run = LiveRun(spec, job, self.clock.now_ms)
