@@ -15,7 +15,20 @@ def rule(expression: str, message: str) -> dict[str, str]:
     return {"rule": expression, key: message}
 
 
-def rules(*each: dict[str, str], **keywords: Any) -> dict[str, Any]:
+def for_new_objects(expression: str, message: str) -> dict[str, Any]:
+    """A CEL rule that holds at creation only: objects that are stored already may break it and still be updated."""
+    return rule(f"oldSelf.hasValue() || {expression}", message) | {"optionalOldSelf": True}
+
+
+def at_most_bytes(total: str, most: int, what: str) -> dict[str, str]:
+    """A CEL rule for a sum of lengths: `total` is a CEL expression of a list of bytes, such as `[bytes(self)]`."""
+    return rule(
+        f"{total}.map(part, part.size()).sum() <= {most}",
+        f"{what} may have {most} bytes in all: put long texts into a file (spec.files)",
+    )
+
+
+def rules(*each: dict[str, Any], **keywords: Any) -> dict[str, Any]:
     """The `json_schema_extra` for a field or a model with these CEL rules and other `x_kubernetes_...` keywords."""
     return {RULES: list(each)} | {key.replace("_", "-"): value for key, value in keywords.items()}
 
@@ -83,6 +96,11 @@ _SCHEME = rule(
 Url = Annotated[str, Field(min_length=1, max_length=1024, json_schema_extra=rules(_SCHEME))]
 DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+MAX_QUALIFIED_NAME = 317
+"""Characters of a Kubernetes name with its prefix: 253, a slash and 63."""
+SHORT_KEYS = rule(
+    f"self.all(key, key.size() <= {MAX_QUALIFIED_NAME})", f"a name has at most {MAX_QUALIFIED_NAME} characters"
+)
 Key = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from boathouse.resources.base import (
+    SHORT_KEYS,
     DnsLabel,
     Key,
     Model,
@@ -15,6 +16,7 @@ from boathouse.resources.base import (
     RecordSize,
     SplitSize,
     Url,
+    at_most_bytes,
     rule,
     rules,
 )
@@ -25,6 +27,9 @@ from boathouse.resources.mrjob_template import TemplateFields
 
 MAX_MAPS = 40_000
 """Bitmaps and attempts of so many tasks fit into the 32 KiB that a status may have."""
+
+
+MAX_ENV_BYTES = 128 * 1024
 
 
 class KeyRef(Model):
@@ -164,8 +169,14 @@ class MRJobSpec(Life, TemplateFields, StepFields):
     env: list[EnvVar] | None = Field(
         default=None,
         max_length=128,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            **rules(at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")),
+        },
     )
     storage: Storage | None = None
-    node_selector: dict[str, Annotated[str, Field(max_length=63)]] | None = Field(default=None, max_length=32)
+    node_selector: dict[str, Annotated[str, Field(max_length=63)]] | None = Field(
+        default=None, max_length=32, json_schema_extra=rules(SHORT_KEYS)
+    )
     tolerations: list[Toleration] | None = Field(default=None, max_length=32, json_schema_extra=ATOMIC)

@@ -49,7 +49,7 @@ class Life(Model):
     )
 
 
-def with_immutability(*rules: dict[str, str]) -> Callable[[dict[str, Any]], None]:
+def with_immutability(*rules: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     """The `json_schema_extra` of a spec with these rules, and one for each field that may not change."""
 
     def apply(schema: dict[str, Any]) -> None:

@@ -152,8 +152,8 @@ class MRJobStatus(Model):
         default=None, max_length=65536, description="A bit a reduce, base64; the least significant bit first."
     )
     attempts: Attempts | None = None
-    counters: dict[str, dict[str, int]] | None = Field(
-        default=None, description="Group, name, sum over the attempts that won."
+    counters: dict[str, Annotated[dict[str, int], Field(max_length=256)]] | None = Field(
+        default=None, max_length=256, description="Group, name, sum over the attempts that won."
     )
     last_failures: list[TaskFailure] | None = Field(
         default=None, max_length=5, json_schema_extra={"x-kubernetes-list-type": "atomic"}

@@ -6,11 +6,13 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import MemorySize, Model, Quantity, rule, rules
+from boathouse.resources.base import MemorySize, Model, Quantity, for_new_objects, rule, rules
 from boathouse.resources.quantity_rules import limits_rules, requests_rules
 
 MAX_STEPS = 32
 MAX_REDUCES = 10_000
+MAX_COMMAND_CHARACTERS = 64 * 1024
+"""Of all commands of a job. Counting bytes would cost the API server too much."""
 
 Argument = Annotated[str, Field(max_length=4096)]
 Command = Annotated[list[Argument], Field(min_length=1, max_length=64)]
@@ -216,7 +218,21 @@ class Step(StepFields):
     )
 
 
+def _command_characters(step: str) -> str:
+    return " + ".join(
+        f"(has({step}.{part}) ? {step}.{part}.command.map(argument, argument.size()).sum() : 0)"
+        for part in ("mapper", "combiner", "reducer")
+    )
+
+
+_short_commands = for_new_objects(
+    f"{_command_characters('self')} + "
+    f"(has(self.steps) ? self.steps.map(step, {_command_characters('step')}).sum() : 0) <= {MAX_COMMAND_CHARACTERS}",
+    f"the commands of all steps may have {MAX_COMMAND_CHARACTERS} characters in all: put scripts into spec.files",
+)
+
 spec_step_rules = (
+    _short_commands,
     rule("has(self.mapper) || has(self.reducer) || has(self.steps)", "set spec.mapper, spec.reducer or spec.steps"),
     rule(
         "!has(self.steps) || !(" + " || ".join(f"has(self.{to_camel(name)})" for name in StepFields.model_fields) + ")",

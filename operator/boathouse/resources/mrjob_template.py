@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import DnsLabel, Model, ObjectName, rule, rules
+from boathouse.resources.base import DnsLabel, Model, ObjectName, at_most_bytes, rule, rules
 
 _ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 _NAMED: Final[JsonDict] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -13,11 +13,17 @@ _PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
 _KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 _OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ are Boathouse's own: choose other names"
 _NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith('app.kubernetes.io/'))"
+MAX_ANNOTATION_BYTES = 64 * 1024
+MAX_AFFINITY_BYTES = 64 * 1024
 _UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-def _keys(what: str) -> JsonDict:
+_ANNOTATIONS = at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
+
+
+def _keys(what: str, *more: dict[str, str]) -> JsonDict:
     return rules(
+        *more,
         rule(_NOT_OURS, _OURS.format(what=what)),
         rule(f"self.all(key, key.matches('{_KEY}'))", f"{what} must be [PREFIX/]NAME, as Kubernetes has them"),
     )
@@ -69,7 +75,7 @@ class Metadata(Model):
     annotations: (
         Annotated[
             dict[str, Annotated[str, Field(max_length=4096)]],
-            Field(max_length=32, json_schema_extra=_keys("annotations")),
+            Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS)),
         ]
         | None
     ) = None
@@ -101,10 +107,20 @@ class NodeSelectorTerm(Model):
     match_expressions: list[NodeRequirement] = Field(min_length=1, max_length=16, json_schema_extra=_ATOMIC)
 
 
+_AFFINITY = rule(
+    "self.map(term, term.matchExpressions.map(one, bytes(one.key).size() + "
+    "(has(one.values) ? one.values.map(value, bytes(value).size() + 1).sum() : 0)).sum()).sum() "
+    f"<= {MAX_AFFINITY_BYTES}",
+    f"keys and values may have {MAX_AFFINITY_BYTES} bytes in all: label the nodes for what they have in common",
+)
+
+
 class NodeSelector(Model):
     """Terms of which one must hold."""
 
-    node_selector_terms: list[NodeSelectorTerm] = Field(min_length=1, max_length=16, json_schema_extra=_ATOMIC)
+    node_selector_terms: list[NodeSelectorTerm] = Field(
+        min_length=1, max_length=16, json_schema_extra={**_ATOMIC, **rules(_AFFINITY)}
+    )
 
 
 class NodeAffinity(Model):

@@ -1,6 +1,6 @@
 """CEL rules for the maps `resources.requests` and `resources.limits`."""
 
-from boathouse.resources.base import rule
+from boathouse.resources.base import SHORT_KEYS, rule
 
 
 def _at_least(name: str, minimum: str, why: str) -> dict[str, str]:
@@ -22,6 +22,7 @@ def _compared(name: str, comparison: str, bound: str, complaint: str) -> dict[st
 
 _most_cpu = _at_most("cpu", "1M", "no node has so many cores; lower it")
 requests_rules = (
+    SHORT_KEYS,
     rule(
         "self.all(name, name in ['cpu', 'memory', 'ephemeral-storage'] || name.contains('/'))",
         "requests may hold cpu, memory, ephemeral-storage and extended resources (example.com/name)",

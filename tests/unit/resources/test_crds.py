@@ -21,6 +21,21 @@ def nodes(value):
             yield from nodes(value[key])
 
 
+def unbounded(value, path):
+    """The paths of strings, arrays and maps below a schema that may hold any amount."""
+    bounds = {"string": "maxLength", "array": "maxItems"}
+    if value.get("type") in bounds and bounds[value["type"]] not in value and not {"enum", "format"} & set(value):
+        yield path
+    if isinstance(value.get("additionalProperties"), dict):
+        if "maxProperties" not in value:
+            yield path
+        yield from unbounded(value["additionalProperties"], f"{path}.*")
+    if "items" in value:
+        yield from unbounded(value["items"], f"{path}[]")
+    for name, child in value.get("properties", {}).items():
+        yield from unbounded(child, f"{path}.{name}")
+
+
 @pytest.fixture
 def mrjob():
     return schema.structural(crd.MRJOB.model)
@@ -46,6 +61,18 @@ def test_every_node_of_the_schema_has_one_type_and_no_reference(mrjob):
     for node in nodes(mrjob):
         assert ("type" in node) != bool(node.get("x-kubernetes-int-or-string")), node
         assert not {"$ref", "$defs", "title", "oneOf", "allOf"} & set(node)
+
+
+def test_every_string_array_and_map_has_a_bound(mrjob):
+    schemas = {name: mrjob["properties"][name] for name in ("spec", "status")}
+    assert [path for name, value in schemas.items() for path in unbounded(value, name)] == []
+
+
+def test_every_map_of_a_spec_bounds_its_names(mrjob):
+    maps = [node for node in nodes(mrjob["properties"]["spec"]) if "additionalProperties" in node]
+    rules = [" ".join(rule["rule"] for rule in node["x-kubernetes-validations"]) for node in maps]
+    assert len(maps) > 3
+    assert all("key.size() <= 317" in text or "name == 'cpu'" in text or "key.matches" in text for text in rules)
 
 
 def test_no_default_is_null(mrjob):
