@@ -68,8 +68,16 @@ test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=lo
 test-e2e-faults: setup build/reports ## The operator killed at 8 moments and paused past its Lease, with a table (local or kind)
 	@$(BIN)/pytest e2e/tests/test_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
 
+.PHONY: test-rights
+test-rights: setup ## Compare the rights that the chart grants with those that the tests before used
+	@echo "==> rights"; $(BIN)/python -m boathouse_e2e.rights
+
+.PHONY: forget-rights
+forget-rights:
+	@rm -rf build/reports/rights
+
 .PHONY: test
-test: lint test-unit test-contract test-hostile-short test-e2e ## Everything: lint, unit, property, wire, contract, attacks, end-to-end
+test: forget-rights lint test-unit test-contract test-hostile-short test-e2e test-rights ## Everything: lint, unit, property, wire, contract, attacks, end-to-end
 
 .PHONY: test-all
 test-all: test ## The same, and the long campaigns of faults, one after another (an hour and more), with their counts

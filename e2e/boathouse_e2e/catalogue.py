@@ -114,6 +114,12 @@ _ALL = (
         module="helm.sh/helm/v4",
         version_variables=("helm.sh/helm/v4/internal/version.version={v}",),
     ),
+    Tool(
+        name="kube-score",
+        family="kube-score",
+        package="github.com/zegl/kube-score/cmd/kube-score",
+        module="github.com/zegl/kube-score",
+    ),
     Tool(name="kind", family="kind", package="sigs.k8s.io/kind", module="sigs.k8s.io/kind"),
 )
 
@@ -122,6 +128,7 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sche
 NODE = ("containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "coredns", "pause")
 FAKE_NODE = ("kwok",)
 WORKLOADS = ("helm", "versitygw")
+JUDGES = ("kube-score",)
 
 
 def for_provider(provider: str, *, nodes: int, kwok_nodes: int) -> tuple[str, ...]:

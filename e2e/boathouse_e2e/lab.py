@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from boathouse import failpoints
-from boathouse_e2e import install, paths, shell, tools, waiting
+from boathouse_e2e import install, paths, rights, shell, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
@@ -179,6 +179,8 @@ def laboratory(
         yield lab
     finally:
         provider.down(name)
+        if audit_log.exists() and checkout == paths.REPOSITORY:
+            rights.record(audit_log, folder.name.rstrip("0123456789"))
 
 
 def render(values: Mapping[str, Any], checkout: Path = paths.REPOSITORY) -> list[dict[str, Any]]:

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 import pytest
 from obstore.store import S3Store
 
-from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, storage
+from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, rights, storage
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 from e2e.tests import harness
 
 NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
 LABEL = "boathouse-end-to-end-test"
+AUDIT_LOG = paths.REPOSITORY / "build" / "e2e" / "audit.log"
 VALUES = {
     "queues": [{"name": "default", "weight": 1}, {"name": "left", "weight": 1}, {"name": "right", "weight": 1}],
     # Short for tests that wait until another replica leads, and longer than a busy machine holds a leader up.
@@ -42,7 +43,10 @@ def chosen() -> Provider:
 def cluster() -> Iterator[Cluster]:
     provider = chosen()
     print(f"provider: {provider.name}")
-    yield provider.up(ClusterSpec(name=NAME, nodes=2))
+    audit_log = AUDIT_LOG if provider.name == "local" else None
+    yield provider.up(ClusterSpec(name=NAME, nodes=2, audit_log=audit_log))
+    if audit_log is not None:
+        rights.record(audit_log, "e2e")
     if os.environ.get("KEEP") != "1":
         provider.down(NAME)
 

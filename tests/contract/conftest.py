@@ -23,7 +23,9 @@ PATIENCE_S = 100  # some of Kubernetes' controllers look again after 15 s only, 
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), *programs.WORKLOADS))
+    ahead.build(
+        session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), *programs.WORKLOADS, *programs.JUDGES)
+    )
 
 
 @pytest.hookimpl(wrapper=True)

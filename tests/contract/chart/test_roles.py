@@ -6,15 +6,15 @@ import pytest
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CLUSTER_WIDE = {
-    "nodes": {"get", "list", "watch"},
+    "nodes": {"list", "watch"},
     "pods": {"get", "list", "watch"},
-    "persistentvolumeclaims": {"get", "list", "watch"},
-    "persistentvolumes": {"get", "list", "watch"},
-    "storageclasses.storage.k8s.io": {"get", "list", "watch"},
-    "csinodes.storage.k8s.io": {"get", "list", "watch"},
-    "csidrivers.storage.k8s.io": {"get", "list", "watch"},
-    "csistoragecapacities.storage.k8s.io": {"get", "list", "watch"},
-    "volumeattachments.storage.k8s.io": {"get", "list", "watch"},
+    "persistentvolumeclaims": {"list", "watch"},
+    "persistentvolumes": {"list", "watch"},
+    "storageclasses.storage.k8s.io": {"list", "watch"},
+    "csinodes.storage.k8s.io": {"list", "watch"},
+    "csidrivers.storage.k8s.io": {"list", "watch"},
+    "csistoragecapacities.storage.k8s.io": {"list", "watch"},
+    "volumeattachments.storage.k8s.io": {"list", "watch"},
     "namespaces": {"get", "list", "watch"},
     "priorityclasses.scheduling.k8s.io": {"get"},
     "tokenreviews.authentication.k8s.io": {"create"},

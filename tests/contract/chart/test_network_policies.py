@@ -1,0 +1,149 @@
+"""The NetworkPolicies of the chart and of the examples, judged by an evaluator: no network enforces them here."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.contract.chart.network import Pod, allowed, selects
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "network-policy.yaml"
+PROGRESS, HEALTH, METRICS = 8443, 8081, 8080
+TASK = Pod(namespace="demo", labels={"app.kubernetes.io/name": "boathouse-task"})
+OTHER = Pod(namespace="elsewhere", labels={"app": "web"})
+PROMETHEUS = Pod(namespace="monitoring", labels={"app": "prometheus"})
+NEIGHBOUR = Pod(namespace="boathouse-system", labels={"app": "neighbour"})
+DNS = Pod(namespace="kube-system", labels={"k8s-app": "kube-dns"})
+
+
+@pytest.fixture(scope="module")
+def operator(defaults):
+    """The operator's pod, as the Deployment makes it."""
+    template = defaults.find("Deployment")["spec"]["template"]
+    ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
+    return Pod(namespace="boathouse-system", labels=template["metadata"]["labels"], ports=ports)
+
+
+@pytest.fixture(scope="module")
+def policies(chart):
+    """Render the chart's policies for some values."""
+
+    def render(**network):
+        return chart.render(networkPolicy={"enabled": True, **network.pop("policy", {})}, **network).of("NetworkPolicy")
+
+    return render
+
+
+def test_without_the_value_everything_is_open(defaults, operator):
+    assert not defaults.of("NetworkPolicy")
+    assert allowed([], OTHER, operator, HEALTH)
+
+
+def test_tasks_of_any_namespace_report(policies, operator):
+    assert allowed(policies(), TASK, operator, PROGRESS)
+    assert allowed(policies(), OTHER, operator, PROGRESS)  # who reports is for the token to say
+
+
+def test_with_namespaces_only_pods_there_report(policies, operator):
+    rendered = policies(namespaces=["demo"])
+    assert allowed(rendered, TASK, operator, PROGRESS)
+    assert not allowed(rendered, OTHER, operator, PROGRESS)
+
+
+@pytest.mark.parametrize("source", [TASK, OTHER, PROMETHEUS, NEIGHBOUR])
+def test_no_pod_reaches_the_health_port(policies, operator, source):
+    assert not allowed(policies(), source, operator, HEALTH)
+
+
+@pytest.mark.parametrize("port", [22, 9999])
+def test_no_pod_reaches_a_port_that_is_not_named(policies, operator, port):
+    assert not allowed(policies(), TASK, operator, port)
+
+
+def test_reports_and_metrics_come_over_tcp_only(policies, operator):
+    assert not allowed(policies(), TASK, operator, PROGRESS, "UDP")
+    assert not allowed(policies(), TASK, operator, METRICS, "UDP")
+
+
+def test_metrics_are_read_by_all_until_the_values_say_by_whom(policies, operator):
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    narrow = policies(policy={"metricsFrom": [peer]})
+    assert allowed(policies(), OTHER, operator, METRICS)
+    assert allowed(narrow, PROMETHEUS, operator, METRICS)
+    assert not allowed(narrow, OTHER, operator, METRICS)
+    assert not allowed(narrow, NEIGHBOUR, operator, METRICS)
+
+
+def test_the_operator_connects_to_whom_it_likes(policies, operator):
+    """The API server's address is the cluster's business."""
+    assert allowed(policies(), operator, OTHER, 6443)
+
+
+def test_the_policy_concerns_the_operators_pods_only(policies):
+    assert allowed(policies(), OTHER, NEIGHBOUR, 80)
+
+
+# The example for a namespace with jobs
+
+
+@pytest.fixture(scope="module")
+def of_tasks():
+    return [
+        one | {"metadata": one["metadata"] | {"namespace": "demo"}} for one in yaml.safe_load_all(EXAMPLE.read_text())
+    ]
+
+
+@pytest.mark.parametrize("source", [TASK, OTHER, NEIGHBOUR])
+def test_nobody_connects_to_a_task(of_tasks, source):
+    assert not allowed(of_tasks, source, TASK, 8000)
+
+
+def test_a_task_reports_finds_names_and_reaches_storage_over_https(of_tasks, operator):
+    storage = Pod(namespace="storage", labels={"app": "s3"})
+    assert allowed(of_tasks, TASK, operator, PROGRESS)
+    assert allowed(of_tasks, TASK, DNS, 53, "UDP")
+    assert allowed(of_tasks, TASK, storage, 443)
+
+
+def test_a_task_reaches_nothing_else(of_tasks, operator):
+    assert not allowed(of_tasks, TASK, operator, METRICS)
+    assert not allowed(of_tasks, TASK, OTHER, 80)
+    assert not allowed(of_tasks, TASK, OTHER, 53, "UDP")
+
+
+def test_other_pods_of_the_namespace_stay_open(of_tasks):
+    web = Pod(namespace="demo", labels={"app": "web"})
+    assert allowed(of_tasks, OTHER, web, 80)
+    assert allowed(of_tasks, web, OTHER, 80)
+
+
+# The evaluator itself
+
+
+@pytest.mark.parametrize(
+    ("expression", "matches"),
+    [
+        ({"operator": "In", "values": ["a"]}, True),
+        ({"operator": "In", "values": ["b"]}, False),
+        ({"operator": "NotIn", "values": ["a"]}, False),
+        ({"operator": "Exists"}, True),
+        ({"operator": "DoesNotExist"}, False),
+    ],
+)
+def test_a_selector_matches_labels_by_its_operators(expression, matches):
+    assert selects({"matchExpressions": [{"key": "k", **expression}]}, {"k": "a"}) is matches
+
+
+def test_a_policy_without_rules_permits_nothing_and_rules_of_several_policies_add_up():
+    closed = {"metadata": {"namespace": "demo"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}
+    opened = {"metadata": {"namespace": "demo"}, "spec": {"ingress": [{"ports": [{"port": 80, "endPort": 90}]}]}}
+    assert not allowed([closed], OTHER, TASK, 80)
+    assert allowed([closed, opened], OTHER, TASK, 85)
+    assert not allowed([closed, opened], OTHER, TASK, 91)
+
+
+def test_a_peer_without_a_namespace_selector_is_of_the_same_namespace():
+    rule = {"from": [{"podSelector": {}}, {"ipBlock": {"cidr": "0.0.0.0/0"}}]}
+    near = {"metadata": {"namespace": "demo"}, "spec": {"ingress": [rule]}}
+    assert allowed([near], TASK, TASK, 80)
+    assert not allowed([near], OTHER, TASK, 80)
