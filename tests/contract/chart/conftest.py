@@ -204,7 +204,8 @@ def values() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(cluster, chart, values):
     """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
-    reader = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]}
+    read_first = ["pods/status", "persistentvolumes", "persistentvolumeclaims"]
+    reader = {"apiGroups": [""], "resources": read_first, "verbs": ["get"]}
     others = [
         *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
         object_("Namespace", "unguarded"),
