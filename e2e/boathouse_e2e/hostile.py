@@ -21,6 +21,7 @@ from typing_extensions import override
 from boathouse.cluster import catalogue, client, config, errors
 from boathouse.resources import names
 from boathouse_e2e import faults, install, kubelets, lab
+from boathouse_task.contract import TaskType
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -38,10 +39,8 @@ _PATIENCE_S = 120
 
 REPLICA_SETS = catalogue.Resource(group="apps", plural="replicasets", kind="ReplicaSet", view=dict[str, Any])
 JOBS = catalogue.Resource(group="batch", plural="jobs", kind="Job", view=dict[str, Any])
+ACCOUNTS = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=dict[str, Any])
 QUOTAS = catalogue.Resource(plural="resourcequotas", kind="ResourceQuota", view=dict[str, Any])
-ROLE_BINDINGS = catalogue.Resource(
-    group="rbac.authorization.k8s.io", plural="rolebindings", kind="RoleBinding", view=dict[str, Any]
-)
 _KINDS = {
     each.kind: each
     for each in (
@@ -51,11 +50,11 @@ _KINDS = {
         catalogue.PODS.untyped(),
         catalogue.CONFIG_MAPS.untyped(),
         QUOTAS,
+        ACCOUNTS,
         catalogue.PERSISTENT_VOLUME_CLAIMS.untyped(),
     )
 }
 """What a tenant makes, owners first: that is the order in which it is cleared away."""
-_ADMINISTRATORS = {each.kind: each for each in (QUOTAS, ROLE_BINDINGS)}
 
 
 # What the API server recorded
@@ -234,6 +233,17 @@ class HostileKubelets(kubelets.Kubelets):
         else:
             await self.end(pod, *said)
 
+    @override
+    def _is_ready(self, order: contract.TaskSpec) -> bool:
+        """Tasks of the attacker wait for nothing but an order of the test to go on."""
+        job = self.jobs.get(order.job_uid)
+        return job is not None and not (job.held and order.task_type is TaskType.MAP)
+
+    @override
+    def _may_end(self, order: contract.TaskSpec, job: kubelets.Ledger) -> bool:
+        """What the attacker's tasks have committed is nobody else's business."""
+        return True
+
 
 def pod(name: str, *, requests: Json | None = None, metadata: Json | None = None, **spec: Any) -> Json:
     """A pod for Boathouse's scheduler, unless `spec` names another."""
@@ -255,10 +265,8 @@ def job(name: str, *, maps: int = 1, reduces: int = 0, metadata: Json | None = N
 
 def prepare(place: lab.Lab) -> None:
     """Make both namespaces, and the attacker's account with the role `edit`."""
-    spaces = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (ATTACKER, VICTIM, "kube-x")
-    ]
-    place.cluster.apply(*spaces[:2])
+    spaces = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (ATTACKER, VICTIM))
+    place.cluster.apply(*spaces)
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
@@ -293,7 +301,7 @@ async def clear(admin: client.ApiClient, namespace: str) -> None:
 
 async def _names(admin: client.ApiClient, resource: catalogue.Resource[Manifest], namespace: str) -> list[str]:
     found = (await admin.list(resource, namespace)).items
-    kept = ("kube-root-ca.crt", names.PROGRESS_CA_CONFIG_MAP)
+    kept = ("kube-root-ca.crt", names.PROGRESS_CA_CONFIG_MAP, "default", ACCOUNT)
     return [each["metadata"]["name"] for each in found if each["metadata"]["name"] not in kept]
 
 
@@ -306,6 +314,7 @@ async def _delete_all(
         for name in left:
             with contextlib.suppress(errors.NotFound, errors.Conflict, *_PASSING):
                 await admin.delete(resource, name, namespace, grace_period_s=0, propagation="Background")
+                await admin.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)  # nobody serves them
 
     async with asyncio.TaskGroup() as group:
         for _ in range(_AT_ONCE):

@@ -69,18 +69,41 @@ def ensure(names: Iterable[str] = ALL) -> dict[str, Path]:
     return found
 
 
+def ensure_version(repository: Path, tag: str) -> dict[str, Path]:
+    """The archives of the project's images, built from another checkout, by their names with a tag of their own.
+
+    Raises:
+        ClusterError: as `ensure`.
+    """
+    names = {f"{name.rpartition(':')[0]}:{tag}": target for name, target in TARGETS.items()}
+    with locked(images_folder() / ".lock"):
+        found = {name: _archive(name, inputs_hash(repository)) for name in names}
+        _build_project({name: found[name] for name in names if not found[name].exists()}, repository)
+        for archive in found.values():
+            _forget_older(archive)
+    return found
+
+
+def load_archives(cluster: Cluster, archives: Iterable[Path]) -> None:
+    """Make images known to every real node of the cluster."""
+    choose(cluster.provider, name=cluster.name, context=cluster.context).load_images(cluster, list(archives))
+
+
 def load(cluster: Cluster, names: Iterable[str] = ALL) -> None:
     """Build the named images where that is needed and make them known to every real node of the cluster."""
     archives = list(ensure(names).values())
     started = time.monotonic()
-    choose(cluster.provider, name=cluster.name, context=cluster.context).load_images(cluster, archives)
+    load_archives(cluster, archives)
     print(f"  {len(archives)} images loaded into the nodes of {cluster.name!r} in {time.monotonic() - started:.1f} s")
 
 
 def archive_of(name: str) -> Path:
     """Where the archive of an image with its present inputs is, or will be."""
+    return _archive(name, TOOLS_BY_NAME["versitygw"].key() if name == VERSITYGW else inputs_hash(REPOSITORY))
+
+
+def _archive(name: str, key: str) -> Path:
     short = name.removeprefix("localhost/").replace(":", "-")
-    key = TOOLS_BY_NAME["versitygw"].key() if name == VERSITYGW else inputs_hash(REPOSITORY)
     return images_folder() / f"{short}-{key}.tar"
 
 
@@ -128,7 +151,7 @@ def _build_versitygw(target: Path) -> None:
     )
 
 
-def _build_project(targets: Mapping[str, Path]) -> None:
+def _build_project(targets: Mapping[str, Path], repository: Path = REPOSITORY) -> None:
     if not targets:
         return
     builder = "docker" if docker_answers() else "buildah"
@@ -136,21 +159,26 @@ def _build_project(targets: Mapping[str, Path]) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="boathouse-build-") as folder:
         if builder == "docker":
-            _build_with_docker(targets, Path(folder))
+            _build_with_docker(targets, Path(folder), repository)
         else:
-            _build_with_buildah(targets, Path(folder))
+            _build_with_buildah(targets, Path(folder), repository)
     print(f"  built in {time.monotonic() - started:.0f} s", flush=True)
 
 
-def _build_with_docker(targets: Mapping[str, Path], folder: Path) -> None:
+def _target(name: str) -> str:
+    """The Dockerfile's stage of an image, whatever its tag."""
+    return TARGETS[f"{name.rpartition(':')[0]}:dev"]
+
+
+def _build_with_docker(targets: Mapping[str, Path], folder: Path, repository: Path) -> None:
     env = {**os.environ, "DOCKER_BUILDKIT": "1"}
     for name, archive in targets.items():
         secrets = pip_secrets(folder)
-        run("docker", "build", "--target", TARGETS[name], "--tag", name, *secrets, REPOSITORY, env=env)
+        run("docker", "build", "--target", _target(name), "--tag", name, *secrets, repository, env=env)
         run("docker", "save", "--output", archive, name)
 
 
-def _build_with_buildah(targets: Mapping[str, Path], folder: Path) -> None:
+def _build_with_buildah(targets: Mapping[str, Path], folder: Path, repository: Path) -> None:
     """Build with a store of our own that keeps the layers, so that a changed source file costs seconds."""
     base = base_archive()
     debian.ensure(debian.IMAGE_PACKAGES)
@@ -164,8 +192,8 @@ def _build_with_buildah(targets: Mapping[str, Path], folder: Path) -> None:
         base_image = run(*buildah, "pull", "--quiet", f"docker-archive:{base}", env=env).strip()
         secrets = pip_secrets(folder)
         for name, archive in targets.items():
-            options = ("--build-arg", f"BASE={base_image}", "--pull-never", "--layers", "--target", TARGETS[name])
-            run(*buildah, "build", *options, *secrets, "--tag", name, REPOSITORY, env=env)
+            options = ("--build-arg", f"BASE={base_image}", "--pull-never", "--layers", "--target", _target(name))
+            run(*buildah, "build", *options, *secrets, "--tag", name, repository, env=env)
             unfinished = archive.with_name(f".{archive.name}.unfinished")
             unfinished.unlink(missing_ok=True)
             run(*buildah, "push", "--quiet", name, f"docker-archive:{unfinished}:{name}", env=env)

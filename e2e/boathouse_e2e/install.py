@@ -9,6 +9,7 @@ from boathouse_e2e import images, paths, shell, tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from boathouse_e2e.spec import Cluster
 
@@ -20,29 +21,40 @@ TIMEOUT_S: Final = 300
 TAG: Final = "dev"
 
 
-def install(cluster: Cluster, values: Mapping[str, Any] | None = None) -> None:
-    """Install or upgrade the chart with the images built from this folder, and wait until the operator is ready.
+def install(
+    cluster: Cluster,
+    values: Mapping[str, Any] | None = None,
+    *,
+    checkout: Path = paths.REPOSITORY,
+    tag: str = TAG,
+) -> None:
+    """Install, upgrade or downgrade the chart of a checkout, and wait until the operator is ready.
 
     Args:
         cluster: Its nodes must have the images (`boathouse_e2e.images.load`).
         values: The chart's values beside the image tags.
+        checkout: The folder whose chart is installed.
+        tag: Of the images built from that folder.
 
     Raises:
         ClusterError: Helm failed, or the operator did not become ready; the message holds what Helm said.
     """
+    chart = checkout / CHART.relative_to(paths.REPOSITORY)
     context = ("--kube-context", cluster.context) if cluster.context else ()
     shell.run(
-        *(tools.ensure(["helm"])["helm"], "upgrade", RELEASE, CHART, "--install", "--kubeconfig", cluster.kubeconfig),
+        *(tools.ensure(["helm"])["helm"], "upgrade", RELEASE, chart, "--install", "--kubeconfig", cluster.kubeconfig),
         *(*context, "--namespace", NAMESPACE, "--create-namespace", "--values", "-"),
         *("--wait", "--timeout", f"{TIMEOUT_S}s"),
-        stdin=json.dumps(_values() | dict(values or {})),
+        stdin=json.dumps(_values(checkout, tag) | dict(values or {})),
         timeout_s=TIMEOUT_S + 30,
     )
 
 
-def _values() -> dict[str, Any]:
-    # The tag is always `dev`: without the hash a new build would not replace the pods of the old.
-    built = images.inputs_hash(paths.REPOSITORY)
-    # The local provider's kubelets report no ephemeral storage: with a request a task would fit on no node.
-    task = {"image": {"tag": TAG}, "ephemeralStorage": {"request": "", "limit": ""}}
-    return {"image": {"tag": TAG}, "task": task, "podAnnotations": {"boathouse.dev/build": built}}
+def _values(checkout: Path, tag: str) -> dict[str, Any]:
+    # The tag says nothing of the build: without the hash a new one would not replace the pods of the old.
+    built = images.inputs_hash(checkout)
+    task: dict[str, Any] = {"image": {"tag": tag}}
+    if checkout == paths.REPOSITORY:  # an earlier version has no such value
+        # The local provider's kubelets report no ephemeral storage: with a request a task would fit on no node.
+        task["ephemeralStorage"] = {"request": "", "limit": ""}
+    return {"image": {"tag": tag}, "task": task, "podAnnotations": {"boathouse.dev/build": built}}

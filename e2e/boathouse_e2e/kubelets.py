@@ -237,7 +237,7 @@ class Kubelets:
         if order.task_type is TaskType.COMMIT:
             assert maps, "the commit task came before all maps had committed"
             assert job.committed("r") == job.shape.reduces, "the commit task came before all reduces had committed"
-        return maps or order.task_type is TaskType.MAP
+        return maps or order.task_type in (TaskType.MAP, TaskType.CLEANUP)
 
     def _counters(self, order: contract.TaskSpec, job: Ledger) -> contract.Counters:
         """A task counts itself; the commit sums up what was committed."""

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -37,6 +38,7 @@ CANARY = "a-canary-that-sings-nowhere"
 IDENTITIES = ("op-1", "op-2")
 _REPLICAS = itertools.count(1)
 _PATIENCE_S = 120
+_PORTS = (20_000, 32_000)
 FEW = ClusterSpec(nodes=0, kwok_nodes=3, kwok_node_cpu=4, kwok_node_memory_mib=4096)
 
 
@@ -157,8 +159,8 @@ class Lab:
         """What the API server has audited since this was last asked."""
         with self.audit_log.open("rb") as log:
             log.seek(self._audited_bytes)
-            whole, _, _ = log.read().rpartition(b"\n")
-        self._audited_bytes += len(whole) + 1
+            whole, newline, _ = log.read().rpartition(b"\n")
+        self._audited_bytes += len(whole) + len(newline)
         return [json.loads(line) for line in whole.splitlines()]
 
 
@@ -254,5 +256,8 @@ def _write_kubeconfig(lab: Lab) -> None:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+    """A port below those that the kernel gives to connections, which could take it before the operator does."""
+    while True:
+        port = random.randrange(*_PORTS)  # noqa: S311 # any will do
+        with contextlib.suppress(OSError), socket.create_server(("", port)):
+            return port

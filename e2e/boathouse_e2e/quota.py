@@ -41,12 +41,13 @@ def process(command: Sequence[str], *, cores: float, name: str) -> Iterator[subp
 
 @contextlib.contextmanager
 def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        try:
-            yield running
-        finally:
-            if running.poll() is None:
-                running.kill()
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield running
+    finally:
+        if running.poll() is None:
+            running.kill()
+        running.wait(timeout=30)
 
 
 def _limited(name: str, cores: float) -> list[Path]:

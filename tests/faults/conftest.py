@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
-from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab
+from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths
 from boathouse_e2e import catalogue as programs
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from collections.abc import Set as AbstractSet
 
@@ -44,9 +45,11 @@ class Trial:
         self._may_end: AbstractSet[lab.Operator] = frozenset()
 
     @contextlib.contextmanager
-    def operator(self, identity: str = lab.IDENTITIES[0], **timing: float):
+    def operator(
+        self, identity: str = lab.IDENTITIES[0], *, checkout: pathlib.Path = paths.REPOSITORY, **timing: float
+    ):
         """A replica whose progress endpoint the tasks know."""
-        with self.lab.operator(identity, lab.Lease(**timing)) as one:
+        with self.lab.operator(identity, lab.Lease(**timing), checkout=checkout) as one:
             self.kubelets.operators.append(one)
             yield one
             self.kubelets.operators.remove(one)

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,13 @@ from tests.hostile.siege import Siege
 CHECKOUT = pathlib.Path(os.environ.get("BOATHOUSE_CHECKOUT") or paths.REPOSITORY)
 REPORT = paths.REPOSITORY / "build" / "reports" / "hostile.json"
 NODES = ClusterSpec(nodes=0, kwok_nodes=4, kwok_node_cpu=16, kwok_node_memory_mib=32 * 1024)
+QUEUES = {
+    "queues": [
+        {"name": "default", "weight": 1, "limits": {"cpu": "64"}},
+        {"name": "victims", "weight": 1, "namespaces": [hostile.VICTIM]},
+    ]
+}
+"""The queue of everybody may use the whole cluster, and not more; the other is not for the attacker."""
 ROWS = pytest.StashKey[list]()
 
 
@@ -28,9 +36,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
 
 
+def values():
+    """The chart's values; an earlier version's queues do not list namespaces."""
+    if CHECKOUT == paths.REPOSITORY:
+        return QUEUES
+    return {"queues": [{k: v for k, v in queue.items() if k != "namespaces"} for queue in QUEUES["queues"]]}
+
+
 @pytest.fixture(scope="session")
 def laboratory(tmp_path_factory):
-    with lab.laboratory(tmp_path_factory.mktemp("hostile"), NODES, checkout=CHECKOUT) as place:
+    with lab.laboratory(tmp_path_factory.mktemp("hostile"), NODES, values(), CHECKOUT) as place:
         hostile.prepare(place)
         yield place
 
@@ -71,22 +86,37 @@ def record(request, siege):
 
     def keep(**row):
         memory = hostile.peak_memory_bytes(siege.operator.pid)
-        request.config.stash.setdefault(ROWS, []).append({"memory_mib": memory // 2**20, **row})
+        request.config.stash.setdefault(ROWS, []).append(row | {"memory_mib": memory // 2**20})
 
     return keep
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was counted under each attack, printed and written to build/reports."""
+    """What was counted and measured under each attack, printed and written to build/reports."""
     rows = terminalreporter.config.stash.get(ROWS, [])
     if not rows:
         return
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text(json.dumps(rows, indent=1))
-    terminalreporter.section("attacks")
-    for row in rows:
-        values = ", ".join(f"{name} {_short(value)}" for name, value in row.items() if name != "attack")
-        terminalreporter.write_line(f"{row['attack']}: {values}")
+    for first in ("attack", "placement"):
+        chosen = [{k: v for k, v in row.items() if not isinstance(v, list)} for row in rows if first in row]
+        if chosen:
+            terminalreporter.section(TITLES[first])
+            terminalreporter.write_line(table(chosen))
+
+
+TITLES = {
+    "attack": "what the operator did under each attack",
+    "placement": "medians: how long a job of another namespace waited to be placed, alone and beside an attack",
+}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows with the same keys as lines of equal columns."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [columns, *([_short(row.get(column, "")) for column in columns] for row in rows)]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(columns))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
 
 
 def _short(value: object) -> str:

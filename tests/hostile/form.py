@@ -30,6 +30,7 @@ class Attack:
         objects: What is applied in the attacker's namespace, before the victim's job.
         refused: The text with which the API server refuses each of the objects; empty: it accepts them.
         act: What else is done before the victim's job; it waits until the attack has taken place.
+        first: The attack is applied while no operator runs, so that the next one finds it in its lists.
         again: What is done over and over while the victim's job runs.
         message: How the attacker's image ends its tasks; None for a task that ends as an honest one.
         holds: What must hold beside the common assertions.
@@ -45,6 +46,7 @@ class Attack:
     refused: str = ""
     act: Callable[[Siege], Awaitable[None]] | None = None
     again: Callable[[Siege], Awaitable[None]] | None = None
+    first: bool = False
     message: Callable[[contract.TaskSpec], tuple[str, int] | None] | None = None
     holds: Callable[[Siege], Awaitable[None]] | None = None
     most_writes: int = 150
@@ -56,3 +58,12 @@ class Attack:
     def case(self) -> Any:
         """The attack as a parameter of a test."""
         return pytest.param(self, id=self.name.replace(" ", "-"), marks=[pytest.mark.long] if self.long else [])
+
+
+def named(attacks: Iterable[Attack], name: str) -> Attack:
+    """The attack of a name.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {each.name: each for each in attacks}[name]

@@ -8,21 +8,22 @@ import itertools
 import time
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from boathouse.cluster import catalogue, errors
 from boathouse_e2e import hostile, kubelets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    from boathouse.cluster import client
+    from boathouse.cluster import client, wire
     from boathouse_e2e import lab
     from tests.hostile.form import Attack
 
 MEMORY_LIMIT_BYTES = 512 * 1024**2
 """The chart's resources.limits.memory."""
-_PATIENCE_S = 100
+_PATIENCE_S = 60
 _JOBS = itertools.count(1)
 _FINAL = ("Succeeded", "Failed")
 SHAPE = kubelets.Shape(maps=12, reduces=2, cpu="100m")
@@ -37,7 +38,6 @@ class Siege:
         attacked: Kubelets of the attacker's namespace.
         operator: The operator's process, which leads.
         audit: What the API server recorded since the attack began.
-        victims: Names of the victim's jobs, in the order in which they were applied.
     """
 
     def __init__(
@@ -52,7 +52,6 @@ class Siege:
         self.lab, self.admin, self.attacker = place, admin, attacker
         self._honest, self.attacked, self.operator = honest, attacked, operator
         self.audit: list[dict[str, Any]] = []
-        self.victims: list[str] = []
         self._epoch = 0
 
     async def begin(self) -> None:
@@ -97,9 +96,13 @@ class Siege:
     async def under(self, attack: Attack) -> AsyncIterator[None]:
         """Apply an attack, and go on with what it repeats until the block ends."""
         self.attacked.message = attack.message
+        if attack.first:
+            self.operator.kill()
         await self._apply(attack)
         if attack.act is not None:
             await attack.act(self)
+        if attack.first:
+            await self.begin()
         repeating = asyncio.create_task(self._repeat(attack)) if attack.again is not None else None
         try:
             yield
@@ -110,6 +113,12 @@ class Siege:
                 repeating.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await repeating
+
+    async def over(self) -> None:
+        """Take the attack back: delete what the attacker made, and wait until the operator has seen it."""
+        self.attacked.message = None
+        await hostile.clear(self.admin, hostile.ATTACKER)
+        await self.victim_finishes()
 
     async def _apply(self, attack: Attack) -> None:
         if not attack.refused:
@@ -144,12 +153,16 @@ class Siege:
         """Whether a job has a final phase."""
         return await self.phase(name, namespace) in _FINAL
 
+    async def victim_begins(self, shape: kubelets.Shape = SHAPE, *, held: bool = False) -> tuple[str, kubelets.Ledger]:
+        """Apply a job of the victim's; returns its name and its ledger."""
+        name = f"victim-{next(_JOBS)}"
+        made = await self.admin.create(catalogue.MRJOBS, shape.manifest(name, hostile.VICTIM), hostile.VICTIM)
+        ledger = self._honest.jobs[made["metadata"]["uid"]] = kubelets.Ledger(shape, held=held)
+        return name, ledger
+
     async def victim_finishes(self, shape: kubelets.Shape = SHAPE) -> str:
         """Run a job of the victim's to its end and check its output; returns its name."""
-        name = f"victim-{next(_JOBS)}"
-        self.victims.append(name)
-        made = await self.admin.create(catalogue.MRJOBS, shape.manifest(name, hostile.VICTIM), hostile.VICTIM)
-        ledger = self._honest.jobs[made["metadata"]["uid"]] = kubelets.Ledger(shape)
+        name, ledger = await self.victim_begins(shape)
         await self.until(lambda: self.has_ended(name, hostile.VICTIM), "the victim's job ends")
         status = await self.status(name, hostile.VICTIM)
         tasks = {"map": shape.maps, "reduce": shape.reduces}
@@ -158,13 +171,32 @@ class Siege:
         assert {"map": ledger.committed("m"), "reduce": ledger.committed("r")} == tasks
         return name
 
+    async def pods(self, namespace: str = hostile.ATTACKER, labels: str = "") -> Sequence[wire.PodView]:
+        """The pods of a namespace."""
+        return (await self.admin.list(catalogue.PODS, namespace, labels=labels)).items
+
+    def passes(self, seconds: float) -> Callable[[], bool]:
+        """Whether so much time has passed, for what is counted over a time."""
+        end = time.monotonic() + seconds
+        return lambda: time.monotonic() > end
+
+    async def metrics(self) -> str:
+        """The operator's metrics page."""
+        url = f"http://127.0.0.1:{self.operator.metrics_port}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            return await answer.text()
+
+    def seen(self) -> list[dict[str, Any]]:
+        """What the API server recorded since the attack began."""
+        self.audit += self.lab.new_audit_events()
+        return self.audit
+
     async def judge(self, attack: Attack) -> hostile.Counts:
         """What must hold under every attack: the same leader, its memory, and how much it wrote."""
         self.check()
         assert await hostile.epoch(self.admin) == self._epoch, "another epoch began"
         memory_bytes = hostile.peak_memory_bytes(self.operator.pid)
-        self.audit += self.lab.new_audit_events()
-        counts = hostile.counts(self.audit)
+        counts = hostile.counts(self.seen())
         assert memory_bytes < MEMORY_LIMIT_BYTES
         assert counts.writes <= attack.most_writes, counts
         assert counts.events <= attack.most_events, counts

@@ -6,11 +6,15 @@ import dataclasses
 
 import pytest
 
+from tests.hostile.attacks import forgeries, poison, pressure, results, rights, system
 from tests.hostile.form import Attack
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
 
-ATTACKS = (Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),)
+ATTACKS = (
+    Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),
+    *(one for each in (poison, results, forgeries, pressure, rights, system) for one in each.ATTACKS),
+)
 
 
 @pytest.mark.parametrize("attack", [each.case() for each in ATTACKS])

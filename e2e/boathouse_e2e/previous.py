@@ -1,0 +1,36 @@
+"""The version that upgrades begin with and rollbacks end with, from the history of this repository."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from typing import TYPE_CHECKING, Final
+
+from boathouse_e2e import errors, paths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMIT: Final = "0732b8c7bd9837d922c4212420022c460f3b70a2"
+TAG: Final = "previous"
+
+
+def checkout(folder: Path) -> Path:
+    """Write the files of that version into a folder, and return it.
+
+    Raises:
+        ClusterError: This folder has no git history, or one that does not reach so far back.
+    """
+    archive = folder.with_suffix(".tar")
+    command = ["git", "-C", str(paths.REPOSITORY), "archive", f"--output={archive}", COMMIT]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    answer = subprocess.run(command, check=False, capture_output=True, text=True)
+    if answer.returncode:
+        raise errors.ClusterError(
+            f"commit {COMMIT[:7]}, from which upgrades are tested, is not in the git history of {paths.REPOSITORY}: "
+            f"clone it whole (git fetch --unshallow); git said: {answer.stderr.strip()}"
+        )
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    archive.unlink()
+    return folder

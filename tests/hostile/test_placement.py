@@ -1,0 +1,55 @@
+"""How long another namespace's tasks wait to be placed, with and without each kind of attack: medians of pairs.
+
+Printed, never asserted: see the table at the end of `make test-hostile`, and build/reports/hostile.json.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from boathouse_e2e import hostile, kubelets
+from tests.hostile.attacks import forgeries, poison, pressure, results, rights, system
+from tests.hostile.form import named
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.long, pytest.mark.timeout(900)]
+
+PAIRS = 5
+SHAPE = kubelets.Shape(maps=40, reduces=1, cpu="100m")
+KINDS = {
+    "poison objects": named(poison.ATTACKS, "pods of a thousand extended resources"),
+    "forged results": named(results.ATTACKS, "reasons that no runtime has"),
+    "forged pods": named(forgeries.ATTACKS, "pods on nodes that do not exist"),
+    "refused creates": named(pressure.ATTACKS, "2,000 maps behind a full quota"),
+    "deleted tasks": named(pressure.ATTACKS, "a tenant that deletes its task pods in a loop"),
+    "toggled jobs": named(pressure.ATTACKS, "a job that is suspended and resumed in a loop"),
+    "a high class": named(rights.ATTACKS, "tasks of the highest priority class"),
+    "edited authorities": named(system.ATTACKS, "certificate authorities that a tenant edits"),
+}
+
+
+async def placement_s(siege):
+    """The time for which a job of the victim's waited for the scheduler."""
+    siege.seen()
+    name = await siege.victim_finishes(SHAPE)
+    return hostile.placement_s(siege.seen(), name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_placement_beside_an_attack_and_alone(siege, record, kind):
+    alone_s, beside_s = [], []
+    for _ in range(PAIRS):
+        alone_s.append(await placement_s(siege))
+        async with siege.under(KINDS[kind]):
+            beside_s.append(await placement_s(siege))
+        await siege.over()
+    siege.check()
+    record(
+        placement=kind,
+        pairs=PAIRS,
+        alone_s=statistics.median(alone_s),
+        beside_s=statistics.median(beside_s),
+        alone_all_s=alone_s,
+        beside_all_s=beside_s,
+    )
