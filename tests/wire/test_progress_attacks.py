@@ -11,8 +11,9 @@ from asyncio import sslproto
 import msgspec
 import pytest
 
+from boathouse.listening import connections, http_server, listener
 from boathouse.resources import names
-from boathouse.services.progress import auth, connections, desk, listener, server, serving
+from boathouse.services.progress import auth, desk, server, serving
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire import fake_api
@@ -216,7 +217,7 @@ async def test_a_connection_serves_one_request(endpoint):
 
 
 async def test_a_connection_that_sends_no_request_is_closed(api, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "REQUEST_S", 0.1)
+    monkeypatch.setattr(http_server, "REQUEST_S", 0.1)
     monkeypatch.setattr(listener, "HANDSHAKE_S", 0.1)
     async with serving_endpoint(api, client, tmp_path) as endpoint:
         for tls in (True, False):
@@ -226,7 +227,7 @@ async def test_a_connection_that_sends_no_request_is_closed(api, client, tmp_pat
 
 
 async def test_headers_that_trickle_are_cut(api, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "REQUEST_S", 0.1)
+    monkeypatch.setattr(http_server, "REQUEST_S", 0.1)
     async with serving_endpoint(api, client, tmp_path) as endpoint, connected(endpoint) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost:")
         with contextlib.suppress(ConnectionError):
@@ -234,7 +235,7 @@ async def test_headers_that_trickle_are_cut(api, client, tmp_path, monkeypatch):
 
 
 async def test_idle_connections_give_way_to_those_who_have_something_to_say(api, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    monkeypatch.setattr(serving, "CONNECTIONS", 3)
     async with contextlib.AsyncExitStack() as stack:
         endpoint = await stack.enter_async_context(serving_endpoint(api, client, tmp_path))
         for _ in range(6):

@@ -1,12 +1,21 @@
 """Two small HTTP servers: metrics on one port, health on another, so that each can be opened to those who need it."""
 
 import contextlib
+import math
+import time
 from collections.abc import AsyncIterator
+from typing import Final
 
 from aiohttp import web
 from prometheus_client import exposition, registry
 
+from boathouse.listening import http_server
 from boathouse.telemetry import health
+
+CONNECTIONS: Final = 128
+"""Open at a time, for each of the two: scrapers and kubelets need a few."""
+PAGE_S: Final = 0.5
+_OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0"
 
 
 @contextlib.asynccontextmanager
@@ -16,22 +25,26 @@ async def serve(application: web.Application, *, port: int, host: str | None = N
     Raises:
         OSError: The port is taken.
     """
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host=host, port=port)
-        await site.start()
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
+    async with http_server.serve(application, port=port, most=CONNECTIONS, host=host or "") as listener:
+        yield listener.port
 
 
 def metrics_application(source: registry.CollectorRegistry) -> web.Application:
-    """Return the application that answers `/metrics` in the format that the scraper asks for."""
+    """Return the application that answers `/metrics` in the format that the scraper asks for.
+
+    A page is made at most once in `PAGE_S`, however often it is asked for: it takes milliseconds of the event loop.
+    """
+    pages: dict[str, tuple[float, bytes]] = {}
 
     async def metrics(request: web.Request) -> web.Response:
-        encode, content_type = exposition.choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(source), headers={"Content-Type": content_type})
+        accepted = _OPEN_METRICS if _OPEN_METRICS.partition(";")[0] in request.headers.get("Accept", "") else ""
+        encode, content_type = exposition.choose_encoder(accepted)
+        made_s, page = pages.get(content_type, (-math.inf, b""))
+        now_s = time.monotonic()
+        if now_s - made_s > PAGE_S:
+            page = encode(source)
+            pages[content_type] = (now_s, page)
+        return web.Response(body=page, headers={"Content-Type": content_type})
 
     application = web.Application()
     application.router.add_get("/metrics", metrics)

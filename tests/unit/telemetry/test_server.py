@@ -1,5 +1,8 @@
 """What a scraper and a kubelet see."""
 
+import asyncio
+import contextlib
+
 import aiohttp
 import pytest
 
@@ -36,6 +39,33 @@ async def test_gauges_are_read_when_they_are_scraped():
     waiting[0] = 5
     _, _, text = await fetch(server.metrics_application(subject.registry), "/metrics")
     assert "boathouse_waiting 5.0" in text
+
+
+async def test_a_page_is_made_once_however_often_it_is_asked_for():
+    subject, made = metrics.Metrics(), []
+    subject.gauges.add(gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: made.append(1) or {(): 1.0}))
+    application = server.metrics_application(subject.registry)
+    async with server.serve(application, port=0, host="127.0.0.1") as port, aiohttp.ClientSession() as session:
+        for version in ("0.0.1", "1.0.0", "9"):
+            headers = {"Accept": f"application/openmetrics-text; version={version}"}
+            async with session.get(f"http://127.0.0.1:{port}/metrics", headers=headers) as answer:
+                assert answer.ok
+    assert len(made) == 1
+
+
+async def test_idle_connections_to_a_port_give_way_to_a_probe(monkeypatch):
+    monkeypatch.setattr(server, "CONNECTIONS", 3)
+    async with contextlib.AsyncExitStack() as stack:
+        port = await stack.enter_async_context(
+            server.serve(server.health_application(health.Health()), port=0, host="127.0.0.1")
+        )
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
+            assert answer.ok
+        assert await asyncio.wait_for(idle[0][0].read(), 30) == b""  # the oldest was ended
+        for _, writer in idle:
+            writer.transport.abort()
 
 
 def test_two_gauges_of_one_name_are_a_mistake():

@@ -12,10 +12,11 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from boathouse.listening import budget, connections
 from boathouse.resources import names
 from boathouse.services.mrjob import results
 from boathouse.services.mrjob.taskpods import PodState, TaskPod
-from boathouse.services.progress import auth, budget, claims, connections, desk, posted, server
+from boathouse.services.progress import auth, claims, desk, posted, server, serving
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire import fake_api
@@ -131,7 +132,7 @@ async def many_requests_on_one_connection(api, tmp):
 
 async def idle_connections(api, tmp):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connections, "CONNECTIONS", 3)
+        patch.setattr(serving, "CONNECTIONS", 3)
         async with running(api, tmp) as endpoint, contextlib.AsyncExitStack() as stack:
             for _ in range(5):
                 await stack.enter_async_context(connected(endpoint))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from boathouse.cluster import errors, records
-from boathouse.services.progress.budget import Bucket, Buckets
+from boathouse.listening.budget import Bucket, Buckets
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason
 

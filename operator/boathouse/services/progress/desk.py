@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from concurrent import futures
 from typing import Final, Protocol
 
+from boathouse.listening.budget import Bucket, Buckets, Places
 from boathouse.services.mrjob.shards import KeptPlan
 from boathouse.services.progress import posted
-from boathouse.services.progress.budget import Bucket, Buckets, Places
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task import contract
 

@@ -53,7 +53,7 @@ ANSWERS: Final[Mapping[Reason, Answer]] = {
     Reason.TOO_OFTEN: Answer(429, "report every 5 s", 5),
     Reason.TOO_MANY_POSTS: Answer(503, "too many plans are posted now: retry", 2),
     Reason.TOO_MANY_PLANS: Answer(503, "the plans of the namespace's unfinished jobs take up all room: retry", 15),
-    Reason.TOO_MANY_POLLS: Answer(503, "too many polls are held now: retry", 15),
+    Reason.TOO_MANY_POLLS: Answer(503, "too many polls are held now: retry", 45),
     Reason.TOO_MANY_REVIEWS: Answer(503, "too many tokens are reviewed now: retry", 5),
     Reason.REVIEW_FAILED: Answer(503, "tokens cannot be reviewed now: retry", 2),
     Reason.UNKNOWN_PATH: Answer(404, "there is no such path"),

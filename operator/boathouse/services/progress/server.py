@@ -15,12 +15,12 @@ import msgspec
 from aiohttp import web
 
 from boathouse import failpoints
+from boathouse.listening.budget import Places
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.shards import KeptPlan
 from boathouse.services.mrjob.taskpods import TaskPod
 from boathouse.services.progress import claims, desk
 from boathouse.services.progress.auth import Authenticator
-from boathouse.services.progress.budget import Places
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.hub import Hub
 from boathouse.services.progress.rejections import Reason, Rejected
@@ -237,7 +237,7 @@ class ProgressServer:
     async def _answer(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Answer, and let the connection end with that. A refusal is counted; what cannot be read is one."""
+        """Answer. A refusal is counted; what cannot be read is one."""
         try:
             response = await handler(request)
         except Rejected as refusal:
@@ -246,7 +246,6 @@ class ProgressServer:
             response = self._refuse(Rejected(Reason.UNKNOWN_PATH))
         except (ValueError, RecursionError, web.RequestPayloadError) as error:
             response = self._refuse(Rejected(Reason.MALFORMED, str(error)[:_DETAIL_CHARS]))
-        response.force_close()
         return response
 
     def _refuse(self, refusal: Rejected) -> web.Response:

@@ -6,17 +6,15 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 import prometheus_client as prometheus
-from aiohttp import web
 from prometheus_client import registry
 
-from boathouse.services.progress.listener import Listener
+from boathouse.listening import http_server, listener
 from boathouse.services.progress.rejections import Reason
 from boathouse.services.progress.server import ProgressServer
 from boathouse.telemetry import gauges
 
-REQUEST_S: Final = 10.0
-"""How long a connection may take from its handshake to the end of its request's headers."""
-READ_BUFFER_BYTES: Final = 16 * 1024
+CONNECTIONS: Final = 1536
+"""Open at a time: 100 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
 REVIEWS: Final = ("accepted", "denied", "error")
 
 
@@ -24,7 +22,7 @@ class EndpointMetrics:
     """What the endpoint refused and asked, all labels present from the start."""
 
     def __init__(self, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
-        self.listener: Listener | None = None
+        self.listener: listener.Listener | None = None
         rejections = prometheus.Counter(
             "boathouse_progress_rejections",
             "Requests and connections that the progress endpoint refused",
@@ -62,23 +60,17 @@ async def serve(
     Raises:
         OSError: The port is taken.
     """
-    runner = web.AppRunner(
+    async with http_server.serve(
         endpoint.application(),
-        access_log=None,
-        shutdown_timeout=1.0,
-        keepalive_timeout=REQUEST_S,  # that of a connection which has sent no request yet, too
-        lingering_time=0.0,
-        auto_decompress=False,
-        read_bufsize=READ_BUFFER_BYTES,
-    )
-    await runner.setup()
-    assert runner.server is not None
-    listener = Listener(runner.server, context, rejected=metrics.rejected)
-    metrics.listener = listener
-    endpoint.on_verified(lambda request: listener.verified(request.protocol))
-    try:
-        yield listener.start(port, host)
-    finally:
-        listener.close()
-        await runner.cleanup()
-        metrics.listener = None
+        port=port,
+        most=CONNECTIONS,
+        host=host,
+        context=context,
+        rejected=lambda refusal: metrics.rejected(Reason(refusal.value)),
+    ) as listening:
+        metrics.listener = listening
+        endpoint.on_verified(lambda request: listening.verified(request.protocol))
+        try:
+            yield listening.port
+        finally:
+            metrics.listener = None

@@ -1,4 +1,4 @@
-"""Budgets of the progress endpoint: how much in a time, and how many at a time, for each party and in all. Pure."""
+"""Budgets of those who connect: how much in a time, and how many at a time, for each party and in all. Pure."""
 
 import collections
 import contextlib

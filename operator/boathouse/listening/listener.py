@@ -1,12 +1,13 @@
-"""Accepts the progress endpoint's connections, within the limits of `connections`.
+"""Accepts connections within the limits of `connections`.
 
-asyncio's own server accepts whatever comes: each connection then holds a buffer of 256 KiB, and a flood of handshakes
-takes the event loop that renews the Lease. This one accepts a few at a time and counts a connection until its socket
-is closed, however that comes about.
+asyncio's own server accepts whatever comes: each TLS connection then holds a buffer of 256 KiB, and a flood of
+handshakes takes the event loop that renews the Lease. This one accepts a few at a time, and counts a connection until
+its socket is closed, however that comes about.
 """
 
 import asyncio
 import contextlib
+import logging
 import resource
 import socket
 import ssl
@@ -17,12 +18,9 @@ from typing import Final
 
 from typing_extensions import override
 
-from boathouse.services.progress import connections
-from boathouse.services.progress.connections import Connections
-from boathouse.services.progress.rejections import Reason
-from boathouse.telemetry import logs
+from boathouse.listening.connections import Connections, Refusal
 
-_log = logs.get(__name__)
+_log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
 BATCH: Final = 20
@@ -34,8 +32,8 @@ HANDSHAKE_S: Final = 5.0
 SHUTDOWN_S: Final = 1.0
 LIFE_S: Final = 120.0
 """No connection is older: the longest poll and the slowest plan take a minute."""
-RESERVED_DESCRIPTORS: Final = 256
-"""Left to the connections to the API server, and to the metrics and health ports."""
+RESERVED_DESCRIPTORS: Final = 512
+"""Left to the connections to the API server, and to other ports."""
 BUFFER_BYTES: Final = 16 * 1024
 
 
@@ -44,7 +42,8 @@ class Listener:
 
     Args:
         protocol: Makes a connection's protocol.
-        context: The server's certificate.
+        most: Connections at a time, if there are descriptors for so many.
+        context: The server's certificate; None for plain connections.
         rejected: Called with why a connection was refused or ended.
         clock: Seconds that only grow.
     """
@@ -52,15 +51,16 @@ class Listener:
     def __init__(
         self,
         protocol: Callable[[], asyncio.BaseProtocol],
-        context: ssl.SSLContext,
         *,
-        rejected: Callable[[Reason], None] = lambda _: None,
+        most: int,
+        context: ssl.SSLContext | None = None,
+        rejected: Callable[[Refusal], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._protocol = protocol
         self._context = context
         self._rejected = rejected
-        self._connections = Connections(_affordable(connections.CONNECTIONS), clock)
+        self._connections = Connections(_affordable(most), clock)
         self._open: dict[asyncio.BaseProtocol, _Connection] = {}
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
@@ -71,8 +71,14 @@ class Listener:
         """How many connections are open."""
         return self._connections.open
 
-    def start(self, port: int, host: str = "") -> int:
-        """Listen, on all addresses of both families where `host` is empty; return the port.
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._socket is not None
+        return int(self._socket.getsockname()[1])
+
+    def start(self, port: int, host: str = "") -> None:
+        """Listen, on all addresses of both families where `host` is empty.
 
         Raises:
             OSError: The port is taken.
@@ -82,7 +88,6 @@ class Listener:
         sslproto.SSLProtocol.max_size = BUFFER_BYTES
         self._socket = _listen(host, port)
         self._loop.add_reader(self._socket, self._accept)
-        return int(self._socket.getsockname()[1])
 
     def verified(self, protocol: asyncio.BaseProtocol) -> None:
         """Keep a connection that has shown a good token, when others have to go."""
@@ -107,7 +112,7 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptor or memory left
-                _log.warning("a connection could not be accepted", error=str(error))
+                _log.warning("a connection could not be accepted: %s", error)
                 self._pause(STARVED_S)
                 return
             self._take(accepted, address[0])
@@ -134,7 +139,7 @@ class Listener:
         connection.start(self._loop, protocol, self._context)
         surplus = self._connections.surplus()
         if isinstance(surplus, asyncio.BaseProtocol):
-            self._rejected(Reason.TOO_MANY_CONNECTIONS)
+            self._rejected(Refusal.TOO_MANY_CONNECTIONS)
             self._open[surplus].abort()
 
     def _closed(self, protocol: asyncio.BaseProtocol) -> None:
@@ -154,13 +159,15 @@ class _Connection:
         self._transport: asyncio.BaseTransport | None = None
         self._life: asyncio.TimerHandle | None = None
 
-    def start(self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext) -> None:
+    def start(
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext | None
+    ) -> None:
         """Begin the handshake."""
         self._life = loop.call_later(LIFE_S, self.abort)
         self._opening = loop.create_task(self._open(loop, protocol, context))
 
     async def _open(
-        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext | None
     ) -> None:
         self._begun = True
         try:
@@ -168,8 +175,8 @@ class _Connection:
                 lambda: protocol,
                 self._socket,
                 ssl=context,
-                ssl_handshake_timeout=HANDSHAKE_S,
-                ssl_shutdown_timeout=SHUTDOWN_S,
+                ssl_handshake_timeout=HANDSHAKE_S if context else None,
+                ssl_shutdown_timeout=SHUTDOWN_S if context else None,
             )
         except OSError:  # it is no TLS, or took too long: asyncio has ended it
             return

@@ -1,11 +1,10 @@
-"""Budgets and connections of the progress endpoint, on a clock that only the tests move."""
+"""Budgets and limits of connections, on a clock that only the tests move."""
 
 import pytest
 
-from boathouse.services.progress import connections
-from boathouse.services.progress.budget import Bucket, Buckets, Places
-from boathouse.services.progress.connections import Connections
-from boathouse.services.progress.rejections import Reason
+from boathouse.listening import connections
+from boathouse.listening.budget import Bucket, Buckets, Places
+from boathouse.listening.connections import Connections, Refusal
 
 
 class Clock:
@@ -47,7 +46,7 @@ def test_each_key_has_its_own_bucket(clock):
 
 
 def test_buckets_do_not_grow_without_bound(clock, monkeypatch):
-    monkeypatch.setattr("boathouse.services.progress.budget.MAX_KEYS", 2)
+    monkeypatch.setattr("boathouse.listening.budget.MAX_KEYS", 2)
     buckets = Buckets(1.0, 1.0, clock)
     first = buckets.of("a")
     for key in "bc":
@@ -76,7 +75,7 @@ def filled(clock, most, address="10.0.0.{}"):
 def test_one_address_cannot_hold_all_connections(clock, monkeypatch):
     monkeypatch.setattr(connections, "CONNECTIONS_OF_ADDRESS", 2)
     held = Connections(10, clock)
-    assert [held.add(number, "10.0.0.1") for number in range(3)] == [None, None, Reason.TOO_MANY_CONNECTIONS]
+    assert [held.add(number, "10.0.0.1") for number in range(3)] == [None, None, Refusal.TOO_MANY_CONNECTIONS]
     assert held.add(4, "10.0.0.2") is None
     held.remove(0)
     assert held.add(5, "10.0.0.1") is None
@@ -94,7 +93,7 @@ def test_when_all_have_shown_a_token_a_new_connection_is_refused(clock):
     held = filled(clock, 3)
     for number in range(3):
         held.verified(number)
-    assert held.add("late", "10.0.0.9") is Reason.TOO_MANY_CONNECTIONS
+    assert held.add("late", "10.0.0.9") is Refusal.TOO_MANY_CONNECTIONS
     held.remove(1)
     assert held.add("later", "10.0.0.9") is None
 
@@ -114,7 +113,7 @@ def test_one_address_begins_no_more_handshakes_than_a_node_full_of_tasks(clock):
         held.remove(number)
         clock.now_s += 0.001
     assert refusals[0] is None
-    assert refusals[-1] is Reason.TOO_MANY_HANDSHAKES
+    assert refusals[-1] is Refusal.TOO_MANY_HANDSHAKES
 
 
 def test_when_handshakes_are_scarce_addresses_that_begin_few_still_may(clock):
@@ -124,7 +123,7 @@ def test_when_handshakes_are_scarce_addresses_that_begin_few_still_may(clock):
         if held.may_accept:
             held.add(number, greedy[number % len(greedy)])
         clock.now_s += 0.001
-    assert held.add("greedy", greedy[0]) is Reason.TOO_MANY_HANDSHAKES
+    assert held.add("greedy", greedy[0]) is Refusal.TOO_MANY_HANDSHAKES
     assert held.may_accept
     assert held.add("modest", "10.2.0.1") is None
 

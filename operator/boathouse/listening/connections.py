@@ -1,20 +1,18 @@
-"""Which connections to the progress endpoint may be open, and how many TLS handshakes may begin. Pure.
+"""Which connections to a port may be open, and how many may begin. Pure.
 
-A connection costs 40 to 70 KiB of memory and its handshake 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256). Both are
-spent before anybody has shown a token. So all of it is bounded; and when there is too much, those lose who take most:
+A TLS connection costs 40 to 70 KiB of memory and 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256). Both are spent
+before anybody has shown a token. So all of it is bounded; and when there is too much, those lose who take most:
 an address that begins more handshakes than a node full of tasks, and the connection that has shown no token for the
 longest time.
 """
 
 import collections
+import enum
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from boathouse.services.progress.budget import Bucket, Buckets
-from boathouse.services.progress.rejections import Reason
+from boathouse.listening.budget import Bucket, Buckets
 
-CONNECTIONS: Final = 1536
-"""Open at a time: 100 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
 CONNECTIONS_OF_ADDRESS: Final = 512
 """Some networks show all pods of a node under one address: 250 pods with a report and a poll each."""
 HANDSHAKES_A_S, HANDSHAKES_BURST = 300.0, 300.0
@@ -24,6 +22,13 @@ ADDRESS_HANDSHAKES_A_S, ADDRESS_HANDSHAKES_BURST = 60.0, 250.0
 SCARCE: Final = HANDSHAKES_BURST / 2
 """Below so many left in all, only addresses that begin few may go on."""
 FEW_HANDSHAKES_A_S, FEW_HANDSHAKES_BURST = 2.0, 20.0
+
+
+class Refusal(enum.StrEnum):
+    """Why a connection was refused or ended."""
+
+    TOO_MANY_CONNECTIONS = "TooManyConnections"
+    TOO_MANY_HANDSHAKES = "TooManyHandshakes"
 
 
 class Connections:
@@ -53,15 +58,15 @@ class Connections:
         """Whether another handshake may begin now."""
         return self._handshakes.level >= 1
 
-    def add(self, connection: Hashable, address: str) -> Reason | None:
+    def add(self, connection: Hashable, address: str) -> Refusal | None:
         """Take a connection in, or say why not; ask `surplus` afterwards."""
         if self._of_address[address] >= CONNECTIONS_OF_ADDRESS:
-            return Reason.TOO_MANY_CONNECTIONS
+            return Refusal.TOO_MANY_CONNECTIONS
         if self.open >= self._most and not self._unverified:
-            return Reason.TOO_MANY_CONNECTIONS
+            return Refusal.TOO_MANY_CONNECTIONS
         scarce = self._handshakes.level < SCARCE
         if not self._of_addresses.of(address).take() or (not self._few.of(address).take() and scarce):
-            return Reason.TOO_MANY_HANDSHAKES
+            return Refusal.TOO_MANY_HANDSHAKES
         self._handshakes.charge(1)
         self._of_address[address] += 1
         self._addresses[connection] = address
