@@ -8,7 +8,8 @@ HEADER = """# Metrics
 
 The operator serves these on its metrics port at `/metrics`. Gauges are computed when they are scraped; counters start
 at 0 with all their labels. Times are in seconds, sizes in bytes, CPU in cores. The usual `process_*` and `python_gc_*`
-metrics of the process come with them.
+metrics of the process come with them. Labels take values from closed sets and from the configuration: a reason that a
+task gives, and that is in no set, is `other` or `TaskFailed`.
 
 | name | type | labels | meaning |
 |---|---|---|---|

@@ -124,10 +124,20 @@ def test_the_next_job_is_admitted_when_one_is_deleted(marked):
     assert (jobs.admits("demo/b"), sorted(marked)) == (True, ["demo/a", "demo/b"])
 
 
-@pytest.mark.parametrize("status", [{"startTime": "2026"}, {"plan": {"splits": 1}}, {"phase": "Map"}])
-def test_a_job_that_has_begun_goes_on_though_an_earlier_one_appears(marked, status):
+def test_a_suspended_job_does_not_count_and_when_it_is_resumed_it_has_its_place_by_creation(marked):
     jobs = JobStore(marked.append, Backlog(limit=1))
-    jobs.seen(unfinished("b", **status))
+    jobs.seen(unfinished("a") | {"spec": {"suspend": True}})
+    jobs.seen(unfinished("b"))
+    assert [jobs.admits(f"demo/{name}") for name in "ab"] == [True, True]
+    jobs.seen(unfinished("b", 2) | {"spec": {"suspend": True}})
+    jobs.seen(unfinished("a", 2, phase="Suspended", plan={"splits": 1}) | {"spec": {}})
+    jobs.seen(unfinished("b", 3, phase="Suspended", plan={"splits": 1}) | {"spec": {}})
+    assert [jobs.admits(f"demo/{name}") for name in "ab"] == [True, False]
+
+
+def test_a_job_that_runs_goes_on_though_an_earlier_one_appears(marked):
+    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs.seen(unfinished("b", startTime="2026-01-01T00:00:00Z"))
     jobs.seen(unfinished("a"))
     assert jobs.admits("demo/b")
 

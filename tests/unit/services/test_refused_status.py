@@ -73,3 +73,12 @@ async def test_a_quantity_with_an_absurd_exponent_is_no_fault():
     desk.holds(body(splitMaxSize="1e999999999999999999"))
     await desk.look()
     assert len(desk.written) == 1
+
+
+async def test_a_write_that_a_quota_refuses_is_told_in_an_event():
+    desk = Desk()
+    desk.holds(body())
+    desk.refusal = errors.Forbidden(403, "Forbidden", "exceeded quota")
+    with pytest.raises(errors.Forbidden):
+        await desk.look()
+    assert desk.events == ["WriteRefused"]

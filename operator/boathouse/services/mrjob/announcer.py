@@ -72,6 +72,17 @@ class Announcer:
             note=f"the status is written without counters and last failures: {error.message}"[:_LONGEST_NOTE],
         )
 
+    def refused_write(self, key: str, uid: JobUid, error: errors.ApiError) -> None:
+        """The API server refuses what the job needs: a full quota of ConfigMaps, say."""
+        namespace, _, name = key.partition("/")
+        self._events.record(
+            recorder.reference(catalogue.MRJOBS, namespace, name, uid),
+            type_="Warning",
+            reason="WriteRefused",
+            action="Reconciling",
+            note=f"the API server refuses a write for this job, which is retried: {error.message}"[:_LONGEST_NOTE],
+        )
+
     def less_memory(self, job: Job, less: Sequence[TaskPod]) -> None:
         """Tasks were started with less memory than is ideal for them."""
         self._metrics.elastic(each.task_type for each in less)

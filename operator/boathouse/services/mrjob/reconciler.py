@@ -192,6 +192,9 @@ class Reconciler:
             if conflicts > CONFLICTS_AT_ONCE:
                 raise  # not a race: somebody writes all the time, and is left alone for longer and longer
             return 0.0
+        except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy: what people can correct
+            self._announcer.refused_write(key, body["metadata"]["uid"], error)
+            raise
         except (errors.ClusterError, NotLeading, TimeoutError, OSError):
             raise
         except Exception as error:

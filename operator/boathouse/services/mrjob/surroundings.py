@@ -15,6 +15,7 @@ _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
 PRIORITY_GOOD_S: Final = 60.0
 """How long a PriorityClass' value is remembered."""
+PRIORITIES_KEPT: Final = 1024
 
 
 class Surroundings:
@@ -56,5 +57,7 @@ class Surroundings:
                 value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
             except errors.NotFound:
                 value = 0
+            if len(self._priorities) >= PRIORITIES_KEPT:  # jobs may name any
+                self._priorities.clear()
             self._priorities[name] = (now_s, value)
         return value

@@ -1,0 +1,101 @@
+"""Statuses on a real API server: what it refuses, and that it takes the worst that a task can say."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from boathouse.cluster import catalogue, errors, wire
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import model, observation, observe, planner, record
+from boathouse.services.mrjob.record import Record
+from tests.contract.test_crd import job, mrjobs
+
+MRJOBS = catalogue.MRJOBS.untyped()
+CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
+HUGE = 99999999999999999999
+__all__ = ["mrjobs"]  # a fixture
+
+
+def worst(outcome):
+    """A termination message in which everything is as large, as odd and as wrong as it can be."""
+    text = "\x00\x1b[2J\u202e\ud7ff\uffff" + "x" * 700
+    return json.dumps(
+        {
+            "outcome": outcome,
+            "reason": text,
+            "message": text,
+            "user_error": True,
+            "winner_attempt": HUGE,
+            "digest": text,
+            "splits": HUGE,
+            "bytes_total": -HUGE,
+            "counters": {text: {text: HUGE, "ok": 2**63 - 1, "": -(2**63)}, "": {"": 1}},
+            "timings": [[text, -HUGE, HUGE]] * 3,
+            "stderr_tail": text,
+            "exit_code": HUGE,
+        }
+    )
+
+
+def pod(task_type, index, message, phase):
+    labels = {"task-type": task_type, "task-index": str(index), "attempt": "1", "step": "0"}
+    ended = {"terminated": {"exitCode": 1, "message": message, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}}
+    manifest = {
+        "metadata": {
+            "name": f"{task_type}-{index}",
+            "uid": f"{task_type}-{index}",
+            "labels": {f"boathouse.dev/{name}": value for name, value in labels.items()},
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"nodeName": "n" * 253},
+        "status": {"phase": phase, "containerStatuses": [{"name": "task", "state": ended}]},
+    }
+    found = observe.task_pod(msgspec.convert(manifest, wire.PodView))
+    assert found is not None
+    return found
+
+
+def look(known_job, known, *pods, **more):
+    timeouts = observation.Timeouts(start_s=600, image_pull_s=600)
+    seen = observation.Observation(job=known_job, record=known, pods=pods, now_s=1.8e9, timeouts=timeouts, **more)
+    return planner.plan(seen).record
+
+
+async def test_a_counter_beyond_64_bits_makes_a_status_invalid(mrjobs, namespace):
+    made = (await mrjobs.create(MRJOBS, job(), namespace))["metadata"]
+    with pytest.raises(errors.Invalid, match="counters"):
+        await mrjobs.patch_status(MRJOBS, made["name"], {"counters": {"a": {"b": HUGE}}}, namespace)
+
+
+async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_back(mrjobs, namespace):
+    made = await mrjobs.create(MRJOBS, job(), namespace)
+    known_job = model.from_resource(made, CONFIG)
+    assert isinstance(known_job, model.Job)
+    plan = observation.PlanSeen(digest="d" * 64, splits=4, size_bytes=2**63 - 1, shards=1)
+    mapping = look(known_job, Record(), stored=plan)
+    state = look(
+        known_job,
+        mapping,
+        pod("map", 0, worst("succeeded"), "Succeeded"),
+        pod("map", 1, worst("succeeded"), "Succeeded"),
+        pod("map", 2, worst("failed"), "Failed"),
+        pod("map", 3, "[" * 4000, "Failed"),
+    )
+    assert state.counters
+    assert len(state.last_failures) == 2
+    name = made["metadata"]["name"]
+    taken = await mrjobs.patch_status(MRJOBS, name, record.to_wire(state), namespace)
+    assert record.stripped(taken["status"]) == record.stripped(record.to_wire(state))
+    assert record.from_wire(taken["status"], reduces=1).stages == state.stages
+
+
+async def test_what_is_no_more_in_the_attempts_is_cleared(mrjobs, namespace):
+    made = await mrjobs.create(MRJOBS, job(), namespace)
+    name = made["metadata"]["name"]
+    before = {"attempts": {"map": {"last": "eNpjZAAAAAQAAg==", "killed": "eNpjZAAAAAQAAg=="}}}
+    await mrjobs.patch_status(MRJOBS, name, before, namespace)
+    taken = await mrjobs.patch_status(MRJOBS, name, record.to_wire(Record()), namespace)
+    assert not taken["status"].get("attempts")
