@@ -326,7 +326,7 @@ class Carrier:
         entry = parts.jobs.entry_of(task)
         if entry is not None:
             self._on_trouble(entry.job.id, None)
-            parts.jobs.refused.succeeded(entry.namespace, entry.job.id, _verb(work))
+            parts.jobs.refused.succeeded(_subject(work, entry))
         if isinstance(work, Ahead):
             assert pod is not None
             parts.seen.answered(pod)
@@ -381,7 +381,7 @@ class Carrier:
         self._failures[task] += 1
         self._on_trouble(entry.job.id, notices.Reason(reason=why.reason, message=why.message))
         log.warning("a pod was not placed", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
-        if self._parts.jobs.refused.refused(entry.namespace, entry.job.id, _verb(work), why):
+        if self._parts.jobs.refused.refused(_subject(work, entry), why):
             return  # the task is held back with others, and waits again with them
         now_s = self._parts.clock()
         if not self._parts.room.back_off(task, task_class, now_s, at_least_s=why.at_least_s):
@@ -395,8 +395,14 @@ class Carrier:
         return (task for task, since_s in list(self.unconfirmed.items()) if since_s <= limit_s)
 
 
-def _verb(work: Work) -> refusals.Verb:
-    return refusals.Verb.BIND if isinstance(work, model.Bind) else refusals.Verb.CREATE
+def _subject(work: Work, entry: jobs.Entry) -> refusals.Subject:
+    return refusals.Subject(
+        verb=refusals.Verb.BIND if isinstance(work, model.Bind) else refusals.Verb.CREATE,
+        namespace=entry.namespace,
+        job=entry.job.id,
+        task_class=work.task_class.id,
+        task=work.task.id,
+    )
 
 
 def _news(outcome: outcomes.Outcome) -> bool | None:

@@ -37,7 +37,6 @@ class Entry:
         over: Tasks whose pod was seen to end or go, and their class: a name is used once, so they never wait again.
         is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
         excess: Why some of its classes are not considered, because its namespace has too many; empty if all are.
-        probed_s: When one of its tasks was last let through where others are held.
     """
 
     job: model.Job
@@ -49,9 +48,9 @@ class Entry:
     over: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
     is_aside: bool = False
     excess: str = ""
-    probed_s: float = float("-inf")
 
 
+_NEVER_TRIED = (-math.inf, model.TaskId(""))
 _RETRIED_AT_ONCE = 16
 """Jobs of a namespace that are considered again in a second where it has too many shapes."""
 PROBE_PATIENCE_S = 5.0
@@ -155,7 +154,7 @@ class Jobs:
 
     def _leave_namespace(self, entry: Entry) -> None:
         self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
-        self.refused.forget(entry.namespace, entry.job.id)
+        self.refused.forget(entry.namespace, entry.job.id, (one.id for one in entry.classes))
         jobs = self._in_namespace.get(entry.namespace, {})
         jobs.pop(entry.job.id, None)
         if not jobs:
@@ -353,14 +352,15 @@ class Jobs:
     def hold_of(self, task: model.TaskId) -> refusals.Hold | None:
         """Return what holds a task back; None if nothing does, or if it is the one that is let through."""
         entry = self.entry_of(task)
-        return None if entry is None else self._hold_of(entry, task)
+        return None if entry is None or not self.refused else self._hold_of(entry, task)
 
     def hold_of_job(self, job: model.JobId) -> refusals.Hold | None:
         """Return what holds back tasks of a job; None if nothing does."""
         entry = self._entries.get(job)
         if entry is None:
             return None
-        held = (self.refused.of(entry.namespace, job, verb) for verb in refusals.Verb)
+        pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
+        held = (self.refused.of(entry.namespace, one.id, verb) for one, verb in pairs)
         return next((hold for hold in held if hold is not None), None)
 
     def waits(self, job: model.JobId) -> bool:
@@ -372,7 +372,10 @@ class Jobs:
         return refusals.Verb.BIND if task in self._pods else refusals.Verb.CREATE
 
     def _hold_of(self, entry: Entry, task: model.TaskId) -> refusals.Hold | None:
-        hold = self.refused.of(entry.namespace, entry.job.id, self.verb(task))
+        waiting = entry.tasks.get(task)
+        if waiting is None:
+            return None
+        hold = self.refused.of(entry.namespace, waiting.task_class, self.verb(task))
         return None if hold is None or hold.probe == task else hold
 
     def _is_held(self, entry: Entry) -> bool:
@@ -382,12 +385,15 @@ class Jobs:
         return task in self._placed or self._hold_of(entry, task) is not None
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
-        ids = self._in_namespace.get(scope.namespace, ()) if scope.job is None else (scope.job,)
-        return [self._entries[job] for job in ids if job in self._entries and not self._entries[job].is_aside]
+        jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
+        all_of_them, wanted = scope.task_class is None, scope.task_class
+        return [e for e in jobs if not e.is_aside and (all_of_them or any(one.id == wanted for one in e.classes))]
 
     def _grant_probes(self) -> None:
         for hold in self.refused.due():
-            if self._first_held(hold) is None:
+            if not self.refused.may_grant:
+                break
+            if self._next_held(hold) is None:
                 self.refused.lift(hold.scope)  # nothing is left that could be refused
             else:
                 self.refused.grant(hold)
@@ -395,10 +401,15 @@ class Jobs:
     def _let_probes_through(self) -> None:
         """Let one task wait for room for each hold that is being probed."""
         for hold in self.refused.probing():
-            if self._awaits_probe(hold) and (task := self._first_held(hold)) is not None:
-                hold.probe, hold.probed_s = task.id, self._clock()
-                self._entries[self._job_of[task.id]].probed_s = hold.probed_s
-                self._room.put_back(task.id, task.task_class)
+            if not self._awaits_probe(hold):
+                continue
+            task = self._next_held(hold)
+            if task is None:
+                self.refused.lift(hold.scope)
+                continue
+            hold.probe, hold.probed_s = task.id, self._clock()
+            hold.tried[task.task_class] = (hold.probed_s, task.id)
+            self._room.put_back(task.id, task.task_class)
 
     def _awaits_probe(self, hold: refusals.Hold) -> bool:
         entry = self.entry_of(hold.probe) if hold.probe is not None else None
@@ -410,14 +421,32 @@ class Jobs:
         self._update(entry, former)
         return True
 
-    def _first_held(self, hold: refusals.Hold) -> model.Task | None:
-        """The next task to let through: of the job that was not probed for longest."""
-        for entry in sorted(self._covered(hold.scope), key=lambda one: one.probed_s):
-            for task in entry.tasks.values():
-                held = task.id not in self._placed and self.verb(task.id) is hold.scope.verb
-                if held and not task.expected and self._may_be_placed(task):
-                    return task
+    def _next_held(self, hold: refusals.Hold) -> model.Task | None:
+        """The next task to let through: of the class that was not tried for longest, the one after its last."""
+        scope = hold.scope
+        entries = self._covered(scope)
+        classes = [(one, entry) for entry in entries for one in entry.classes if scope.task_class in {None, one.id}]
+        for one, entry in sorted(classes, key=lambda pair: hold.tried.get(pair[0].id, _NEVER_TRIED)[0]):
+            if (task := self._task_after(hold, entry, one.id)) is not None:
+                return task
         return None
+
+    def _task_after(self, hold: refusals.Hold, entry: Entry, task_class: model.ClassId) -> model.Task | None:
+        """The held task of a class that comes after the one that was tried last, in turn."""
+        _, last = hold.tried.get(task_class, _NEVER_TRIED)
+        first: model.Task | None = None
+        passed = last not in entry.tasks
+        for task in entry.tasks.values():
+            if task.task_class == task_class and self._may_be_probed(task, hold.scope.verb):
+                if passed:
+                    return task
+                first = first or task
+            passed = passed or task.id == last
+        return first
+
+    def _may_be_probed(self, task: model.Task, verb: refusals.Verb) -> bool:
+        held = task.id not in self._placed and self.verb(task.id) is verb
+        return held and not task.expected and self._may_be_placed(task)
 
     # Reading
 

@@ -6,8 +6,9 @@
                        ▲ ─────────────refused─────────────┘
 
 Tasks that are held neither wait for room nor take any. What concerns the namespace (a quota) holds all its jobs. What
-may concern a job alone (its pods are invalid, or of a priority class that does not exist) holds that job, and the whole
-namespace once several of its jobs were refused in a row. Pure: times come from the clock given.
+may concern pods of a class alone (they are invalid, or of a priority class that does not exist) holds that class, and
+the whole namespace once several of its jobs were refused in a row. A name that is taken concerns its task alone, unless
+several in a row are. Pure: times come from the clock given.
 """
 
 import dataclasses
@@ -25,11 +26,12 @@ NAMESPACE_DISTANCE_S = 1.0
 LEAST_S = 1.0
 TAKEN_IN_A_ROW = 32
 """So many pods that were taken one by one show that the reason is gone."""
-JOBS_IN_A_ROW = 3
-"""Refused jobs of a namespace after which its other jobs are held too."""
+IN_A_ROW = 3
+"""Refused jobs of a namespace after which its other jobs are held too, and taken names after which a class is held."""
 QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
-REASONS = (QUOTA, OVERLOAD, "PodRefused", "NameTaken", "PodInvalid")
+NAME_TAKEN = "NameTaken"
+REASONS = (QUOTA, OVERLOAD, NAME_TAKEN, "PodRefused", "PodInvalid")
 _OF_THE_NAMESPACE = {QUOTA, OVERLOAD}
 _ALL = "all namespaces"
 
@@ -46,12 +48,28 @@ class Scope:
     """What a hold concerns.
 
     Attributes:
-        job: The job; None for all jobs of the namespace.
+        task_class: The class; None for all jobs of the namespace.
     """
 
     verb: Verb
     namespace: str
-    job: model.JobId | None = None
+    task_class: model.ClassId | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The pod that was refused, or accepted."""
+
+    verb: Verb
+    namespace: str
+    job: model.JobId
+    task_class: model.ClassId
+    task: model.TaskId
+
+    @property
+    def scopes(self) -> tuple[Scope, Scope]:
+        """All of the namespace, and the class."""
+        return Scope(self.verb, self.namespace), Scope(self.verb, self.namespace, self.task_class)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -68,6 +86,7 @@ class Hold:
         probe: The task that is let through; None for none yet.
         probed_s: Since when.
         taken: How many probes succeeded in a row.
+        tried: When a pod of each class was tried last, and which: others come first.
     """
 
     scope: Scope
@@ -79,6 +98,7 @@ class Hold:
     probe: model.TaskId | None = None
     probed_s: float = 0.0
     taken: int = 0
+    tried: dict[model.ClassId, tuple[float, model.TaskId]] = dataclasses.field(default_factory=dict)
 
 
 class Refusals:
@@ -92,36 +112,47 @@ class Refusals:
         self._clock = clock
         self._holds: dict[Scope, Hold] = {}
         self._in_a_row: dict[tuple[Verb, str], set[model.JobId]] = {}
+        self._names_in_a_row: dict[model.ClassId, set[model.TaskId]] = {}
         self._granted_s: dict[str, float] = {}
         self._tokens = buckets.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
         self._changed: set[Scope] = set()
 
     # What happens
 
-    def refused(self, namespace: str, job: model.JobId, verb: Verb, why: outcomes.NotDone) -> bool:
+    def refused(self, pod: Subject, why: outcomes.NotDone) -> bool:
         """A pod was refused; say whether that holds others. If not, it is for the task alone to back off."""
-        if why.reason not in REASONS:
+        if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(pod)):
             return False
-        jobs = self._in_a_row.setdefault((verb, namespace), set())
-        if len(jobs) < JOBS_IN_A_ROW:
-            jobs.add(job)
-        wide = why.reason in _OF_THE_NAMESPACE or len(jobs) >= JOBS_IN_A_ROW
-        scope, now_s = Scope(verb, namespace, None if wide else job), self._clock()
-        if scope not in self._holds:
+        jobs = self._in_a_row.setdefault((pod.verb, pod.namespace), set())
+        if len(jobs) < IN_A_ROW:
+            jobs.add(pod.job)
+        is_wide = why.reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW
+        scope, now_s = pod.scopes[0 if is_wide else 1], self._clock()
+        former = self._holds.get(scope)
+        if former is None:
             self._changed.add(scope)
-        self._holds[scope] = Hold(
+        self._holds[scope] = hold = Hold(
             scope=scope,
             reason=why.reason,
             message=why.message,
             refused_s=now_s,
             until_s=now_s + max(LEAST_S, why.at_least_s),
+            tried={} if former is None else former.tried,
         )
+        hold.tried[pod.task_class] = (now_s, pod.task)
         return True
 
-    def succeeded(self, namespace: str, job: model.JobId, verb: Verb) -> None:
+    def _are_many(self, pod: Subject) -> bool:
+        tasks = self._names_in_a_row.setdefault(pod.task_class, set())
+        if len(tasks) < IN_A_ROW:
+            tasks.add(pod.task)
+        return len(tasks) >= IN_A_ROW
+
+    def succeeded(self, pod: Subject) -> None:
         """A pod was created or bound."""
-        self._in_a_row.pop((verb, namespace), None)
-        for scope in (Scope(verb, namespace), Scope(verb, namespace, job)):
+        self._in_a_row.pop((pod.verb, pod.namespace), None)
+        self._names_in_a_row.pop(pod.task_class, None)
+        for scope in pod.scopes if self._holds else ():
             hold = self._holds.get(scope)
             if hold is not None and hold.is_probing:
                 hold.probe, hold.taken = None, hold.taken + 1
@@ -139,23 +170,31 @@ class Refusals:
         if self._holds.pop(scope, None) is not None:
             self._changed.add(scope)
 
-    def forget(self, namespace: str, job: model.JobId) -> None:
+    def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
         """A job is gone."""
+        names = self._names_in_a_row
+        self._names_in_a_row = {one: tasks for one, tasks in names.items() if not one.startswith(f"{job}/")}
+        for one in classes:
+            for verb in Verb:
+                self._holds.pop(Scope(verb, namespace, one), None)
+                if (of_namespace := self._holds.get(Scope(verb, namespace))) is not None:
+                    of_namespace.tried.pop(one, None)
         for verb in Verb:
-            self._holds.pop(Scope(verb, namespace, job), None)
-            if (verb, namespace) in self._in_a_row:
-                self._in_a_row[verb, namespace].discard(job)
+            jobs = self._in_a_row.get((verb, namespace), set())
+            jobs.discard(job)
+            if not jobs:
+                self._in_a_row.pop((verb, namespace), None)
 
     # Reading
 
     def __len__(self) -> int:
         return len(self._holds)
 
-    def of(self, namespace: str, job: model.JobId, verb: Verb) -> Hold | None:
-        """Return what holds the pods of a job; None for nothing."""
+    def of(self, namespace: str, task_class: model.ClassId, verb: Verb) -> Hold | None:
+        """Return what holds the pods of a class; None for nothing."""
         if not self._holds:
             return None
-        return self._holds.get(Scope(verb, namespace)) or self._holds.get(Scope(verb, namespace, job))
+        return self._holds.get(Scope(verb, namespace)) or self._holds.get(Scope(verb, namespace, task_class))
 
     def holds(self) -> Iterable[Hold]:
         """Return all holds."""
@@ -167,7 +206,7 @@ class Refusals:
 
     def _decides(self, scope: Scope) -> bool:
         """Say whether a hold is not part of one on the whole namespace."""
-        return scope.job is None or Scope(scope.verb, scope.namespace) not in self._holds
+        return scope.task_class is None or Scope(scope.verb, scope.namespace) not in self._holds
 
     def changed(self) -> set[Scope]:
         """Return the scopes that came to be held, or are held no more, since the last call."""
@@ -195,6 +234,11 @@ class Refusals:
             elif self._decides(hold.scope):
                 due.append(hold)
         return sorted(due, key=lambda hold: (self._granted_s.get(hold.scope.namespace, 0.0), hold.until_s))
+
+    @property
+    def may_grant(self) -> bool:
+        """Whether there is a token for a probe."""
+        return self._tokens.wait_s(_ALL) <= 0.0
 
     def grant(self, hold: Hold) -> bool:
         """Let a hold that is due be probed, if the budgets of its namespace and of all allow it."""

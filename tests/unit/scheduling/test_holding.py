@@ -175,3 +175,17 @@ async def test_writes_of_one_namespace_that_hang_leave_workers_to_others():
         await desk.decides()
         desk.submit("quick/t", job_id="b", cpu_milli=1)
         assert ("create", "t n1") in await desk.decides()
+
+
+async def test_probes_go_through_the_tasks_in_turn():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit(*tasks("full", 5), cpu_milli=1)
+        await desk.decides()
+        await refuse_all(desk)
+        probed = []
+        for _ in range(4):
+            desk.now_s += 31.0
+            probed += [what.split()[0] for _, what in await desk.decides()]
+            await refuse_all(desk)
+        assert probed == ["t00002", "t00003", "t00004", "t00000"]

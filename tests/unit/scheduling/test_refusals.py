@@ -13,6 +13,16 @@ INVALID = outcomes.NotDone(reason="PodRefused", message="no PriorityClass with n
 OVERLOAD = outcomes.NotDone(reason="TooManyRequests", message="slow down", at_least_s=2)
 
 
+def subject(namespace: str, job: str, task: str = "t") -> refusals.Subject:
+    return refusals.Subject(
+        verb=Verb.CREATE,
+        namespace=namespace,
+        job=model.JobId(job),
+        task_class=model.ClassId(f"{job}/map"),
+        task=model.TaskId(f"{namespace}/{job}-{task}"),
+    )
+
+
 class Desk:
     """Refusals, and a clock."""
 
@@ -20,14 +30,14 @@ class Desk:
         self.now_s = 0.0
         self.refusals = refusals.Refusals(lambda: self.now_s)
 
-    def refused(self, why: outcomes.NotDone, namespace: str = "a", job: str = "j") -> bool:
-        return self.refusals.refused(namespace, model.JobId(job), Verb.CREATE, why)
+    def refused(self, why: outcomes.NotDone, namespace: str = "a", job: str = "j", task: str = "t") -> bool:
+        return self.refusals.refused(subject(namespace, job, task), why)
 
     def taken(self, namespace: str = "a", job: str = "j") -> None:
-        self.refusals.succeeded(namespace, model.JobId(job), Verb.CREATE)
+        self.refusals.succeeded(subject(namespace, job))
 
     def held(self, namespace: str = "a", job: str = "j") -> refusals.Hold | None:
-        return self.refusals.of(namespace, model.JobId(job), Verb.CREATE)
+        return self.refusals.of(namespace, model.ClassId(f"{job}/map"), Verb.CREATE)
 
     def granted(self) -> list[Scope]:
         return [hold.scope for hold in self.refusals.due() if self.refusals.grant(hold)]
@@ -43,7 +53,15 @@ def test_a_full_quota_holds_all_jobs_of_its_namespace_and_no_others():
 def test_a_refused_create_does_not_hold_binds():
     desk = Desk()
     desk.refused(QUOTA)
-    assert desk.refusals.of("a", model.JobId("j"), Verb.BIND) is None
+    assert desk.refusals.of("a", model.ClassId("j/map"), Verb.BIND) is None
+
+
+def test_a_name_that_is_taken_concerns_its_task_alone_unless_several_are():
+    desk = Desk()
+    taken = outcomes.NotDone(reason="NameTaken", message="", at_least_s=30)
+    assert [desk.refused(taken, task=task) for task in ("t1", "t1", "t2")] == [False] * 3
+    desk.taken()
+    assert [desk.refused(taken, task=task) for task in ("t1", "t2", "t3")] == [False, False, True]
 
 
 def test_a_refusal_that_may_be_the_jobs_holds_the_job_alone():
@@ -163,7 +181,7 @@ def test_what_an_overload_held_goes_on_without_a_probe():
 def test_nothing_is_kept_of_a_job_that_is_gone(why):
     desk = Desk()
     desk.refused(why)
-    desk.refusals.forget("a", model.JobId("j"))
+    desk.refusals.forget("a", model.JobId("j"), [model.ClassId("j/map")])
     assert (desk.held() is None) is (why is INVALID)
 
 
