@@ -157,7 +157,8 @@ class Load:
 
     @contextlib.asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        source = f"127.0.{1 + next(self._sources) // 250}.{1 + next(self._sources) % 250}"
+        high, low = divmod(next(self._sources), 250)
+        source = f"127.0.{1 + high}.{1 + low}"
         try:
             reader, writer = await asyncio.open_connection(
                 "127.0.0.1", self._port, ssl=self._context, local_addr=(source, 0), ssl_handshake_timeout=_PATIENCE_S

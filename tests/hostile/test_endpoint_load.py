@@ -39,30 +39,30 @@ class Load:
     Attributes:
         addresses: From how many addresses, as from so many pods.
         most_reviews: TokenReviews that it may cause.
+        long: Only in the whole campaign.
         plan: Whether posts are the costliest plan that is read to its end; else zeros, of unknown length.
     """
 
     name: str
     mode: str
     count: int
-    seconds: int = 15
+    seconds: int = 10
     addresses: int = 1
     most_reviews: int = 20
     plan: bool = False
+    long: bool = False
 
     def case(self) -> Any:
         """The load as a parameter of a test."""
-        return pytest.param(self, id=self.name.replace(" ", "-"))
+        return pytest.param(self, id=self.name.replace(" ", "-"), marks=[pytest.mark.long] if self.long else [])
 
 
 LOADS = (
     Load(name="eight posts of 64 MiB at once", mode="posts", count=8),
-    Load(name="eight posts of the costliest plan at once", mode="posts", count=8, plan=True),
-    Load(name="10,000 idle connections from 40 addresses", mode="idle", count=10_000, addresses=40),
+    Load(name="eight posts of the costliest plan at once", mode="posts", count=8, plan=True, long=True),
+    Load(name="10,000 idle connections from 40 addresses", mode="idle", count=10_000, addresses=40, seconds=15),
     Load(name="wrong tokens on 50 connections", mode="tokens", count=50, most_reviews=1000),
-    Load(
-        name="wrong tokens on 50 connections of 50 addresses", mode="tokens", count=50, addresses=50, most_reviews=1000
-    ),
+    Load(name="wrong tokens from 50 addresses", mode="tokens", count=50, addresses=50, most_reviews=1000, long=True),
 )
 
 
