@@ -44,7 +44,6 @@ class Seen:
         opened: TLS handshakes that were completed.
         refused: Connections that ended in their handshake, or could not be opened.
         most_open: Connections that were open at a time.
-        sent_bytes: Of bodies.
         answers: HTTP statuses; "none" where the connection ended without an answer.
     """
 
@@ -52,7 +51,6 @@ class Seen:
     refused: int = 0
     open: int = 0
     most_open: int = 0
-    sent_bytes: int = 0
     answers: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
@@ -100,7 +98,6 @@ class Load:
                 for piece in self._pieces():
                     writer.write(piece)
                     await writer.drain()
-                    self.seen.sent_bytes += len(piece)
                     if answer.done() or writer.is_closing():
                         break
             finally:

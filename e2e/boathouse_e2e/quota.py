@@ -41,13 +41,12 @@ def process(command: Sequence[str], *, cores: float, name: str) -> Iterator[subp
 
 @contextlib.contextmanager
 def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        yield running
-    finally:
-        if running.poll() is None:
-            running.kill()
-        running.wait(timeout=30)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.kill()
 
 
 def _limited(name: str, cores: float) -> list[Path]:

@@ -332,6 +332,16 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str = ""
 
 
+class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the endpoint answers to a report.
+
+    Attributes:
+        next_s: seconds until the next report is wanted, more where many tasks report; 0: as the task likes.
+    """
+
+    next_s: float = 0.0
+
+
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """What the leader tells a task by long poll.
 

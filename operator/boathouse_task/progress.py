@@ -23,6 +23,7 @@ from boathouse_task.contract import (
     OwnerState,
     Plan,
     Reason,
+    ReportTaken,
     TaskReport,
     TaskSpec,
 )
@@ -87,8 +88,8 @@ class Client:
         self._sleep = sleep
         self._monotonic = monotonic
 
-    def report(self, report: TaskReport) -> None:
-        """Sends a report once.
+    def report(self, report: TaskReport) -> float:
+        """Sends a report once; returns after how many seconds the endpoint wants the next, 0 if it does not say.
 
         Raises:
             Unavailable: it did not arrive.
@@ -96,7 +97,11 @@ class Client:
         body = msgspec.json.encode(report)
         if len(body) > REPORT_MAX_BYTES:
             body = msgspec.json.encode(msgspec.structs.replace(report, counters={}))
-        self._request("POST", f"{self._pod}/report", body, _TIMEOUT_S)
+        answer = self._request("POST", f"{self._pod}/report", body, _TIMEOUT_S)
+        try:
+            return min(_LONGEST_RETRY_AFTER_S, msgspec.json.decode(answer, type=ReportTaken).next_s)
+        except msgspec.DecodeError:
+            return 0.0
 
     def post_plan(self, plan: Plan, digest: str) -> None:
         """Sends the plan, again and again for `PLAN_PATIENCE_S`.

@@ -130,7 +130,7 @@ def _cpu_seconds() -> float:
 
 
 class Reporter:
-    """Sends the task's report every few seconds until it is stopped."""
+    """Sends the task's report every few seconds, or as seldom as the endpoint wants it, until it is stopped."""
 
     def __init__(self, task: Task, client: Client, interval_s: float = 5.0) -> None:
         self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
@@ -148,6 +148,7 @@ class Reporter:
         self._stopped.set()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._interval_s):
+        wait_s = self._interval_s
+        while not self._stopped.wait(wait_s):
             with contextlib.suppress(Unavailable):
-                self._client.report(self._task.report())
+                wait_s = max(self._interval_s, self._client.report(self._task.report()))

@@ -194,6 +194,15 @@ async def test_a_poll_with_a_body_is_refused(endpoint):
     assert (await endpoint.ask("GET", ORDERS, endpoint.add("p"), data=b"x"))[0] == 413
 
 
+async def test_the_more_tasks_report_the_less_often_each_is_wanted(endpoint, monkeypatch):
+    monkeypatch.setattr(server, "REPORTS_A_S", 0.1)
+    wanted = []
+    for name in ("p", "q"):
+        runtime = endpoint.runtime(name, endpoint.add(name))
+        wanted.append(await asyncio.to_thread(runtime.report, contract.TaskReport(phase="read")))
+    assert wanted == [10.0, 20.0]
+
+
 async def test_the_endpoint_remembers_only_who_has_just_reported(endpoint):
     async def report(name):
         path = f"demo/job-1/tasks/{name}/report"

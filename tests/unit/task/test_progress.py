@@ -114,6 +114,14 @@ def test_a_report_is_posted_for_its_pod_with_the_token(connect):
     assert msgspec.json.decode(body, type=TaskReport).records_in == 7
 
 
+@pytest.mark.parametrize(
+    ("answer", "next_s"), [(b'{"next_s":30}', 30.0), (b"{}", 0.0), (b"", 0.0), (b'{"next_s":86400}', 60.0)]
+)
+def test_a_task_reports_as_seldom_as_the_endpoint_wants(connect, answer, next_s):
+    _, client, _ = connect((200, answer))
+    assert client.report(TaskReport(phase="read")) == next_s
+
+
 def test_a_report_that_would_be_too_large_goes_without_counters(connect):
     endpoint, client, _ = connect((200, b"{}"))
     client.report(TaskReport(phase="read", counters={"g": {f"counter {number}": number for number in range(900)}}))

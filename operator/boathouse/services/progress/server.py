@@ -31,6 +31,10 @@ MAX_WAIT_S: Final = 55.0
 REPORT_DISTANCE_S: Final = 2.0
 """Tasks report every 5 s; whoever reports much more often is told to wait."""
 REPORT_READ_S: Final = 5.0
+REPORTERS_S: Final = 60.0
+"""Tasks that reported within so long are those that report."""
+REPORTS_A_S: Final = 100.0
+"""How many reports a second are wanted: a tenth of a core. Where more tasks report, each is asked for fewer."""
 POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
 """Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
 _BEARER: Final = "Bearer "
@@ -143,14 +147,14 @@ class ProgressServer:
         self._note_report(speaker.pod.uid)
         body = await desk.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
         self._hub.report(speaker.job, speaker.pod.name, self._reports.decode(body))
-        return _json({})
+        return _json(contract.ReportTaken(next_s=min(REPORTERS_S, len(self._reported) / REPORTS_A_S)))
 
     def _note_report(self, pod_uid: str) -> None:
-        """Remember when; whoever may report again is forgotten, the oldest first: no more work than reports come."""
+        """Remember when; the oldest are forgotten first, so that a report costs the same however many there are."""
         now_s = self._clock()
         self._reported[pod_uid] = now_s
         self._reported.move_to_end(pod_uid)
-        while now_s - next(iter(self._reported.values())) >= REPORT_DISTANCE_S:
+        while now_s - next(iter(self._reported.values())) > REPORTERS_S:
             self._reported.popitem(last=False)
 
     async def _orders(self, request: web.Request) -> web.Response:
