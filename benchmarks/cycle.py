@@ -1,7 +1,7 @@
 """Placements per CPU-second of the scheduling cycle, against a plain nested-loop scheduler in the same run.
 
-    python benchmarks/cycle.py [--quick]
-    python benchmarks/cycle.py boathouse yarn-me [--quick]
+    python benchmarks/cycle.py [--quick] [--namespaces N]
+    python benchmarks/cycle.py boathouse yarn-me [--quick] [--namespaces N]
 
 Both are given the same jobs (fair order, least-loaded placement) on the same empty nodes. The reference is what one
 would write first: for each task the job with the least dominant share, then every node in a loop; it is stopped early
@@ -11,6 +11,8 @@ are of this process' CPU time; the ratio is what a busy machine changes least.
 With names of profiles, each is compared with `fair` instead: 3,000 nodes, and 10,000 tasks that wait when they are
 full. `fill` is the first cycle, which finds all nodes empty; `ends` are cycles after each 1 % of the nodes lost a task,
 those of the two profiles in turn. What a profile learns from (its observers) is part of its cost.
+
+With `--namespaces` the jobs are of so many namespaces, which share the queue; the reference knows nothing of them.
 """
 
 from __future__ import annotations
@@ -36,12 +38,17 @@ LARGE_TASKS = 200
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """A cluster and its load: `jobs` jobs of `tasks` tasks each, of sizes that differ."""
+    """A cluster and its load: `jobs` jobs of `tasks` tasks each, of sizes that differ, in `namespaces` namespaces."""
 
     nodes: int
     jobs: int
     tasks: int
     node: model.Resources = NODE
+    namespaces: int = 1
+
+    def namespace(self, job: int) -> model.NamespaceName:
+        """The namespace of a job."""
+        return model.NamespaceName(f"team-{job % self.namespaces:03}")
 
     def sizes(self) -> list[model.Resources]:
         """A size for each job, between 0.5 and 2 CPUs and 1 and 4 GiB."""
@@ -59,7 +66,12 @@ def room_and_ledger(case: Case) -> tuple[framework.WaitingRoom, framework.Ledger
         ledger.set_node(model.Node(name=model.NodeName(f"node-{i:05}"), allocatable=case.node))
     room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("default"))])
     for i, size in enumerate(case.sizes()):
-        job = model.Job(id=model.JobId(f"job-{i:04}"), queue=model.QueueName("default"), submitted_s=float(i))
+        job = model.Job(
+            id=model.JobId(f"job-{i:04}"),
+            queue=model.QueueName("default"),
+            submitted_s=float(i),
+            namespace=case.namespace(i),
+        )
         task_class = model.TaskClass(id=model.ClassId(f"{job.id}/map"), job=job.id, resources=size)
         tasks = [
             model.Task(id=model.TaskId(f"{job.id}-{t}"), task_class=task_class.id, index=t) for t in range(case.tasks)
@@ -116,7 +128,13 @@ class Turning:
 
     def submit(self, i: int, size: model.Resources) -> None:
         """One job comes."""
-        job = model.Job(id=model.JobId(f"job-{i:04}"), queue=model.QueueName("default"), submitted_s=0.0, kind=f"k{i}")
+        job = model.Job(
+            id=model.JobId(f"job-{i:04}"),
+            queue=model.QueueName("default"),
+            submitted_s=0.0,
+            kind=f"k{i}",
+            namespace=self.case.namespace(i),
+        )
         run_time = penalty.Reducer(
             ideal_s=100.0, input_bytes=size.memory_bytes * penalty.BUFFER_SHARE, disk_bytes_per_s=4 * GIB
         )
@@ -189,9 +207,9 @@ class Turning:
             )
 
 
-def compare(names: Sequence[str], rounds: int) -> None:
+def compare(names: Sequence[str], rounds: int, namespaces: int) -> None:
     """Each profile against fair, cycle by cycle in turn."""
-    case = Case(nodes=3000, jobs=100, tasks=LARGE_TASKS, node=SMALL)
+    case = Case(nodes=3000, jobs=100, tasks=LARGE_TASKS, node=SMALL, namespaces=namespaces)
     print(_line("profile", "waiting", "fill s", "fill µs each", "ends ms", "ends µs each", "fill ratio", "ends ratio"))
     for name in names:
         pair = Turning(case, "fair"), Turning(case, name)
@@ -248,17 +266,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("profile", nargs="*", metavar="PROFILE", help="compare these with fair")
     parser.add_argument("--quick", action="store_true", help="one run of each instead of three, or 5 rounds, not 40")
+    parser.add_argument("--namespaces", type=int, default=1, metavar="N", help="how many share the queue")
     arguments = parser.parse_args()
     if unknown := set(arguments.profile) - set(profiles.names()):
         parser.error(f"no such profile: {', '.join(sorted(unknown))}; choose from: {', '.join(profiles.names())}")
     if arguments.profile:
-        compare(arguments.profile, 5 if arguments.quick else 40)
+        compare(arguments.profile, 5 if arguments.quick else 40, arguments.namespaces)
         return
     repeats = 1 if arguments.quick else 3
     cases = [
-        Case(nodes=100, jobs=100, tasks=40),
-        Case(nodes=200, jobs=20, tasks=400),
-        Case(nodes=3000, jobs=100, tasks=500),
+        Case(nodes=100, jobs=100, tasks=40, namespaces=arguments.namespaces),
+        Case(nodes=200, jobs=20, tasks=400, namespaces=arguments.namespaces),
+        Case(nodes=3000, jobs=100, tasks=500, namespaces=arguments.namespaces),
     ]
     print(_line("nodes", "jobs", "profile", "per CPU-s", "µs each", "loops/CPU-s", "ratio", "ends/CPU-s"))
     for case in cases:

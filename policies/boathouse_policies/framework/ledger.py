@@ -293,7 +293,7 @@ class Ledger:
         self._charge(entry, entry.amounts, operator.sub)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
-        return accounts.Freed(entry.node, entry.queue)
+        return accounts.Freed(entry.node, None if entry.share is None else entry.share[0])
 
     def _replace(self, entry: accounts.Entry, pod: accounts.Account, node: model.NodeName) -> accounts.Freed | None:
         if entry.account.uid is None or entry.account.uid == pod.uid:

@@ -44,6 +44,11 @@ class _QueueLine:
         self.share = 0.0
         self.shares = np.zeros(0)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several namespaces have jobs here."""
+        return len(self.bands) > 1
+
     def add(self, band: Band) -> None:
         """Append a band."""
         if band.namespace not in self.places:
@@ -81,9 +86,10 @@ class Line:
         for line in self._queues.values():
             self._share(line)
             line.shares = np.zeros(len(line.bands))
-            for namespace in line.places:
+            for namespace in line.places if line.is_shared else ():
                 self._share_of(namespace, line)
-        self._give_kept_nodes_back()
+        if scratch.kept and any(line.is_shared for line in self._queues.values()):
+            self._give_kept_nodes_back()
         self._monotone = profile.monotone_in(scratch)
         self._narrow = self._narrowed(room)
         self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
@@ -136,20 +142,24 @@ class Line:
             line.share = self._scratch.dominant_share(usage) / line.queue.weight
 
     def _share_of(self, namespace: model.NamespaceName, line: _QueueLine) -> None:
-        if len(line.shares) > 1:
-            usage = self._scratch.share_usage((line.queue.name, namespace))
-            line.shares[line.places[namespace]] = self._scratch.dominant_share(usage)
+        usage = self._scratch.share_usage((line.queue.name, namespace))
+        line.shares[line.places[namespace]] = self._scratch.dominant_share(usage)
 
     def _give_kept_nodes_back(self) -> None:
         """Keep no node for a namespace while another that waits holds less of the queue: the other goes first."""
-        for node, owner in list(self._scratch.kept.items()):
-            place = self._lineup.places.get(owner)
-            job = None if place is None else self._lineup.waiting[place].job
-            line = None if job is None else self._queues.get(job.queue)
-            if job is None or line is None or job.namespace not in line.places:
-                continue
-            if line.shares[line.places[job.namespace]] > line.shares.min():
-                self._scratch.release(node)
+        kept = self._scratch.kept
+        behind = {owner for owner in set(kept.values()) if self._is_behind(owner)}
+        for node in [node for node, owner in kept.items() if owner in behind]:
+            self._scratch.release(node)
+
+    def _is_behind(self, owner: model.ClassId) -> bool:
+        place = self._lineup.places.get(owner)
+        if place is None:
+            return False
+        job = self._lineup.waiting[place].job
+        line = self._queues.get(job.queue)
+        mine = None if line is None else line.places.get(job.namespace)
+        return line is not None and mine is not None and bool(line.shares[mine] > line.shares.min())
 
     def next_class(self) -> Want | None:
         """The class whose turn it is; None when all are closed."""
@@ -241,7 +251,8 @@ class Line:
         """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
         line = self._queues[want.job.queue]
         self._share(line)
-        self._share_of(want.job.namespace, line)
+        if line.is_shared:
+            self._share_of(want.job.namespace, line)
         job = self._lineup.job_of[want.place]
         is_open = self._keys[job] != np.inf
         if is_open or self._regrouping is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.classes import Waiting
@@ -52,12 +52,9 @@ class Lineup:
     """
 
     def __init__(self, waiting: Iterable[Waiting], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        self.waiting: list[Waiting] = []
-        self._orphans: list[Waiting] = []
-        for one in sorted(waiting, key=_place):
-            queue = queues.get(one.job.queue)
-            accepted = queue is not None and queue.accepts(one.job.namespace, one.job.priority_class)
-            (self.waiting if accepted else self._orphans).append(one)
+        in_order, accepts = sorted(waiting, key=_place), _acceptance(queues)
+        self.waiting = [one for one in in_order if accepts(one.job)]
+        self._orphans = [one for one in in_order if not accepts(one.job)]
         self._rows = np.array([one.row for one in self.waiting], np.intp)
         self.places = {one.task_class.id: i for i, one in enumerate(self.waiting)}
         self.gangs = [i for i, one in enumerate(self.waiting) if one.task_class.gang_min]
@@ -153,6 +150,18 @@ class Lineup:
         if self._needs is None or self._needs[0] is not sizes:
             self._needs = (sizes, sizes.T.tolist(), sizes.min(axis=1).tolist())
         return self._needs[1:]
+
+
+def _acceptance(queues: Mapping[model.QueueName, model.Queue]) -> Callable[[model.Job], bool]:
+    """Return what says whether a job's queue exists and accepts it."""
+    if not any(queue.namespaces or queue.priority_classes for queue in queues.values()):
+        return lambda job: job.queue in queues
+
+    def accepts(job: model.Job) -> bool:
+        queue = queues.get(job.queue)
+        return queue is not None and queue.accepts(job.namespace, job.priority_class)
+
+    return accepts
 
 
 def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
