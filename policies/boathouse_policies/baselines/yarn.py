@@ -61,11 +61,20 @@ class LockedNodes:
 
 
 def keep_unkept(want: Want, scratch: Scratch) -> Sequence[model.Hold]:
-    """Keep all nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size."""
+    """Keep nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size.
+
+    All of them; or those that lack least of it, where only so many may be kept (`Scratch.most_kept`).
+    """
     if scratch.all_kept:
         return ()
-    held = []
-    for node in scratch.offered.nonzero()[0].tolist():
+    held: list[model.Hold] = []
+    places = scratch.offered.nonzero()[0]
+    if scratch.most_kept is not None:
+        lacking = np.maximum(want.need - scratch.free[want.rows][:, places], 0) / want.need
+        places = places[lacking.max(axis=0).argsort(kind="stable")]
+    for node in places.tolist():
+        if scratch.most_kept is not None and len(held) >= scratch.most_kept:
+            break
         if node not in scratch.kept and may_be_kept(want, scratch, node):
             scratch.keep(node, want.task_class.id)
             held.append(_hold(want, scratch.view.layout.names[node]))

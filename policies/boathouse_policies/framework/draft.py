@@ -90,10 +90,10 @@ class Draft:
         if left is None:
             return
         if left.verdict.code is model.Code.GANG and hasattr(self._profile.reserve, "keeps_for_gangs"):
-            self._keep(attempt.want)
+            self._keep(attempt.want, line)
         if left.verdict.code not in _ROOM_IS_MISSING:
             return
-        self._keep(attempt.want)
+        self._keep(attempt.want, line)
         if self._scratch.confined is not None:
             line.confine(self._scratch.confined)
             self._scratch.confined = None
@@ -110,14 +110,18 @@ class Draft:
                 self._decisions.append(hold)
             self._leave(want, verdict)
 
-    def _keep(self, want: Want) -> None:
+    def _keep(self, want: Want, line: Line) -> None:
         own = want.task_class.id
+        self._scratch.most_kept = most = line.most_kept(want)
+        if most == 0:
+            return
         for hold in self._profile.reserve.keep(want, self._scratch):
             if hold.node is not None:
                 node = self._scratch.view.layout.index[hold.node]
                 if self._scratch.kept.get(node, own) != own:
                     continue  # first come, first kept
                 self._scratch.keep(node, own)
+                line.kept(want)
             self._decisions.append(hold)
             self._leave(want, hold.verdict)
 

@@ -6,6 +6,7 @@ order of classes.
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from boathouse_policies.framework.want import Want
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.extension import Regrouping
     from boathouse_policies.framework.lineup import Band
     from boathouse_policies.framework.policy import Profile
@@ -29,15 +31,17 @@ class _QueueLine:
 
     Attributes:
         bands: Those of each namespace, the highest priority first; the namespaces in the order of their names.
+        namespaces: How many share the queue, those that have no turn in this cycle included.
         places: The place of each namespace.
         share: The dominant share of the queue over its weight.
         shares: The dominant share of each namespace; infinite once nothing of it is open.
     """
 
-    __slots__ = ("bands", "limits", "places", "queue", "share", "shares")
+    __slots__ = ("bands", "limits", "namespaces", "places", "queue", "share", "shares")
 
-    def __init__(self, queue: model.Queue, axis: model.Axis) -> None:
+    def __init__(self, queue: model.Queue, axis: model.Axis, namespaces: int) -> None:
         self.queue = queue
+        self.namespaces = namespaces
         self.bands: list[list[Band]] = []
         self.places: dict[model.NamespaceName, int] = {}
         self.limits = [(name, axis.row(name), most) for name, most in queue.limits]
@@ -46,8 +50,8 @@ class _QueueLine:
 
     @property
     def is_shared(self) -> bool:
-        """Whether several namespaces have jobs here."""
-        return len(self.bands) > 1
+        """Whether several namespaces have pending tasks here."""
+        return self.namespaces > 1
 
     def add(self, band: Band) -> None:
         """Append a band."""
@@ -88,6 +92,7 @@ class Line:
             line.shares = np.zeros(len(line.bands))
             for namespace in line.places if line.is_shared else ():
                 self._share_of(namespace, line)
+        self._kept: collections.Counter[Share] = collections.Counter()
         if scratch.kept and any(line.is_shared for line in self._queues.values()):
             self._give_kept_nodes_back()
         self._monotone = profile.monotone_in(scratch)
@@ -112,7 +117,9 @@ class Line:
         self._keys[places] = self._profile.order.keys([jobs[i] for i in places.tolist()], self._scratch)
         line = self._queues.get(band.queue)
         if line is None:
-            line = self._queues[band.queue] = _QueueLine(room.queues[band.queue], self._scratch.view.axis)
+            line = self._queues[band.queue] = _QueueLine(
+                room.queues[band.queue], self._scratch.view.axis, self._lineup.namespaces[band.queue]
+            )
         line.add(band)
 
     def _narrowed(self, room: WaitingRoom) -> Narrow | None:
@@ -142,15 +149,20 @@ class Line:
             line.share = self._scratch.dominant_share(usage) / line.queue.weight
 
     def _share_of(self, namespace: model.NamespaceName, line: _QueueLine) -> None:
-        usage = self._scratch.share_usage((line.queue.name, namespace))
-        line.shares[line.places[namespace]] = self._scratch.dominant_share(usage)
+        line.shares[line.places[namespace]] = self._dominant_share(line, namespace)
+
+    def _dominant_share(self, line: _QueueLine, namespace: model.NamespaceName) -> float:
+        return self._scratch.dominant_share(self._scratch.share_usage((line.queue.name, namespace)))
 
     def _give_kept_nodes_back(self) -> None:
-        """Keep no node for a namespace while another that waits holds less of the queue: the other goes first."""
+        """Keep no node for a namespace while another that has a turn holds less of the queue: the other goes first."""
         kept = self._scratch.kept
         behind = {owner for owner in set(kept.values()) if self._is_behind(owner)}
         for node in [node for node, owner in kept.items() if owner in behind]:
             self._scratch.release(node)
+        places, waiting = self._lineup.places, self._lineup.waiting
+        jobs = (waiting[places[owner]].job for owner in kept.values() if owner in places)
+        self._kept.update((job.queue, job.namespace) for job in jobs)
 
     def _is_behind(self, owner: model.ClassId) -> bool:
         place = self._lineup.places.get(owner)
@@ -158,8 +170,23 @@ class Line:
             return False
         job = self._lineup.waiting[place].job
         line = self._queues.get(job.queue)
-        mine = None if line is None else line.places.get(job.namespace)
-        return line is not None and mine is not None and bool(line.shares[mine] > line.shares.min())
+        return line is not None and self._dominant_share(line, job.namespace) > line.shares.min()
+
+    def most_kept(self, want: Want) -> int | None:
+        """How many more nodes may be kept for a class; None for any number.
+
+        Where namespaces share a queue, one keeps an equal part of the nodes at most, and no more than it has tasks for:
+        otherwise the others would stand still until a node is empty.
+        """
+        line = self._queues[want.job.queue]
+        if not line.is_shared:
+            return None
+        part = max(1, len(self._scratch.offered) // line.namespaces)
+        return max(0, min(want.left, part - self._kept[line.queue.name, want.job.namespace]))
+
+    def kept(self, want: Want) -> None:
+        """A node was kept for a class."""
+        self._kept[want.job.queue, want.job.namespace] += 1
 
     def next_class(self) -> Want | None:
         """The class whose turn it is; None when all are closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ class Lineup:
         job_of: The place of each class' job, length C.
         places: The place of each class.
         bands: The jobs by queue, namespace and priority.
+        namespaces: How many namespaces share each queue.
         alone: Whether all are of one queue, and it has no limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
@@ -71,8 +73,9 @@ class Lineup:
         self.first.append(len(self.waiting))
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
-        names = {band.queue for band in self.bands}
-        self.alone = len(names) == 1 and not any(queues[name].limits for name in names)
+        shares = {(band.queue, band.namespace) for band in self.bands}
+        self.namespaces = collections.Counter(queue for queue, _ in shares)
+        self.alone = len(self.namespaces) == 1 and not any(queues[name].limits for name in self.namespaces)
         self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
         self._needs: tuple[model.IntMatrix, Sequence[Sequence[int]], Sequence[int]] | None = None
         self._keys: tuple[Lasting, Layout, model.FloatVector] | None = None

@@ -36,6 +36,7 @@ class Scratch:
         kept: Which class a node is kept for, by place.
         let_go: Places of nodes that were kept for somebody and are not any more.
         confined: The only classes that can still be placed, where a policy knows; until the line has heard it.
+        most_kept: How many more nodes may be kept for the class whose turn it is; None for any number.
     """
 
     def __init__(self, view: ClusterView, kept: Kept = _NOBODY) -> None:
@@ -53,6 +54,7 @@ class Scratch:
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
+        self.most_kept: int | None = None
         self._nothing = view.axis.nothing
         self._by_job = view.by_job
         self._jobs: dict[model.JobId, model.IntVector] = {}

@@ -127,6 +127,21 @@ def test_kept_nodes_give_a_namespace_no_more_than_its_share(profile):
     assert world.held()["a"] >= 4
 
 
+@pytest.mark.parametrize("profile", ["yarn-me", "yarn", "fspy"])
+@pytest.mark.parametrize("giants", [1, 3])
+def test_a_task_that_fits_nowhere_stops_no_other_namespace(profile, giants):
+    world = Cluster(make.nodes(4, make.amount(4000, 4)), profile=profiles.build(profile))
+    world.submit("small", 200, make.amount(1000, 1), namespace="a")
+    running = [one.task.id for one in make.placements(world.cycle())]
+    for i in range(giants):
+        world.submit(f"giant-{i}", 1, make.amount(4000, 4), namespace="b", submitted_s=9.0)
+    for _ in range(60):
+        world.now_s += 600.0
+        world.end(running.pop(0))
+        running += [one.task.id for one in make.placements(world.cycle())]
+        assert world.held()["a"] >= 8, world.held()
+
+
 def test_what_a_namespace_does_not_use_others_may():
     world = cluster()
     world.submit("small", 2, namespace="a")
