@@ -131,7 +131,7 @@ class TenantLimits(_Section):
         description="Unfinished MRJobs of a namespace beyond this number, by creation time, are not admitted.",
     )
     max_plan_mebibytes: int = Field(
-        default=64,
+        default=32,
         ge=32,
         le=4096,
         description="JSON of the split plans of a namespace's unfinished jobs; setup tasks beyond it retry.",

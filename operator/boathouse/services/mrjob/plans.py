@@ -20,7 +20,7 @@ from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
 _PLANS = catalogue.CONFIG_MAPS.untyped()
-_LIMIT_BYTES: Final = 64 * 2**20
+_LIMIT_BYTES: Final = 32 * 2**20
 
 
 class Plans:

@@ -157,6 +157,7 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._memories: dict[str, _Memory] = {}
+        self._uids: dict[str, JobUid] = {}
         self._conflicts: dict[str, int] = {}
         self._writes = Writes(api=parts.api, jobs=parts.jobs, may_lead=parts.may_lead)
         self._announcer = Announcer(parts.events, parts.metrics)
@@ -172,7 +173,7 @@ class Reconciler:
         """
         body = self._parts.jobs.get(key)
         memory = self._memories.get(key)
-        if body is None or (memory is not None and memory.uid != body["metadata"]["uid"]):
+        if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
             self._forget(key)
             memory = None
         if body is None or body["metadata"].get("deletionTimestamp"):
@@ -225,6 +226,7 @@ class Reconciler:
             memory = None
         if memory is None:
             memory = self._memories[key] = _remember(body, job)
+            self._uids[key] = memory.uid
         memory.revision = _revision(body)
         return await self._look(key, job, memory)
 
@@ -245,6 +247,8 @@ class Reconciler:
             await self._writes.delete(job, desired.delete)
         if desired.record.finished:
             self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
+            if delay_s is None:
+                self._memories.pop(key, None)  # finished jobs are many, and their status is all that is needed
             return await self._finish(job, desired, delay_s)
         classes = await self._tell(job, desired, seen)
         admitted, memory.granted = self.shares.admit(job.namespace, desired.waiting, memory.granted)
@@ -433,14 +437,15 @@ class Reconciler:
         return body
 
     def _forget(self, key: str) -> None:
-        memory = self._memories.pop(key, None)
+        self._memories.pop(key, None)
         self._conflicts.pop(key, None)
         self._parts.metrics.forget(key)
-        if memory is not None:
-            self._parts.feed.ended(memory.uid, succeeded=False)
-            self._parts.scheduler.withdraw(policy.JobId(memory.uid))
-            self._parts.plans.forget(memory.uid)
-            self._parts.hub.forget(memory.uid)
+        uid = self._uids.pop(key, None)
+        if uid is not None:
+            self._parts.feed.ended(uid, succeeded=False)
+            self._parts.scheduler.withdraw(policy.JobId(uid))
+            self._parts.plans.forget(uid)
+            self._parts.hub.forget(uid)
             self._parts.bundle.forget(_namespace(key))
 
 
