@@ -152,7 +152,7 @@ class TenantLimits(_Section):
         default=500,
         ge=1,
         le=100_000,
-        description="Different requests and constraints of pods that wait; beyond it they wait with TooComplex.",
+        description="Shapes (requests and constraints) of pods that wait; beyond it they wait with TooComplex.",
     )
     max_constraints: int = Field(
         default=2000,

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from boathouse.cluster import wire
@@ -165,7 +165,7 @@ class Jobs:
     def add_foreign(self, pod: wire.PodView) -> str | None:
         """Let somebody else's pod wait, as a task of its owner's; return why it is not considered, None if it is."""
         job_id, task_id, task_class = accounts.job_of(pod), accounts.task_id(pod), foreign_class(pod)
-        why = self._variety.refusal(pod.metadata.namespace, variety.shape_of(task_class))
+        why = self._variety.refusal(pod.metadata.namespace, task_class)
         if why is not None:
             self.over(task_id, waited=True)
             self._excess_pods.setdefault(pod.metadata.namespace, {})[task_id] = None
@@ -310,7 +310,7 @@ class Jobs:
         """The classes of a job of ours that its namespace may have considered now; pods of others come one by one."""
         if entry.factory is None:
             return classes
-        refused = {one.id: self._variety.refusal(entry.namespace, variety.shape_of(one)) for one in classes}
+        refused = {one.id: self._variety.refusal(entry.namespace, one) for one in classes}
         entry.excess = next((why for why in refused.values() if why is not None), "")
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
@@ -338,14 +338,10 @@ class Jobs:
         if self._excess_pods:
             self._excess_pods.get(namespace_of(task), {}).pop(task, None)
 
-    def _shapes_that_wait(self, namespace: str) -> dict[variety.Shape, int]:
-        found: dict[variety.Shape, int] = {}
+    def _shapes_that_wait(self, namespace: str) -> Iterator[model.TaskClass]:
         for entry in self._covered(refusals.Scope(refusals.Verb.CREATE, namespace)):
             waiting = {task.task_class for task in entry.tasks.values() if task.id not in self._placed}
-            found |= {
-                variety.shape_of(one): variety.count(one.constraints) for one in entry.classes if one.id in waiting
-            }
-        return found
+            yield from (one for one in entry.classes if one.id in waiting)
 
     # What is held
 

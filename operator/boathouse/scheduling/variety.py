@@ -1,23 +1,23 @@
 """How many different shapes of pods a namespace may have considered at a time, and how many constraints they may have.
 
-A shape is what tasks of a class have in common: requests and constraints. Each shape is compared with the nodes on its
-own in every cycle, and each set of constraints is evaluated for every node. So a namespace with thousands of shapes, or
-with constraints of a megabyte, would delay the pods of all others. Beyond its limits a shape waits until others of its
-namespace were placed or deleted. New constraints are evaluated a few at a time.
+A shape is what pods of one owner have in common: requests and constraints, a task class. Each is compared with the
+nodes on its own whenever nodes change, and each set of constraints is evaluated for every node. So a namespace with
+thousands of shapes, or with constraints of a megabyte, would delay the pods of all others. Beyond its limits a shape
+waits until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from boathouse import buckets
-from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
 
-Shape: TypeAlias = tuple[model.Resources, model.Constraints]
+    from boathouse_policies import model
+
 TOO_COMPLEX = "TooComplex"
 
 LOOK_AGAIN_S = 1.0
@@ -37,16 +37,11 @@ class Limits:
 
     Attributes:
         shapes: Different shapes.
-        constraints: Constraints of all of them together.
+        constraints: Constraints of all of them together; equal sets of constraints count once.
     """
 
     shapes: int = 500
     constraints: int = 2000
-
-
-def shape_of(task_class: model.TaskClass) -> Shape:
-    """Return the shape of a class."""
-    return task_class.resources, task_class.constraints
 
 
 def count(constraints: model.Constraints) -> int:
@@ -62,21 +57,22 @@ class _Used:
     """What of a namespace is considered.
 
     Attributes:
-        shapes: How many constraints each shape has.
-        constraints: The different sets of constraints among them.
-        total: All constraints together.
         at_s: When this was last counted from what waits.
+        shapes: The classes.
+        constraints: How many constraints each different set among them has.
+        total: All constraints together.
     """
 
     at_s: float
-    shapes: dict[Shape, int] = dataclasses.field(default_factory=dict)
-    constraints: set[model.Constraints] = dataclasses.field(default_factory=set)
+    shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
+    constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
     total: int = 0
 
-    def add(self, shape: Shape, constraints: int) -> None:
-        self.shapes[shape] = constraints
-        self.constraints.add(shape[1])
-        self.total += constraints
+    def add(self, task_class: model.ClassId, constraints: model.Constraints) -> None:
+        self.shapes.add(task_class)
+        if constraints not in self.constraints:
+            self.constraints[constraints] = count(constraints)
+            self.total += self.constraints[constraints]
 
 
 class Variety:
@@ -84,7 +80,7 @@ class Variety:
 
     Args:
         limits: For each namespace.
-        waiting: Returns the shapes of a namespace's tasks that wait now.
+        waiting: Returns the classes of a namespace's tasks that wait now.
         nodes: Returns the number of nodes.
         clock: The scheduler's seconds.
     """
@@ -93,7 +89,7 @@ class Variety:
         self,
         limits: Limits,
         *,
-        waiting: Callable[[str], Mapping[Shape, int]],
+        waiting: Callable[[str], Iterable[model.TaskClass]],
         nodes: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
@@ -105,21 +101,20 @@ class Variety:
         self._time = buckets.Buckets(rate_per_s=LOAD, burst=BURST_S, clock=clock)
         self._swept_s = clock()
 
-    def refusal(self, namespace: str, shape: Shape) -> str | None:
-        """Return why a shape is not considered now; None when it is, from here on."""
-        used = self._used.get(namespace)
-        if used is not None and shape in used.shapes:
+    def refusal(self, namespace: str, task_class: model.TaskClass) -> str | None:
+        """Return why a class is not considered now; None when it is, from here on."""
+        used, constraints = self._used.get(namespace), task_class.constraints
+        if used is not None and task_class.id in used.shapes:
             return None
-        more = count(shape[1])
-        if used is None or self._exceeded(namespace, used, more) is not None:
+        if used is None or self._exceeded(namespace, used, constraints) is not None:
             used = self._recount(namespace)
-        if (why := self._exceeded(namespace, used, more)) is not None:
+        if (why := self._exceeded(namespace, used, constraints)) is not None:
             return why
-        if more and shape[1] not in used.constraints and not self._time.take(namespace, self._price_s(more)):
+        if constraints not in used.constraints and not self._has_time_for(namespace, constraints):
             return (
                 "constraints that are new in this namespace are evaluated a few at a time: this pod is considered soon"
             )
-        used.add(shape, more)
+        used.add(task_class.id, constraints)
         return None
 
     def sweep(self) -> None:
@@ -131,10 +126,11 @@ class Variety:
             if not self._recount(namespace).shapes:
                 del self._used[namespace]
 
-    def _exceeded(self, namespace: str, used: _Used, more: int) -> str | None:
+    def _exceeded(self, namespace: str, used: _Used, constraints: model.Constraints) -> str | None:
         limits, what = self._limits, None
+        more = 0 if constraints in used.constraints else count(constraints)
         if len(used.shapes) >= limits.shapes:
-            what = f"{limits.shapes} different shapes (requests and constraints) of pods (tenantLimits.maxShapes)"
+            what = f"{limits.shapes} shapes (requests and constraints) of pods (tenantLimits.maxShapes)"
         elif used.total + more > limits.constraints:
             what = f"{limits.constraints} constraints of different pods (tenantLimits.maxConstraints)"
         if what is None:
@@ -150,10 +146,11 @@ class Variety:
             return known
         used = self._used[namespace] = _Used(now_s)
         if known is not None:
-            for shape, constraints in self._waiting(namespace).items():
-                if shape in known.shapes:
-                    used.add(shape, constraints)
+            for task_class in self._waiting(namespace):
+                if task_class.id in known.shapes:
+                    used.add(task_class.id, task_class.constraints)
         return used
 
-    def _price_s(self, constraints: int) -> float:
-        return self._nodes() * (PRICE_S + PRICE_OF_EACH_S * constraints)
+    def _has_time_for(self, namespace: str, constraints: model.Constraints) -> bool:
+        number = count(constraints)
+        return not number or self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number))

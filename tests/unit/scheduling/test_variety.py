@@ -13,9 +13,14 @@ from tests.unit.scheduling.deciding import Desk
 TWO = variety.Limits(shapes=2)
 
 
-def shape(number: int, constraints: int = 0) -> variety.Shape:
-    selector = tuple((f"k{number}-{i}", "v") for i in range(constraints))
-    return model.Resources(cpu_milli=number), model.Constraints(node_selector=selector)
+def shape(number: int, constraints: int = 0, like: int | None = None) -> model.TaskClass:
+    selector = tuple((f"k{number if like is None else like}-{i}", "v") for i in range(constraints))
+    return model.TaskClass(
+        id=model.ClassId(f"j/{number}"),
+        job=model.JobId("j"),
+        resources=model.Resources(cpu_milli=1),
+        constraints=model.Constraints(node_selector=selector),
+    )
 
 
 class Book:
@@ -23,15 +28,15 @@ class Book:
 
     def __init__(self, limits: variety.Limits = TWO, nodes: int = 1) -> None:
         self.now_s = 0.0
-        self.waiting: dict[variety.Shape, int] = {}
+        self.waiting: dict[model.ClassId, model.TaskClass] = {}
         self.variety = variety.Variety(
-            limits, waiting=lambda _: self.waiting, nodes=lambda: nodes, clock=lambda: self.now_s
+            limits, waiting=lambda _: self.waiting.values(), nodes=lambda: nodes, clock=lambda: self.now_s
         )
 
-    def admits(self, one: variety.Shape, namespace: str = "demo") -> bool:
+    def admits(self, one: model.TaskClass, namespace: str = "demo") -> bool:
         admitted = self.variety.refusal(namespace, one) is None
         if admitted and namespace == "demo":
-            self.waiting[one] = variety.count(one[1])
+            self.waiting[one.id] = one
         return admitted
 
 
@@ -46,7 +51,7 @@ def test_when_a_shape_waits_no_more_another_is_considered():
     book = Book()
     for number in range(2):
         book.admits(shape(number))
-    book.waiting.pop(shape(0))
+    book.waiting.pop(shape(0).id)
     book.now_s += variety.LOOK_AGAIN_S
     assert book.admits(shape(2))
     assert not book.admits(shape(3))
@@ -57,6 +62,11 @@ def test_constraints_of_all_shapes_together_have_a_limit():
     assert book.admits(shape(1, constraints=6))
     assert not book.admits(shape(2, constraints=5))
     assert book.admits(shape(3, constraints=4))
+
+
+def test_equal_constraints_of_several_shapes_count_once():
+    book = Book(variety.Limits(constraints=10))
+    assert all(book.admits(shape(number, constraints=6, like=1)) for number in range(100))
 
 
 def test_new_constraints_are_evaluated_a_few_at_a_time_where_there_are_many_nodes():
