@@ -6,14 +6,14 @@ import dataclasses
 
 import pytest
 
-from tests.hostile.attacks import forgeries, poison, pressure, results, rights, system
+from tests.hostile.attacks import forgeries, plans, poison, pressure, results, rights, system, variety
 from tests.hostile.form import Attack
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
 
 ATTACKS = (
     Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),
-    *(one for each in (poison, results, forgeries, pressure, rights, system) for one in each.ATTACKS),
+    *(one for each in (poison, results, forgeries, plans, pressure, variety, rights, system) for one in each.ATTACKS),
 )
 
 

@@ -10,7 +10,7 @@ import statistics
 import pytest
 
 from boathouse_e2e import hostile, kubelets
-from tests.hostile.attacks import forgeries, poison, pressure, results, rights, system
+from tests.hostile.attacks import forgeries, plans, poison, pressure, results, rights, system, variety
 from tests.hostile.form import named
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.long, pytest.mark.timeout(900)]
@@ -21,9 +21,14 @@ KINDS = {
     "poison objects": named(poison.ATTACKS, "pods of a thousand extended resources"),
     "forged results": named(results.ATTACKS, "reasons that no runtime has"),
     "forged pods": named(forgeries.ATTACKS, "pods on nodes that do not exist"),
+    "forged plans": named(plans.ATTACKS, "a plan that no setup has posted"),
     "refused creates": named(pressure.ATTACKS, "2,000 maps behind a full quota"),
     "deleted tasks": named(pressure.ATTACKS, "a tenant that deletes its task pods in a loop"),
     "toggled jobs": named(pressure.ATTACKS, "a job that is suspended and resumed in a loop"),
+    "many shapes": named(variety.ATTACKS, "600 pods of 600 shapes"),
+    "many selectors": named(variety.ATTACKS, "600 selectors"),
+    "long lists": named(variety.ATTACKS, "affinity lists of 1 MB"),
+    "large jobs": named(variety.ATTACKS, "40 jobs of the largest size"),
     "a high class": named(rights.ATTACKS, "tasks of the highest priority class"),
     "edited authorities": named(system.ATTACKS, "certificate authorities that a tenant edits"),
 }

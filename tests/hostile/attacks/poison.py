@@ -7,6 +7,10 @@ HUGE = {"cpu": "10P", "memory": "16Mi"}
 ELSEWHERE = {"schedulerName": "other", "nodeName": "kwok-0"}
 
 
+def step(**requests):
+    return {"command": ["cat"], "resources": {"requests": requests}}
+
+
 def with_sums():
     """Each amount is possible by itself; their sums over containers and over the node are not."""
     for number in range(8):
@@ -54,6 +58,17 @@ ATTACKS = (
         objects=lambda: [
             extended(f"many-{pod_}", {f"example.com/r{pod_}-{n}": "1" for n in range(25)}) for pod_ in range(40)
         ],
+    ),
+    Attack(
+        name="a job whose tasks request 10P CPUs",
+        objects=lambda: [job("huge", mapper=step(cpu="10P"))],
+        refused="cpu",
+    ),
+    Attack(
+        name="a job whose tasks request 9e18 of an extended resource",
+        objects=lambda: [job("devices", mapper=step(**{"example.com/device": "9000000000000000000"}))],
+        refused="example.com/device|more than",
+        long=True,
     ),
     Attack(
         name="a job named boathouse-fence without its priority class",
