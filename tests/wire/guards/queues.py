@@ -7,8 +7,8 @@ import collections
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import accounts, holders
 from boathouse.services.mrjob import model as mrjobs
-from boathouse_policies import model
-from boathouse_policies.framework import lineup, scratch
+from boathouse_policies import model, profiles
+from boathouse_policies.framework import line, lineup, scratch
 from tests.unit.services.reconciling import body
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -53,6 +53,21 @@ async def a_namespace_that_holds_much_of_a_queue_when_another_comes(api, _tmp):
         await waiting.eventually(lambda: len(w.placed()) == 8)
         found = by_namespace(w)
     return [] if found == {"early": 6, "late": 2} else [found]
+
+
+async def a_pod_that_fits_nowhere_while_nodes_are_reserved(api, _tmp):
+    for node in ("n1", "n2"):
+        api.add(fake_api.node(node, cpu="4"))
+        add_pods(api, "steady", 4, prefix=node, node=node, phase="Running")
+    add_pods(api, "steady", 8, prefix="more")
+    api.add(fake_api.pod("giant", namespace="greedy", cpu="4"))
+    async with world(api, profile=profiles.build("yarn-me")) as w:
+        await waiting.eventually(lambda: w.condition("greedy/giant"))
+        for node in ("n1", "n2"):
+            api.remove("pods", f"steady/{node}00")
+        await waiting.eventually(lambda: "steady/n200" not in w.scheduler.ledger and w.at_rest())
+        found = len(w.placed())
+    return [] if found == 7 else [f"{found} pods run while one waits for an empty node"]
 
 
 async def pods_that_name_an_owner_of_another_namespace(api, _tmp):
@@ -127,6 +142,10 @@ def with_nothing_held(patch):
     patch.setattr(scratch.Scratch, "share_usage", lambda self, _: self._nothing)
 
 
+def without_a_bound_of_reservations(patch):
+    patch.setattr(line.Line, "most_kept", lambda *_: None)
+
+
 def with_jobs_across_namespaces(patch):
     def job_of(pod):
         owner = pod.metadata.controller
@@ -155,6 +174,7 @@ def with_names_of_others(patch):
 GUARDS = {
     "namespaces' shares": Guard(a_namespace_of_many_pods_of_a_high_priority, without_shares_of_namespaces),
     "what a namespace holds": Guard(a_namespace_that_holds_much_of_a_queue_when_another_comes, with_nothing_held),
+    "reserved nodes": Guard(a_pod_that_fits_nowhere_while_nodes_are_reserved, without_a_bound_of_reservations),
     "jobs within a namespace": Guard(pods_that_name_an_owner_of_another_namespace, with_jobs_across_namespaces),
     "queues' lists": Guard(pods_of_a_queue_that_does_not_accept_them, with_queues_for_everybody),
     "queues' lists and labels of namespaces": Guard(
