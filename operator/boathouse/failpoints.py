@@ -19,6 +19,7 @@ WRITES = (
     "mrjob.status",
     "mrjob.delete-pod",
     "mrjob.expire",
+    "mrjob.finalizer",
     "learned.write",
     "mrjob.submit",
     "scheduler.create",

@@ -5,7 +5,7 @@ The mark of generation N is `OUTPUT/_temporary/owner-0000N`; its content names t
 Setup acquires: it creates generation 1, or generation N + 1 after the leader has confirmed for EVERY mark of another
 job that the job has ended and that none of its pods runs. Creation is exclusive, so one job gets a generation. After
 each creation all marks are read again, because marks may have been removed and created since the last reading: a job
-that then finds the mark of an active job removes its own and fails.
+that then finds the mark of an active job removes the marks that it has just created, and fails.
 
 Taking over then deletes the former owner's work folder. That disarms a commit task of the former owner that still runs
 although its pod is gone (a partitioned node, a pod deleted by force): a part is promoted by moving it out of that
@@ -87,17 +87,18 @@ def acquire(task: Task) -> None:
         TaskError: OutputExists when another job owns the output, ProgressUnavailable when that is not known yet, or
             the storage's reasons.
     """
-    uid = task.spec.job_uid
     confirmed: set[str] = set()
+    created: list[Location] = []
     try:
         while not _is_owner(task, found := claims(task), confirmed):
             generation = found[-1].generation + 1 if found else 1
             if generation > _MAX_GENERATIONS:
                 raise _refusal(task, found[-1], f"there are {len(found)} marks")
-            task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec)))
+            if task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec))):
+                created.append(task.layout.owner(generation))
     except TaskError as error:
-        if error.reason is Reason.OUTPUT_EXISTS:
-            task.storage.delete(claim.location for claim in claims(task) if claim.is_of(uid))
+        if error.reason is Reason.OUTPUT_EXISTS:  # not those of another attempt, which may be the owner by now
+            task.storage.delete(created)
         raise
     for former in sorted(confirmed):
         _disarm(task, former)

@@ -67,15 +67,14 @@ def check_output(task: Task) -> None:
 def own(task: Task) -> None:
     """Makes the job the output's owner. The output is checked again: a former owner may have promoted parts meanwhile.
 
+    A job that then fails leaves its mark: another attempt of this setup may have gone on, and the next job takes over
+    from one that has ended.
+
     Raises:
         TaskError: OutputExists, ProgressUnavailable, the storage's reasons.
     """
     ownership.acquire(task)
-    try:
-        check_output(task)
-    except TaskError:
-        ownership.release(task)
-        raise
+    check_output(task)
 
 
 def make_plan(task: Task) -> Plan:

@@ -1,14 +1,14 @@
 """The fields of an MRJob about its life: suspension, deadlines, what may change after creation."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from boathouse.resources.base import RULES, Model, rule
 
-ALWAYS_MUTABLE: Final = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished"})
-"""As of a batch/Job."""
+ALWAYS_MUTABLE: Final = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "cleanUp"})
+"""As of a batch/Job; and what is done when the job has ended."""
 MUTABLE_WHILE_SUSPENDED: Final = frozenset({"queue", "nodeSelector", "tolerations", "podTemplate"})
 """What queueing systems set when they admit a job: no pod exists that was made by the old values."""
 
@@ -32,6 +32,12 @@ class Life(Model):
         le=10 * 365 * 86400,
         description="The job is deleted so long after it has finished, with its pods and their logs; never its output. "
         "Absent: it stays.",
+    )
+    clean_up: Literal["OnEnd", "OnDelete", "Never"] = Field(
+        default="OnEnd",
+        description="When a task removes the work folder (OUTPUT/_temporary/boathouse-UID) of a job that did not "
+        "succeed. OnEnd: when it fails, before it expires. OnDelete: when it is deleted, by a finalizer that gives up "
+        "after 10 minutes. Never: it stays. A job that succeeds leaves nothing.",
     )
     task_timeout_seconds: int = Field(
         default=600,

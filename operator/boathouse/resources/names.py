@@ -35,6 +35,9 @@ ANNOTATION_PLAN_DIGEST = f"{GROUP}/plan-digest"
 ANNOTATION_PLAN_SHARDS = f"{GROUP}/plan-shards"
 ANNOTATION_JOB_NAME = f"{GROUP}/job-name"
 
+FINALIZER = f"{GROUP}/clean-up"
+"""On an MRJob with `cleanUp: OnDelete`, until its work folder is removed or that was given up."""
+
 CONTAINER = "task"
 PROGRESS_CA_CONFIG_MAP = "boathouse-progress-ca"
 PROGRESS_CA_KEY = "ca.crt"
@@ -56,6 +59,7 @@ class ConditionType(StrEnum):
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
+    CLEANED_UP = "CleanedUp"
 
 
 class Reason(StrEnum):
@@ -67,6 +71,7 @@ class Reason(StrEnum):
     TASKS_RUNNING = "TasksRunning"
     JOB_FINISHED = "JobFinished"
     SUCCEEDED = "Succeeded"
+    CLEANED_UP = "CleanedUp"
     # Not yet
     WAITING_FOR_TASKS = "WaitingForTasks"
     PENDING_EVALUATION = "PendingEvaluation"
@@ -74,6 +79,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
     MADE_WAY = "MadeWay"
+    CLEANING_UP = "CleaningUp"
     # The user's to mend
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
@@ -93,3 +99,4 @@ class Reason(StrEnum):
     PLAN_LOST = "PlanLost"
     INVALID_POD = "InvalidPod"
     SET_ASIDE = "SetAside"
+    CLEAN_UP_FAILED = "CleanUpFailed"

@@ -39,8 +39,12 @@ class Build:
 
     @classmethod
     def job(cls, **spec: Any) -> model.Job:
+        return cls.of(cls.body(**spec))
+
+    @staticmethod
+    def of(body: dict[str, Any]) -> model.Job:
         config = OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}})
-        job = model.from_resource(cls.body(**spec), config)
+        job = model.from_resource(body, config)
         assert isinstance(job, model.Job), job
         return job
 

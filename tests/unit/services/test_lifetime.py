@@ -100,8 +100,8 @@ def test_a_commit_that_ends_in_the_last_moment_has_succeeded(build):
     assert done.record.phase == "Succeeded"
 
 
-def test_a_job_that_failed_names_what_it_left_in_the_storage(build):
-    job = build.job(activeDeadlineSeconds=1)
+def test_a_job_that_failed_names_what_it_left_in_the_storage_if_it_stays_there(build):
+    job = build.job(activeDeadlineSeconds=1, cleanUp="Never")
     late = build.look(job, record=build.mapping(job), now_s=build.CREATED_S + 9000)
     assert f"s3://b/out/_temporary/boathouse-{build.UID}" in late.record.condition(ConditionType.FAILED).message
 

@@ -230,7 +230,7 @@ class FakeApi:
         options = call.body or {}
         if call.plural == "pods":
             return pods.delete(self.world, call.key, options)
-        return self.world.delete(call.plural, call.key, (options.get("preconditions") or {}).get("uid"))
+        return self.world.begin_deletion(call.plural, call.key, (options.get("preconditions") or {}).get("uid"))
 
     def _create(self, call: Call) -> Manifest:
         if call.plural == "tokenreviews":

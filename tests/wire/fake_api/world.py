@@ -127,7 +127,23 @@ class World:
         new["metadata"] |= {name: actual[name] for name in ("uid", "creationTimestamp", "generation")}
         if new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] += 1
-        return self._store(plural, key, old, new)
+        stored = self._store(plural, key, old, new)
+        if (
+            plural != "pods"
+            and stored["metadata"].get("deletionTimestamp")
+            and not stored["metadata"].get("finalizers")
+        ):
+            self.delete(plural, key)
+        return stored
+
+    def begin_deletion(self, plural: str, key: str, uid: str | None = None) -> Manifest:
+        """Remove an object, or mark it as being deleted while it has finalizers."""
+        old = self.find(plural, key)
+        if not old["metadata"].get("finalizers"):
+            return self.delete(plural, key, uid)
+        marked = copy.deepcopy(old)
+        marked["metadata"].setdefault("deletionTimestamp", _NOW)
+        return self.update(plural, key, marked)
 
     def delete(self, plural: str, key: str, uid: str | None = None) -> Manifest:
         """Remove an object at once."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse.cluster import catalogue, recorder
 from boathouse.resources import quantity
-from boathouse.resources.names import ConditionType
+from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.mrjob import record
 from boathouse.telemetry import logs
 
@@ -44,6 +44,7 @@ class Announcer:
         self._metrics.phase(key, after)
         if desired.results or desired.failures:
             self._metrics.attempts(desired.results, desired.failures)
+        self._cleaned_up(key, job, before, after)
         if after.phase == before.phase:
             return
         _log.info("phase", job=key, uid=job.uid, phase=after.phase, before=before.phase, reason=after.reason)
@@ -58,6 +59,23 @@ class Announcer:
             action="Reconciling",
             note=(ending.message[:_LONGEST_NOTE] if failed and ending else record.progress(after))
             or f"in queue {job.queue}",
+        )
+
+    def _cleaned_up(self, key: str, job: Job, before: Record, after: Record) -> None:
+        told, now = (each.condition(ConditionType.CLEANED_UP) for each in (before, after))
+        if now is not None and now.reason == Reason.CLEAN_UP_FAILED and (told is None or told.reason != now.reason):
+            self.not_cleaned_up(key, job.uid, now.message)
+
+    def not_cleaned_up(self, key: str, uid: JobUid, why: str) -> None:
+        """What a job left in the storage stays there."""
+        namespace, _, name = key.partition("/")
+        _log.warning("a job is not cleaned up", job=key, why=why)
+        self._events.record(
+            recorder.reference(catalogue.MRJOBS, namespace, name, uid),
+            type_="Warning",
+            reason=str(Reason.CLEAN_UP_FAILED),
+            action="CleaningUp",
+            note=why[:_LONGEST_NOTE],
         )
 
     def refused_status(self, key: str, uid: JobUid, error: errors.Invalid) -> None:

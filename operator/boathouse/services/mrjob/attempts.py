@@ -199,7 +199,7 @@ class _Settler:
         self._outcome.results.append(result)
 
     def _count(self, result: contract.TaskResult) -> None:
-        if self._type is TaskType.SETUP:  # it may have to run again for its plan's sake
+        if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may have to run again for its plan's sake
             return
         if self._type is TaskType.COMMIT:  # sums over what the winners committed, told anew: not one more task
             if not result.counters or counters.DROPPED in result.counters.get(counters.GROUP, {}):

@@ -84,8 +84,8 @@ def _deadline_s(seen: Observation, record: Record) -> float | None:
 
 
 def with_leftovers(verdict: Verdict, seen: Observation, record: Record) -> Verdict:
-    """Say what a job that fails leaves in the storage: nobody but its tasks can reach it."""
-    if record.plan is None:
+    """Say what a job that fails leaves in the storage, if no task is to remove it."""
+    if record.plan is None or seen.job.life.clean_up != "Never":
         return verdict
     message = f"{verdict.message} (remove what it leaves: {seen.job.work_url})"
     return dataclasses.replace(verdict, message=message)

@@ -6,7 +6,7 @@
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, NewType
+from typing import Any, Literal, NewType
 
 import pydantic
 
@@ -97,13 +97,18 @@ class Life:
     suspend: bool = False
     deadline_s: float | None = None
     ttl_s: float | None = None
+    clean_up: Literal["OnEnd", "OnDelete", "Never"] = "OnEnd"
     task_timeout_s: int = 0
     slow_start: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A valid MRJob."""
+    """A valid MRJob.
+
+    Attributes:
+        deleting_since_s: when it was deleted; it stays until its finalizers are gone.
+    """
 
     uid: JobUid
     name: str
@@ -130,6 +135,7 @@ class Job:
     life: Life = Life()
     template: podtemplate.Template = dataclasses.field(default_factory=podtemplate.Template)
     housekeeping: Stage = HOUSEKEEPING
+    deleting_since_s: float | None = None
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -221,6 +227,7 @@ def _job(metadata: Mapping[str, Any], spec: mrjob.MRJobSpec, config: OperatorCon
         namespace=metadata["namespace"],
         generation=metadata.get("generation", 1),
         created_s=_epoch(metadata["creationTimestamp"]),
+        deleting_since_s=_epoch(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
         queue=queue,
         image=image,
         image_pull_policy=_pull_policy(spec, config),
@@ -267,6 +274,7 @@ def _life(spec: mrjob.MRJobSpec) -> Life:
         suspend=spec.suspend,
         deadline_s=spec.active_deadline_seconds,
         ttl_s=spec.ttl_seconds_after_finished,
+        clean_up=spec.clean_up,
         task_timeout_s=spec.task_timeout_seconds,
         slow_start=spec.slow_start_completed_maps_percent / 100,
     )

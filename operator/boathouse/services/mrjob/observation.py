@@ -46,6 +46,7 @@ class Observation:
         missing: ConfigMaps that the job's files need and that are not there, in words.
         diagnosis: why tasks wait; None when the scheduler knows of none.
         failed_s: when tasks failed lately, by name, as far as this process remembers.
+        namespace_terminating: of a job that is being deleted: whether its namespace is, too.
     """
 
     job: Job
@@ -58,3 +59,4 @@ class Observation:
     missing: Sequence[str] = ()
     diagnosis: Waiting | None = None
     failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    namespace_terminating: bool = False

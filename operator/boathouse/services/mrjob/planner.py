@@ -4,6 +4,8 @@
        any phase ----------------------------------> Failed
        any phase <---------------------------------> Suspended
 
+A job that has ended or is being deleted may have to be cleaned up (`cleaning`).
+
 `plan` is pure and level-triggered: the same observation gives the same answer, whatever happened before, so a restart
 at any moment only means that the next look decides. What it returns is carried out in this order: write the plan's
 ConfigMaps, write the status, delete pods, hand the waiting attempts to the scheduler; nothing relies on a pod's staying
@@ -14,7 +16,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from boathouse.resources import mrjob, mrjob_status, names, quantity
-from boathouse.services.mrjob import attempts, conditions, lifetime, steps
+from boathouse.services.mrjob import attempts, cleaning, conditions, lifetime, steps
 from boathouse.services.mrjob.attempts import Attempt, Settlement, Verdict
 from boathouse.services.mrjob.model import Refusal, Resources
 from boathouse.services.mrjob.observation import Observation
@@ -33,6 +35,7 @@ class Desired:
         delete: pods that work for nothing.
         waiting: every attempt that needs a node; replaces what waited before.
         recheck_at_s: look again then, even if nothing happens.
+        cleaning: a job that has ended or is being deleted must stay, because it is being cleaned up.
     """
 
     record: Record
@@ -40,6 +43,7 @@ class Desired:
     delete: Sequence[TaskPod] = ()
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
+    cleaning: bool = False
     results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
     failures: Sequence[mrjob_status.TaskFailure] = ()
 
@@ -59,8 +63,8 @@ def plan(seen: Observation) -> Desired:
     """What the job needs next."""
     everything, seen = seen, steps.at_hand(seen, seen.record)
     record = _accept_plan(seen)
-    if record.finished:
-        return Desired(record=record, delete=_live(everything))
+    if record.finished or seen.job.deleting_since_s is not None:
+        return _clean_up(everything, seen, record)
     suspend = seen.job.life.suspend
     if seen.missing and record.plan is None and not everything.pods and not suspend:
         return _held(seen, record)
@@ -80,7 +84,15 @@ def plan(seen: Observation) -> Desired:
         settlement.absorb(early)
     record = _describe(seen, steps.follow(done, seen.job), stage_type, settlement)
     if record.finished:
-        return Desired(record=record, delete=_live(everything), results=results, failures=settlement.failures)
+        record = cleaning.begin(seen.job, record, seen.now_s)
+        return Desired(
+            record=record,
+            delete=_live(everything),
+            recheck_at_s=seen.now_s,
+            cleaning=cleaning.is_in_progress(record),
+            results=results,
+            failures=settlement.failures,
+        )
     moved = steps.current(record, seen.job) is not stage_type
     return Desired(
         record=record,
@@ -90,6 +102,19 @@ def plan(seen: Observation) -> Desired:
         recheck_at_s=seen.now_s if moved else lifetime.next_look_s(seen, record, settlement.recheck_at_s),
         results=results,
         failures=settlement.failures,
+    )
+
+
+def _clean_up(everything: Observation, seen: Observation, record: Record) -> Desired:
+    step = cleaning.plan(everything, seen, record)
+    return Desired(
+        record=step.record,
+        delete=step.delete,
+        waiting=step.waiting,
+        recheck_at_s=step.recheck_at_s,
+        cleaning=step.in_progress,
+        results=step.results,
+        failures=step.failures,
     )
 
 

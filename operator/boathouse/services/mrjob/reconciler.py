@@ -16,6 +16,7 @@ from boathouse.resources import mrjob_status, mrjob_steps, names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import (
     attempts,
+    cleaning,
     conditions,
     metrics,
     model,
@@ -176,7 +177,7 @@ class Reconciler:
         if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
             self._forget(key)
             memory = None
-        if body is None or body["metadata"].get("deletionTimestamp"):
+        if body is None or (_is_deleted(body) and not _has_finalizer(body)):
             self._forget(key)
             return None
         try:
@@ -199,6 +200,9 @@ class Reconciler:
         except (errors.ClusterError, NotLeading, TimeoutError, OSError):
             raise
         except Exception as error:
+            if _is_deleted(body):
+                await self._release(key, quarantine.describe(error))
+                return None
             await self._set_aside(key, body, error)
             raise
         self._conflicts.pop(key, None)
@@ -216,10 +220,13 @@ class Reconciler:
             _log.warning("the condition of a job that was set aside was not written", job=key, error=str(second))
 
     async def _look_at(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
-        if not self._parts.jobs.admits(key):
+        if not _is_deleted(body) and not self._parts.jobs.admits(key):
             return await self._refuse(key, body, _too_many(key, self._parts.jobs.limit), again_s=LONGEST_NAP_S)
         job = model.from_resource(body, self._parts.config)
         if isinstance(job, model.Refusal):
+            if _is_deleted(body):
+                await self._release(key, job.message)
+                return None
             return await self._refuse(key, body, job)
         if memory is not None and memory.revision > _revision(body):
             self._parts.plans.forget_stored(memory.uid)  # etcd was restored from a backup, which may not hold it
@@ -231,6 +238,7 @@ class Reconciler:
         return await self._look(key, job, memory)
 
     async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
+        await self._keep_finalizer(key, job)
         seen = await self._observe(job, memory)
         desired = planner.plan(seen)
         memory.note_failures(desired.failures, seen.now_s)
@@ -245,11 +253,13 @@ class Reconciler:
         self._parts.hub.keep_reports_of(job.uid, {pod.name for pod in seen.pods if pod.state.live})
         if delay_s is None:
             await self._writes.delete(job, desired.delete)
-        if desired.record.finished:
+        if desired.record.finished or job.deleting_since_s is not None:
             self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
+            if desired.cleaning:
+                return await self._clean_up(job, memory, desired, seen, delay_s)
             if delay_s is None:
                 self._memories.pop(key, None)  # finished jobs are many, and their status is all that is needed
-            return await self._finish(job, desired, delay_s)
+            return await self._finish(key, job, desired, delay_s)
         classes = await self._tell(job, desired, seen)
         admitted, memory.granted = self.shares.admit(job.namespace, desired.waiting, memory.granted)
         held_back = len(admitted) < len(desired.waiting)
@@ -268,14 +278,22 @@ class Reconciler:
             again.append(RUNNING_LOOK_S)
         return min(again)
 
+    async def _keep_finalizer(self, key: str, job: Job) -> None:
+        """Have the finalizer before the first task leaves anything behind, if the job asks for it."""
+        body = self._parts.jobs.get(key)
+        wanted = job.life.clean_up == "OnDelete"
+        if body is not None and job.deleting_since_s is None and wanted != _has_finalizer(body):
+            await self._writes.finalizer(body, present=wanted)
+
     async def _observe(self, job: Job, memory: _Memory) -> Observation:
         parts, known = self._parts, memory.record
         pods_seen = steps.existing(parts.pod_index.of(job.uid), known, job)
-        stored = None if known.finished else await self._stored(job, known, pods_seen)
+        over = known.finished or job.deleting_since_s is not None
+        stored = None if over else await self._stored(job, known, pods_seen)
         posted = parts.plans.posted(job.uid)
         diagnosis = parts.scheduler.diagnosis(policy.JobId(job.uid))
-        if known.plan is not None and not known.finished and stored is None:
-            known = _without_plan(known, parts.now())
+        if known.plan is not None and not over and stored is None:
+            known = cleaning.begin(job, _without_plan(known, parts.now()), parts.now())
         return Observation(
             job=job,
             record=known,
@@ -289,7 +307,9 @@ class Reconciler:
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
-            missing=await self._surroundings.missing(job) if known.plan is None and not pods_seen else (),
+            missing=await self._surroundings.missing(job) if known.plan is None and not (pods_seen or over) else (),
+            namespace_terminating=job.deleting_since_s is not None
+            and await self._surroundings.is_terminating(job.namespace),
             diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
             failed_s=memory.failed_s,
         )
@@ -370,7 +390,8 @@ class Reconciler:
         if memory.told is not None and memory.told.covers(told, seen.pods):
             memory.told = dataclasses.replace(told, at_s=memory.told.at_s)
             return False
-        kept = self._parts.plans.held(job.uid, desired.record.step) if desired.record.plan else None
+        needs_plan = desired.record.plan and not desired.cleaning
+        kept = self._parts.plans.held(job.uid, desired.record.step) if needs_plan else None
         plan = kept.plan if kept else None
         priority = await self._surroundings.priority(job)
         self._writes.check_lead()
@@ -404,13 +425,35 @@ class Reconciler:
         self._parts.metrics.phase(key, refused)
         return again_s
 
-    async def _finish(self, job: Job, desired: Desired, delay_s: float | None) -> float | None:
+    async def _clean_up(
+        self, job: Job, memory: _Memory, desired: Desired, seen: Observation, delay_s: float | None
+    ) -> float:
+        """Let the cleanup task run, and look again: it is given up after a while."""
+        self._parts.plans.forget(job.uid)
+        unseen = await self._submit(job, memory, desired, seen, ())
+        due_s = (desired.recheck_at_s or self._parts.now()) - self._parts.now()
+        return min(WAITING_LOOK_S, max(0.0, due_s), 0.0 if unseen else WAITING_LOOK_S, delay_s or WAITING_LOOK_S)
+
+    async def _release(self, key: str, why: str) -> None:
+        """Let a deleted job go that cannot be cleaned up."""
+        body = self._parts.jobs.get(key)
+        if body is not None:
+            self._announcer.not_cleaned_up(key, body["metadata"]["uid"], why)
+            await self._writes.finalizer(body, present=False)
+        self._forget(key)
+
+    async def _finish(self, key: str, job: Job, desired: Desired, delay_s: float | None) -> float | None:
         self._parts.scheduler.withdraw(policy.JobId(job.uid))
         self._parts.plans.forget(job.uid)
         if delay_s is not None:
             return delay_s
         if desired.delete:
             return WAITING_LOOK_S
+        body = self._parts.jobs.get(key)
+        if job.deleting_since_s is not None and body is not None:
+            await self._writes.finalizer(body, present=False)
+            self._forget(key)
+            return None
         if job.life.ttl_s is None or desired.record.completion_s is None:
             return None
         left_s = desired.record.completion_s + job.life.ttl_s - self._parts.now()
@@ -459,6 +502,14 @@ def _remember(body: Body, job: Job) -> _Memory:
     step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
     known = record.from_wire(status, reduces=job.steps[step].reduces)
     return _Memory(job.uid, dataclasses.replace(known, step=step), record.stripped(status))
+
+
+def _is_deleted(body: Body) -> bool:
+    return bool(body["metadata"].get("deletionTimestamp"))
+
+
+def _has_finalizer(body: Body) -> bool:
+    return names.FINALIZER in (body["metadata"].get("finalizers") or ())
 
 
 def _revision(body: Body) -> int:

@@ -45,6 +45,13 @@ class Surroundings:
                 missing.append(f'file {file.name}: ConfigMap "{reference.name}" has no key "{reference.key}"')
         return missing
 
+    async def is_terminating(self, namespace: str) -> bool:
+        """Whether the namespace is being deleted: no pod can be created in it any more."""
+        try:
+            return (await self._api.get(catalogue.NAMESPACES, namespace)).metadata.deletion_timestamp is not None
+        except errors.NotFound:
+            return False
+
     async def priority(self, job: Job) -> int:
         """The value of the job's PriorityClass, as its pods will have it; the API server refuses one that is absent."""
         name = job.template.priority_class

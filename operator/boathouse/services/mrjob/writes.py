@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
+from boathouse.resources import names
 from boathouse.telemetry import logs
 
 if TYPE_CHECKING:
@@ -78,6 +79,24 @@ class Writes:
             except (errors.NotFound, errors.Conflict):
                 continue  # gone already, or another pod of that name: not the one that was meant
             failpoints.hit("after-mrjob.delete-pod")
+
+    async def finalizer(self, body: Body, *, present: bool) -> None:
+        """Add the finalizer to the resource that was seen, or remove it.
+
+        Raises:
+            errors.Conflict: Somebody else changed it since.
+        """
+        self.check_lead()
+        failpoints.hit("before-mrjob.finalizer")
+        metadata = body["metadata"]
+        others = [each for each in metadata.get("finalizers") or () if each != names.FINALIZER]
+        patch = {
+            "finalizers": [*others, names.FINALIZER] if present else others,
+            "resourceVersion": metadata["resourceVersion"],
+        }
+        answer = await self.api.patch(_MRJOBS, metadata["name"], {"metadata": patch}, metadata["namespace"])
+        failpoints.hit("after-mrjob.finalizer")
+        self.jobs.put(answer)
 
     async def expire(self, job: Job) -> None:
         """Delete the job; the garbage collector deletes what it owns."""
