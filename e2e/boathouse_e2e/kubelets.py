@@ -120,7 +120,12 @@ _PODS = catalogue.PODS.viewed_as(Pod)
 
 
 class Kubelets:
-    """Ends the tasks of one namespace. `jobs` holds what it knows of each job, by UID."""
+    """Ends the tasks of one namespace.
+
+    Attributes:
+        jobs: what it knows of each job, by UID.
+        owners: the UID of the job that each output belongs to, by URL: the ownership marks.
+    """
 
     def __init__(self, api: client.ApiClient, place: lab.Lab, namespace: str = lab.NAMESPACE) -> None:
         self._api, self._lab, self._namespace = api, place, namespace
@@ -133,6 +138,7 @@ class Kubelets:
         self.operators: list[lab.Operator] = []
         self.jobs: dict[str, Ledger] = {}
         self.refusals: list[str] = []
+        self.owners: dict[str, str] = {}
 
     def start(self) -> None:
         """Begin to work."""
@@ -224,6 +230,10 @@ class Kubelets:
             )
         elif (task, order.attempt) in job.shape.lost and task not in job.winners:
             await self._end(pod, job, task, contract.TaskResult(outcome="failed", reason="StorageError"))
+        elif order.task_type is TaskType.CLEANUP:
+            if self.owners.get(order.output_url) == order.job_uid:
+                del self.owners[order.output_url]
+            await self._end(pod, job, task, contract.TaskResult(outcome="succeeded"))
         elif self._may_end(order, job):
             winner = job.winners.setdefault(task, order.attempt)
             counters = self._counters(order, job)
@@ -237,7 +247,8 @@ class Kubelets:
         if order.task_type is TaskType.COMMIT:
             assert maps, "the commit task came before all maps had committed"
             assert job.committed("r") == job.shape.reduces, "the commit task came before all reduces had committed"
-        return maps or order.task_type in (TaskType.MAP, TaskType.CLEANUP)
+            assert self.owners.get(order.output_url) == order.job_uid, "another job has taken the output over"
+        return maps or order.task_type is TaskType.MAP
 
     def _counters(self, order: contract.TaskSpec, job: Ledger) -> contract.Counters:
         """A task counts itself; the commit sums up what was committed."""
@@ -246,22 +257,39 @@ class Kubelets:
         return {"Tasks": {order.task_type.value: 1}}
 
     async def _set_up(self, pod: Pod, order: contract.TaskSpec, job: Ledger) -> None:
-        digest = await self._post(pod, order, msgspec.json.encode(job.shape.plan))
-        assert digest == contract.plan_digest(job.shape.plan)
-        result = contract.TaskResult(
-            outcome="succeeded", digest=digest, splits=job.shape.maps, bytes_total=job.shape.maps
-        )
+        if await self._acquire(pod, order):
+            plan = msgspec.json.encode(job.shape.plan)
+            digest = (await self._ask("POST", pod, f"{order.job_uid}/plan", plan))["digest"]
+            assert digest == contract.plan_digest(job.shape.plan)
+            result = contract.TaskResult(
+                outcome="succeeded", digest=digest, splits=job.shape.maps, bytes_total=job.shape.maps
+            )
+        else:
+            result = contract.TaskResult(outcome="failed", reason="OutputExists", user_error=True)
         while pod.metadata.uid in self._running:
             with contextlib.suppress(*_PASSING):
                 await self._end(pod, job, "setup", result)
                 return
             await asyncio.sleep(_LOOK_S)
 
-    async def _post(self, pod: Pod, order: contract.TaskSpec, plan: bytes) -> str:
-        """Post the plan as the setup task does, with the pod's own token, until a leader takes it."""
+    async def _acquire(self, pod: Pod, order: contract.TaskSpec) -> bool:
+        """Make the job the output's owner, as `boathouse_task.ownership` does; False while another one is."""
+        while (owner := self.owners.setdefault(order.output_url, order.job_uid)) != order.job_uid:
+            path = f"{order.job_uid}/tasks/{pod.metadata.name}/owner"
+            mark = f"uid={owner}&namespace={pod.metadata.namespace}&cluster={order.cluster}"
+            state = (await self._ask("GET", pod, f"{path}?{mark}"))["state"]
+            if state == contract.OwnerState.ENDED and self.owners.get(order.output_url) == owner:
+                self.owners[order.output_url] = order.job_uid
+            elif state != contract.OwnerState.UNKNOWN:
+                return False
+            await asyncio.sleep(0.1)
+        return True
+
+    async def _ask(self, method: str, pod: Pod, path: str, body: bytes | None = None) -> dict[str, Any]:
+        """Ask the progress endpoint as a task does, with the pod's own token, until a leader answers."""
         metadata = pod.metadata
         token = await asyncio.to_thread(self._token, pod)
-        path = f"/v1/jobs/{metadata.namespace}/{order.job_uid}/plan"
+        path = f"/v1/jobs/{metadata.namespace}/{path}"
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         while True:
             for operator in self.operators:
@@ -269,11 +297,11 @@ class Kubelets:
                     context = ssl.create_default_context(cadata=await self._authorities())
                     url = f"https://localhost:{operator.port}{path}"
                     timeout = aiohttp.ClientTimeout(total=5)
-                    async with self._session.post(
-                        url, data=plan, headers=headers, ssl=context, timeout=timeout
+                    async with self._session.request(
+                        method, url, data=body, headers=headers, ssl=context, timeout=timeout
                     ) as answer:
                         if answer.ok:
-                            return str((await answer.json())["digest"])
+                            return dict(await answer.json())
                         self.refusals.append(f"{metadata.name}: {answer.status} {await answer.text()}")
             await asyncio.sleep(0.1)
 

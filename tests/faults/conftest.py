@@ -54,10 +54,12 @@ class Trial:
             yield one
             self.kubelets.operators.remove(one)
 
-    async def submit(self, shape: kubelets.Shape) -> None:
+    async def submit(self, shape: kubelets.Shape, *, clean_up: str = "OnEnd") -> None:
         """Apply a job."""
         self._name = f"job-{next(_JOBS)}"
-        made = await self.api.create(catalogue.MRJOBS, shape.manifest(self._name), lab.NAMESPACE)
+        manifest = shape.manifest(self._name)
+        manifest["spec"]["cleanUp"] = clean_up
+        made = await self.api.create(catalogue.MRJOBS, manifest, lab.NAMESPACE)
         self._uid = made["metadata"]["uid"]
         self.kubelets.jobs[self._uid] = kubelets.Ledger(shape)
 

@@ -130,6 +130,18 @@ def test_the_leader_labels_its_own_pod_and_changes_nothing_else(operator):
     assert "changes only pods that it made" in operator.patches("pod/neighbour", labelled, "boathouse-system")
 
 
+def test_of_a_job_the_operator_changes_its_finalizer_only(operator):
+    assert operator.patches("mrjob/wc", {"metadata": {"finalizers": ["boathouse.dev/clean-up"]}}) == "admitted"
+    for patch in (
+        {"spec": {"suspend": True}},
+        {"metadata": {"finalizers": ["example.org/other"]}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"metadata": {"finalizers": ["boathouse.dev/clean-up"], "annotations": {"a": "b"}}},
+    ):
+        assert "only the finalizer boathouse.dev/clean-up" in operator.patches("mrjob/wc", patch)
+
+
 def test_the_operator_writes_config_maps_of_its_own_only(operator):
     shard = object_("ConfigMap", "wc-1-plan-000", "demo", metadata={"ownerReferences": [OWNER]})
     assert operator.creates(shard) == "admitted"

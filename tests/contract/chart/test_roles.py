@@ -27,7 +27,7 @@ WHERE_JOBS_RUN = {
     "pods/resize": {"patch"},
     "events.events.k8s.io": {"create", "patch"},
     "configmaps": {"get", "create", "patch", "delete"},
-    "mrjobs.boathouse.dev": {"get", "list", "watch", "delete"},
+    "mrjobs.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
     "mrjobs/status.boathouse.dev": {"patch"},
 }
 IN_ITS_OWN_NAMESPACE = {
@@ -118,6 +118,7 @@ MAY = [
     ("patch", "persistentvolumeclaims", "team"),
     ("patch", "persistentvolumes", ""),
     ("patch", "mrjobs/status", "team"),
+    ("patch", "mrjobs", "team"),  # a finalizer; the policy boathouse-account-jobs lets nothing else through
     ("delete", "mrjobs", "team"),  # those whose ttlSecondsAfterFinished is over
     ("patch", "pods", "boathouse-system"),
 ]
@@ -129,6 +130,8 @@ MAY_NOT = [
     ("patch", "nodes", ""),
     ("create", "mrjobs", "team"),
     ("delete", "mrjobs", "elsewhere"),
+    ("patch", "mrjobs", "elsewhere"),
+    ("update", "mrjobs", "team"),
     ("patch", "validatingadmissionpolicies", ""),
     ("patch", "persistentvolumeclaims", "elsewhere"),
     ("update", "persistentvolumes", ""),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from boathouse.resources import names
+from boathouse.services.mrjob import cleaning
 from boathouse_task import ownership, storage
 from boathouse_task.contract import OwnerState, Reason
+from tests.unit.services.conftest import Build
 from tests.unit.task.outputs import Outputs, reason_of
 from tests.unit.task.workshop import Workshop
 from tests.wire.guards import Guard
@@ -70,6 +73,15 @@ async def a_former_owner_that_still_promotes(_api, tmp_path):
     return sorted(place.writers())
 
 
+async def a_deleted_job_whose_folder_cannot_be_removed(_api, _tmp_path):
+    body = Build.body(cleanUp="OnDelete")
+    running = Build.mapping(Build.of(body))
+    body["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.FINALIZER]}
+    begun = Build.look(Build.of(body), record=running, now_s=Build.CREATED_S)
+    late = Build.look(Build.of(body), record=begun.record, now_s=Build.CREATED_S + 700)
+    return ["the job never goes"] if late.cleaning else []
+
+
 # Guards, and how each is broken
 
 
@@ -97,9 +109,14 @@ def without_disarming(patch):
     patch.setattr(ownership, "_disarm", lambda _task, _uid: None)
 
 
+def without_giving_up(patch):
+    patch.setattr(cleaning, "GIVE_UP_S", float("inf"))
+
+
 GUARDS = {
     "owner-at-setup": Guard(two_jobs_with_one_output, without_the_check_at_setup),
     "owner-at-commit": Guard(a_former_owner_that_commits_after_the_takeover, without_the_check_at_commit),
     "exclusive-success": Guard(a_success_that_comes_in_between, without_an_exclusive_success),
+    "finalizer-gives-up": Guard(a_deleted_job_whose_folder_cannot_be_removed, without_giving_up),
     "former-owner-disarmed": Guard(a_former_owner_that_still_promotes, without_disarming),
 }

@@ -25,8 +25,8 @@
   verbs: [get, create, patch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs]
-  # delete: of jobs whose ttlSecondsAfterFinished is over.
-  verbs: [get, list, watch, delete]
+  # delete: of jobs whose ttlSecondsAfterFinished is over. patch: of one finalizer, see the policy boathouse-account-jobs.
+  verbs: [get, list, watch, patch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs/status]
   verbs: [patch]
