@@ -69,6 +69,16 @@ class Trial:
         return self.kubelets.jobs[self._uid]
 
     @property
+    def name(self) -> str:
+        """The job's name."""
+        return self._name
+
+    @property
+    def uid(self) -> str:
+        """The job's UID."""
+        return self._uid
+
+    @property
     def has_job(self) -> bool:
         """Whether a job was applied."""
         return bool(self._name)

@@ -65,25 +65,6 @@ async def test_a_job_expires_with_all_that_was_made_for_it(trial, moment, record
 
 
 @MOMENTS
-async def test_a_deleted_job_goes_when_its_folder_is_removed(trial, moment, record_property):
-    await trial.submit(SMALL, clean_up="OnDelete")
-    trial.ledger.held = True
-    with trial.operator() as operator:
-        kills = await trial.deaths(operator, f"{moment}-mrjob.finalizer", most=1)  # it is added
-        operator.start()
-        await trial.until(trial.running(SMALL.maps), "all maps run")
-        operator.kill()
-        await trial.discard()
-        kills += await trial.deaths(operator, f"{moment}-mrjob.finalizer", most=1)  # it is removed
-        assert trial.ledger.attempts["cleanup"] == 1
-        operator.start()
-        await trial.until(trial.gone, "the job is deleted")
-        await trial.until(trial.nothing_left, "its pods are gone")
-    record_property("kills", kills)
-    assert kills == 2
-
-
-@MOMENTS
 async def test_pods_of_others_are_bound_once_each(trial, moment, record_property):
     pods = catalogue.PODS.untyped()
     container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "100m"}}}

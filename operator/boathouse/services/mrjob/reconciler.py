@@ -200,9 +200,6 @@ class Reconciler:
         except (errors.ClusterError, NotLeading, TimeoutError, OSError):
             raise
         except Exception as error:
-            if _is_deleted(body):
-                await self._release(key, quarantine.describe(error))
-                return None
             await self._set_aside(key, body, error)
             raise
         self._conflicts.pop(key, None)
@@ -213,6 +210,9 @@ class Reconciler:
         namespace, _, name = key.partition("/")
         subject = ObjectMeta(name=name, namespace=namespace, uid=body["metadata"]["uid"])
         self._parts.aside.set_aside(catalogue.MRJOBS, subject, quarantine.Reason.RECONCILING, error)
+        if _is_deleted(body):
+            await self._release(key, quarantine.describe(error))
+            return
         message = f"the operator cannot process this job, and tries again: {quarantine.describe(error)}"
         try:
             await self._refuse(key, body, model.Refusal(reason=names.Reason.SET_ASIDE, message=message))
@@ -257,8 +257,6 @@ class Reconciler:
             self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
             if desired.cleaning:
                 return await self._clean_up(job, memory, desired, seen, delay_s)
-            if delay_s is None:
-                self._memories.pop(key, None)  # finished jobs are many, and their status is all that is needed
             return await self._finish(key, job, desired, delay_s)
         classes = await self._tell(job, desired, seen)
         admitted, memory.granted = self.shares.admit(job.namespace, desired.waiting, memory.granted)
@@ -447,6 +445,7 @@ class Reconciler:
         self._parts.plans.forget(job.uid)
         if delay_s is not None:
             return delay_s
+        self._memories.pop(key, None)  # finished jobs are many, and their status is all that is needed
         if desired.delete:
             return WAITING_LOOK_S
         body = self._parts.jobs.get(key)
