@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 REPORTS: Final = paths.REPOSITORY / "build" / "reports" / "rights"
 REASONS: Final = Path(__file__).with_name("rights.yaml")
 ACCOUNT: Final = {"kind": "ServiceAccount", "name": install.RELEASE, "namespace": install.NAMESPACE}
+SESSIONS: Final = frozenset({"e2e", "faults"})
+"""Without these too little was used for a comparison."""
 USER: Final = f"system:serviceaccount:{install.NAMESPACE}:{install.RELEASE}"
 
 
@@ -131,9 +133,11 @@ def _name(resource: str, group: str) -> str:
 def main() -> int:
     """Compare, and name each right that is granted without being used or explained."""
     reports = sorted(REPORTS.glob("*.json"))
-    if not reports:
-        print(f"no session has written what it used into {REPORTS}: run make test-contract and make test-e2e first")
-        return 1
+    missing = SESSIONS - {report.stem for report in reports}
+    if missing:
+        print(f"not compared: no audit log of the sessions {', '.join(sorted(missing))} is in {REPORTS}")
+        print("  run make test-contract, and make test-e2e with PROVIDER=local: other clusters have no audit log")
+        return 0
     given = granted(rendered())
     left = unused(given, {right for report in reports for right in read(report)})
     explained = reasons()

@@ -57,16 +57,37 @@ def test_reports_of_a_session_add_up(tmp_path, monkeypatch):
     assert set(rights.read(tmp_path / "session.json")) == {Right("jobs", "pods", "get"), Right("jobs", "pods", "list")}
 
 
+def test_nothing_is_compared_where_a_session_was_not_audited(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(rights, "REPORTS", tmp_path)
+    (tmp_path / "faults.json").write_text("[]")
+    assert rights.main() == 0
+    assert "no audit log of the sessions e2e" in capsys.readouterr().out
+
+
+def test_an_explanation_of_a_right_that_is_not_granted_fails(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(rights, "REPORTS", tmp_path)
+    monkeypatch.setattr(rights, "rendered", list)
+    monkeypatch.setattr(rights, "reasons", lambda: {"cluster: get pods": "because"})
+    for session in rights.SESSIONS:
+        (tmp_path / f"{session}.json").write_text("[]")
+    assert rights.main() == 1
+    assert "cluster: get pods: explained in rights.yaml, and not granted" in capsys.readouterr().out
+
+
+def test_every_explanation_in_the_table_is_a_sentence():
+    assert all(text.endswith(".") and len(text) > 40 for text in rights.reasons().values())
+
+
 def test_a_right_that_is_neither_used_nor_explained_fails(tmp_path, monkeypatch, capsys):
     binding = {"kind": "ClusterRoleBinding", "metadata": {"name": "b"}, **BOUND}
     monkeypatch.setattr(rights, "REPORTS", tmp_path)
     monkeypatch.setattr(rights, "rendered", lambda: [ROLE | {"rules": RULES}, binding])
-    assert rights.main() == 1
-    (tmp_path / "s.json").write_text(json.dumps([["jobs", "pods", "get"], ["jobs", "pods", "list"]]))
+    (tmp_path / "faults.json").write_text("[]")
+    (tmp_path / "e2e.json").write_text(json.dumps([["jobs", "pods", "get"], ["jobs", "pods", "list"]]))
     monkeypatch.setattr(rights, "reasons", lambda: {"cluster: get pods.boathouse.dev": "because"})
     assert rights.main() == 1
     assert "cluster: list pods.boathouse.dev: granted, used by no test" in capsys.readouterr().out
-    (tmp_path / "s.json").write_text(json.dumps([["jobs", f"pods{g}", "list"] for g in ("", ".boathouse.dev")]))
+    (tmp_path / "e2e.json").write_text(json.dumps([["jobs", f"pods{g}", "list"] for g in ("", ".boathouse.dev")]))
     monkeypatch.setattr(
         rights, "reasons", lambda: {"cluster: get pods": "because", "cluster: get pods.boathouse.dev": "because"}
     )
