@@ -37,6 +37,7 @@ class Informer(Generic[T]):
         namespaces: Sequence[str] = (),
         labels: str = "",
         fields: str = "",
+        transform: Callable[[T], T] | None = None,
         aside: quarantine.Quarantine | None = None,
         timing: reflector.Timing = _TIMING,
         backoff: retries.Backoff = _BACKOFF,
@@ -53,6 +54,8 @@ class Informer(Generic[T]):
             namespaces: Empty for all.
             labels: Label selector.
             fields: Field selector; an object that leaves it is reported as Deleted.
+            transform: Called with each decoded object; what it returns is stored, so that memory need not depend on
+                what others write. It must not raise, and must keep the object's identity.
             aside: Where objects go that cannot be decoded, or that `on_change` raises for.
             timing: When to renew a watch and when to give it up.
             backoff: How long to wait after failures.
@@ -72,6 +75,7 @@ class Informer(Generic[T]):
                 resource,
                 reflector.Selection(namespace=namespace, labels=labels, fields=fields),
                 on_change,
+                transform=transform,
                 aside=aside,
                 timing=timing,
                 backoff=backoff,

@@ -92,6 +92,7 @@ class Reflector(Generic[T]):
         selection: Selection,
         on_change: OnChange[T],
         *,
+        transform: Callable[[T], T] | None,
         aside: quarantine.Quarantine,
         timing: Timing,
         backoff: retries.Backoff,
@@ -108,6 +109,7 @@ class Reflector(Generic[T]):
         self._resource = resource
         self._selection = selection
         self._on_change = on_change
+        self._transform = transform
         self._aside = aside
         self._timing = timing
         self._backoff = backoff
@@ -167,14 +169,17 @@ class Reflector(Generic[T]):
     async def _readable_page(self, token: str) -> Page[T]:
         """Read a page; object by object, with stand-ins, where it cannot be decoded as a whole."""
         try:
-            return await self._page(self._resource, token)
+            page = await self._page(self._resource, token)
         except errors.DecodeError:
-            page = await self._page(self._resource.viewed_as(msgspec.Raw), token)
-        return Page(
-            items=tuple(map(self._readable, page.items)),
-            resource_version=page.resource_version,
-            continue_token=page.continue_token,
-        )
+            raw = await self._page(self._resource.viewed_as(msgspec.Raw), token)
+            page = Page(
+                items=tuple(map(self._readable, raw.items)),
+                resource_version=raw.resource_version,
+                continue_token=raw.continue_token,
+            )
+        if self._transform is None:
+            return page
+        return msgspec.structs.replace(page, items=tuple(map(self._transform, page.items)))
 
     def _readable(self, raw: msgspec.Raw) -> T:
         try:
@@ -252,6 +257,8 @@ class Reflector(Generic[T]):
             self._other_line(line, None)
 
     def _object(self, kind: str, new: T) -> None:
+        if self._transform is not None:
+            new = self._transform(new)
         changes = self.store.remove(new) if kind == "DELETED" else self.store.put(new)
         self.stats.events += 1
         if not changes:

@@ -13,7 +13,7 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 ONE_POD = "ReadWriteOncePod"
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class LabelSelector(wire.View, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ClaimView(wire.View, frozen=True, kw_only=True):
     @property
     def storage_class(self) -> str:
         """The name of its class; empty for none."""
-        return self.metadata.annotations.get(_CLASS_ANNOTATION) or self.spec.storage_class_name
+        return self.metadata.annotations.get(CLASS_ANNOTATION) or self.spec.storage_class_name
 
 
 class ClaimReference(wire.View, frozen=True, kw_only=True):

@@ -353,7 +353,15 @@ class PodView(View, frozen=True, kw_only=True):
 
 
 class UnreadablePod(PodView, frozen=True, kw_only=True):
-    """A pod whose JSON has not the shape of a pod: of it, only the identity, the node and the scheduler are known."""
+    """A pod that cannot be represented: of it, the identity, the node and the scheduler are known.
+
+    Attributes:
+        problem: What is wrong with it, for people.
+        is_too_complex: Whether it is only too much of what could be represented.
+    """
+
+    problem: str = "it could not be decoded"
+    is_too_complex: bool = False
 
     @property
     @override

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from boathouse.cluster import catalogue, client, informer, quarantine, recorder, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, comparer, figures, scheduler, storage_watches, writer
+from boathouse.scheduling import accounts, comparer, figures, kept, scheduler, storage_watches, writer
 from boathouse.telemetry import gauges, health, metrics
 from boathouse_policies import framework, model
 
@@ -143,9 +143,12 @@ def assemble(
         catalogue.PODS,
         on_change=_all(on_pod, catalogue.PODS, aside),
         fields=catalogue.PODS_THAT_HOLD_RESOURCES,
+        transform=kept.pods(options.scheduler_name),
         aside=aside,
     )
-    nodes = informer.Informer(api, catalogue.NODES, on_change=_all(on_node, catalogue.NODES, aside), aside=aside)
+    nodes = informer.Informer(
+        api, catalogue.NODES, on_change=_all(on_node, catalogue.NODES, aside), transform=kept.node, aside=aside
+    )
     ended = informer.Informer(
         api,
         catalogue.PODS,
@@ -153,6 +156,7 @@ def assemble(
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
+        transform=kept.pods(options.scheduler_name),
         aside=aside,
     )
     _count_set_aside(figures_.gauges, aside)
@@ -169,6 +173,7 @@ def assemble(
             catalogue.NAMESPACES,
             on_change=lambda change: subject.on_namespace(change.key),
             labels=names.LABEL_QUEUE,
+            transform=kept.namespace,
             aside=aside,
         ),
         aside=aside,

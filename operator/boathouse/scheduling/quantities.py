@@ -11,6 +11,8 @@ from boathouse.resources import quantity
 
 NANO = 1_000_000_000
 NANO_PER_MILLI = 1_000_000
+LARGEST = int(quantity.LARGEST) * NANO
+"""The largest amount of Kubernetes: sums saturate there too, so that a sum can be written as a quantity."""
 
 
 @functools.lru_cache(maxsize=4096)

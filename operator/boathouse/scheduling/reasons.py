@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from boathouse.cluster import quarantine, wire
-from boathouse.scheduling import holders, notices, variety
+from boathouse.scheduling import holders, notices, requests, variety
 from boathouse_policies import model
 
 _WORST_FIRST = (
@@ -78,8 +78,9 @@ def unsupported(field: str) -> notices.Reason:
 
 def set_aside(error: Exception) -> notices.Reason:
     """Return what a pod is told that cannot be represented."""
+    is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
     return notices.Reason(
-        reason=notices.SET_ASIDE,
+        reason=variety.TOO_COMPLEX if is_too_complex else notices.SET_ASIDE,
         message=f"Boathouse cannot represent this pod: {quarantine.describe(error)}. Correct and recreate it, or name "
         "another scheduler in spec.schedulerName",
     )

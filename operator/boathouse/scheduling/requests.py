@@ -16,20 +16,36 @@ from boathouse.scheduling import quantities
 Amounts = dict[str, int]
 """Resource name to nano-units."""
 
+MOST_RESOURCES = 64
+"""Different resources of one pod, or of one node: each is a name that others must store and compare."""
+
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
 _POD_LEVEL = ("cpu", "memory")
 _HUGEPAGES = "hugepages-"
 
 
+class UnreadablePodError(ValueError):
+    """A pod is known in part only, so its requests and constraints are not known.
+
+    Attributes:
+        is_too_complex: Whether it is only too much of what could be represented.
+    """
+
+    def __init__(self, problem: str, *, is_too_complex: bool) -> None:
+        super().__init__(problem)
+        self.is_too_complex = is_too_complex
+
+
 def pod_requests(pod: wire.PodView) -> Amounts:
-    """Return the effective requests of a pod, in nano-units by resource name.
+    """Return the effective requests of a pod, in nano-units by resource name, each at most `quantities.LARGEST`.
 
     Raises:
-        ValueError: They cannot be computed: the pod could not be decoded, or an amount is no quantity.
+        UnreadablePodError: The pod is known in part only.
+        ValueError: An amount is no quantity, or the pod asks for too many different resources.
     """
-    if not pod.is_readable:
-        raise ValueError("the pod could not be decoded, so its requests are not known")
+    if isinstance(pod, wire.UnreadablePod):
+        raise UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
     infeasible = _resize_is_infeasible(pod)
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     total: Amounts = {}
@@ -38,7 +54,9 @@ def pod_requests(pod: wire.PodView) -> Amounts:
     _include_init_containers(total, pod, statuses, infeasible=infeasible)
     _override_by_pod_level(total, pod, infeasible=infeasible)
     _add(total, _nano(pod.spec.overhead))
-    return total
+    if len(total) > MOST_RESOURCES:
+        raise ValueError(f"it asks for {len(total)} different resources: at most {MOST_RESOURCES} are possible")
+    return {name: min(amount, quantities.LARGEST) for name, amount in total.items()}
 
 
 def _include_init_containers(

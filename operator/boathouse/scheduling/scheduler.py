@@ -255,7 +255,8 @@ class Scheduler:
             case store.Added() | store.Modified():
                 pod = change.new
                 if pod.is_terminal and not isinstance(change, store.Modified):
-                    self._refused(pod)
+                    if accounts.is_task(pod):
+                        self._refused(pod)
                     self.seen.gone(pod)
             case store.Deleted():
                 pass

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from boathouse.cluster import client, informer, quarantine, storage
-from boathouse.scheduling import volumes
+from boathouse.scheduling import kept, volumes
 
 
 class StorageWatches:
@@ -22,7 +22,7 @@ class StorageWatches:
 
     def __init__(self, api: client.ApiClient, aside: quarantine.Quarantine | None = None) -> None:
         self.on_change: list[Callable[[], None]] = []
-        claims = informer.Informer(api, storage.CLAIMS, on_change=self._changed, aside=aside)
+        claims = informer.Informer(api, storage.CLAIMS, on_change=self._changed, transform=kept.claim, aside=aside)
         persistent_volumes = informer.Informer(api, storage.VOLUMES, on_change=self._changed, aside=aside)
         classes = informer.Informer(api, storage.CLASSES, on_change=self._changed, aside=aside)
         csi_nodes = informer.Informer(api, storage.CSI_NODES, on_change=self._changed, aside=aside)

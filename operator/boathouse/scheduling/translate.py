@@ -15,15 +15,13 @@ LABEL_RACK = f"{names.GROUP}/rack"
 
 _COUNTED = {"cpu", "memory", "ephemeral-storage", "pods"}
 _DEFAULT_MAX_PODS = 110
-_MOST_EXTENDED = 64
-"""Different extended resources of one pod, or of one node: each is a name that others must store and compare."""
 
 
 def pod_resources(pod: wire.PodView) -> model.Resources:
     """Return what a pod takes of its node now.
 
     Raises:
-        ValueError: It cannot be said: see `requests.pod_requests`; or the pod asks for too many different resources.
+        ValueError: It cannot be said: see `requests.pod_requests`.
     """
     return _resources(requests.pod_requests(pod))
 
@@ -85,14 +83,14 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         node_selector=tuple(sorted(spec.node_selector.items())),
         affinity=_affinity(spec.affinity),
         tolerations=tuple(_toleration(toleration) for toleration in spec.tolerations),
-        host_ports=tuple(sorted(_host_ports(spec))),
+        host_ports=host_ports(pod),
         claims=claims_of(pod),
     )
 
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted."""
-    return tuple(sorted(_host_ports(pod.spec)))
+    return tuple(sorted(set(_host_ports(pod.spec))))
 
 
 def claims_of(pod: wire.PodView) -> tuple[str, ...]:
@@ -133,14 +131,11 @@ def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
 
 def _resources(amounts: Mapping[str, int]) -> model.Resources:
     """Round up, as for what is asked."""
-    extended = {name: quantities.ones(amount) for name, amount in amounts.items() if name not in _COUNTED}
-    if len(extended) > _MOST_EXTENDED:
-        raise ValueError(f"the pod asks for {len(extended)} extended resources: at most {_MOST_EXTENDED} are possible")
     return model.Resources.of(
         cpu_milli=quantities.milli(amounts.get("cpu", 0)),
         memory_bytes=quantities.ones(amounts.get("memory", 0)),
         ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
-        extended=extended,
+        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in _COUNTED},
     )
 
 
@@ -151,7 +146,7 @@ def _floor(amounts: Mapping[str, int]) -> model.Resources:
         cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
         memory_bytes=amounts.get("memory", 0) // quantities.NANO,
         ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // quantities.NANO,
-        extended={name: amounts[name] // quantities.NANO for name in extended[:_MOST_EXTENDED]},
+        extended={name: amounts[name] // quantities.NANO for name in extended[: requests.MOST_RESOURCES]},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boathouse.cluster import errors, reflector
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling import accounts
+from boathouse.scheduling import accounts, kept
 from boathouse_policies import framework, model
 from boathouse_policies.model import resources
 from tests.wire import fake_api, waiting
@@ -66,6 +66,14 @@ async def pods_of_ours_on_nodes_that_do_not_exist(api, _tmp):
         return [w.scheduler.diagnosis("good").message] if len(w.placed()) < 8 else []
 
 
+async def a_pod_with_large_annotations(api, _tmp):
+    notes = {f"example.com/{i}": "x" * 1024 for i in range(200)}
+    async with world(api) as w:
+        api.add(fake_api.pod("large", scheduler="none", annotations=notes))
+        await waiting.eventually(lambda: w.parts.pods.get("default/large"))
+        return list(w.parts.pods.get("default/large").metadata.annotations)
+
+
 # Guards, and how each is broken
 
 
@@ -99,7 +107,12 @@ def with_ghosts_charged(patch):
     patch.setattr(framework.Ledger, "_charge", charge)
 
 
+def with_whole_pods(patch):
+    patch.setattr(kept, "pods", lambda _: None)
+
+
 GUARDS = {
+    "kept-annotations": Guard(a_pod_with_large_annotations, with_whole_pods),
     "saturation": Guard(a_pod_of_too_many_cores_on_a_node, without_a_largest_amount),
     "stand-ins": Guard(a_pod_that_cannot_be_decoded, without_stand_ins),
     "owner": Guard(pods_that_claim_a_job_by_its_label, with_the_label_alone),

@@ -8,7 +8,7 @@ from prometheus_client import registry
 
 from boathouse import buckets, fair
 from boathouse.cluster import wire
-from boathouse.scheduling import carrier, outcomes, refusals, variety
+from boathouse.scheduling import carrier, kept, outcomes, refusals, variety
 from boathouse.services import dirty
 from boathouse.services.mrjob import attempts
 from tests.unit.services import reconciling
@@ -143,6 +143,7 @@ def with_any_number_of_shapes(patch):
 
 def with_any_number_of_constraints(patch):
     patch.setattr(wire, "MOST_CONSTRAINTS", 1 << 30)
+    patch.setattr(kept, "MOST_CONSTRAINT_LENGTH", 1 << 30)
 
 
 def with_one_line_for_all_keys(patch):

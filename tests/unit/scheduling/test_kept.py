@@ -1,0 +1,236 @@
+"""What is kept of an object says the same as the whole, and is small whatever others write."""
+
+import gc
+import json
+import sys
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse.cluster import storage, wire
+from boathouse.resources import names
+from boathouse.scheduling import accounts, jobs, kept, requests, translate
+from boathouse.services.mrjob import observe
+from tests.unit.scheduling import builders
+
+keep = kept.pods(names.SCHEDULER_NAME)
+KIB = 1024
+
+quantities = st.sampled_from(["100m", "1", "1500u", "2Gi", "10P", "9Ei", "3n"])
+amounts = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/gpu", "hugepages-2Mi"]), quantities)
+resources = st.builds(wire.ResourceRequirements, requests=amounts, limits=amounts)
+ports = st.lists(st.builds(wire.ContainerPort, host_port=st.sampled_from([0, 80, 443])), max_size=2).map(tuple)
+container = st.builds(
+    wire.Container,
+    name=st.sampled_from(["a", "b", names.CONTAINER]),
+    resources=resources,
+    restart_policy=st.sampled_from(["", "Always"]),
+    ports=ports,
+)
+containers = st.lists(container, max_size=3, unique_by=lambda one: one.name).map(tuple)
+status = st.builds(
+    wire.ContainerStatus, name=st.sampled_from(["a", "b"]), resources=st.none() | resources, allocated_resources=amounts
+)
+requirement = st.builds(
+    wire.Requirement, key=st.just("zone"), operator=st.sampled_from(["In", "Exists"]), values=st.just(("a",))
+)
+terms = st.lists(st.builds(wire.NodeSelectorTerm, match_expressions=st.tuples(requirement)), max_size=2).map(tuple)
+present = st.lists(st.builds(wire.Present), max_size=2).map(tuple)
+affinity = st.builds(
+    wire.Affinity,
+    node_affinity=st.none()
+    | st.builds(wire.NodeAffinity, required=st.none() | st.builds(wire.NodeSelector, node_selector_terms=terms)),
+    pod_affinity=st.none() | st.builds(wire.PodAffinity, required=present, preferred=present),
+)
+volumes = st.lists(
+    st.builds(
+        wire.Volume,
+        name=st.sampled_from(["v", "w"]),
+        persistent_volume_claim=st.none() | st.builds(wire.ClaimSource, claim_name=st.just("c")),
+        ephemeral=st.none() | st.builds(wire.Present),
+    ),
+    max_size=3,
+).map(tuple)
+spreads = st.lists(
+    st.builds(wire.TopologySpreadConstraint, when_unsatisfiable=st.sampled_from(["DoNotSchedule", "ScheduleAnyway"])),
+    max_size=3,
+).map(tuple)
+spec = st.builds(
+    wire.PodSpec,
+    node_name=st.sampled_from(["", "n1"]),
+    scheduler_name=st.sampled_from(["boathouse", "other"]),
+    priority=st.sampled_from([0, 5]),
+    node_selector=st.sampled_from([{}, {"zone": "a"}]),
+    affinity=st.none() | affinity,
+    topology_spread_constraints=spreads,
+    scheduling_gates=st.sampled_from([(), (wire.SchedulingGate(name="g"),)]),
+    volumes=volumes,
+    containers=containers,
+    init_containers=containers,
+    resources=st.none() | resources,
+    overhead=amounts,
+)
+statuses = st.builds(
+    wire.PodStatus,
+    phase=st.sampled_from(["Pending", "Running"]),
+    container_statuses=st.lists(status, max_size=2).map(tuple),
+    allocated_resources=amounts,
+    nominated_node_name=st.sampled_from(["", "n1"]),
+)
+pods = st.builds(
+    wire.PodView,
+    metadata=st.builds(
+        wire.ObjectMeta,
+        name=st.just("p"),
+        namespace=st.just("demo"),
+        uid=st.just("u"),
+        resource_version=st.just("1"),
+        labels=st.sampled_from([{}, {"app": "web", names.LABEL_QUEUE: "q"}]),
+    ),
+    spec=spec,
+    status=statuses,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(pods)
+def test_what_is_kept_of_a_pod_is_counted_and_placed_as_the_whole(pod):
+    small = keep(pod)
+    assert accounts.of(small) == accounts.of(pod)
+    assert accounts.holder_of(small) == accounts.holder_of(pod)
+    assert translate.claims_of(small) == translate.claims_of(pod)
+    assert jobs.may_be_bound(small) == jobs.may_be_bound(pod) or pod.spec.scheduler_name == "other"
+    if pod.spec.scheduler_name == "boathouse" and not pod.spec.node_name:
+        assert jobs.foreign_class(small) == jobs.foreign_class(pod)
+        assert translate.unsupported(small) == translate.unsupported(pod)
+        assert list(translate.claims_by_field(small)) == list(translate.claims_by_field(pod))
+
+
+def task(state: dict, **more) -> wire.PodView:
+    labels = {names.LABEL_JOB_UID: "u", names.LABEL_TASK_TYPE: "map", names.LABEL_TASK_INDEX: "3"}
+    raw = {
+        "metadata": {
+            "name": "t",
+            "namespace": "demo",
+            "uid": "p",
+            "resourceVersion": "1",
+            "labels": labels | {names.LABEL_ATTEMPT: "1", "app": "x"},
+            "annotations": {names.ANNOTATION_IDEAL_MEMORY: "999", "note": "x" * KIB},
+            "ownerReferences": [{"apiVersion": names.API_VERSION, "kind": "MRJob", "uid": "u", "controller": True}],
+        },
+        "spec": {
+            "nodeName": "n1",
+            "schedulerName": "boathouse",
+            "containers": [{"name": "task", "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}}],
+        },
+        "status": {"containerStatuses": [{"name": "task", "state": state}, {"name": "other", "state": {}}], **more},
+    }
+    return msgspec.convert(raw, wire.PodView)
+
+
+TERMINATED = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-01T00:00:00Z"}}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        task({"running": {"startedAt": "2026-01-01T00:00:00Z"}}, phase="Running"),
+        task(TERMINATED, phase="Failed"),
+        task({"waiting": {"reason": "ErrImagePull", "message": "no such image"}}, phase="Pending"),
+        task({}, phase="Failed", reason="Evicted", message="Pod ephemeral local storage usage exceeds the total limit"),
+        task({}, phase="Failed", conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "Preempted"}]),
+    ],
+)
+def test_a_task_is_seen_as_the_whole_pod_shows_it(pod):
+    assert observe.task_pod(keep(pod)) == observe.task_pod(pod)
+    assert observe.task_pod(pod) is not None
+
+
+# Sizes
+
+
+def size_of(thing: object) -> int:
+    """Return the bytes of an object and of all that it holds alone."""
+    if isinstance(thing, str | bytes | int | float | bool | type(None)):
+        return sys.getsizeof(thing)
+    held = (
+        [getattr(thing, name) for name in thing.__struct_fields__]
+        if isinstance(thing, msgspec.Struct)
+        else [*thing.keys(), *thing.values()]
+        if isinstance(thing, dict)
+        else list(thing)
+        if isinstance(thing, tuple)
+        else gc.get_referents(thing)
+    )
+    return sys.getsizeof(thing) + sum(map(size_of, held))
+
+
+def written(spec: dict | None = None, meta: dict | None = None) -> wire.PodView:
+    spec = {"containers": [{"name": "c"}]} | (spec or {})
+    metadata = {"name": "p", "namespace": "demo", "uid": "u", "resourceVersion": "1"} | (meta or {})
+    return msgspec.json.decode(json.dumps({"metadata": metadata, "spec": spec}), type=wire.PodView)
+
+
+def requirements(count: int, length: int = 50) -> dict:
+    expressions = [{"key": f"key-{i}", "operator": "In", "values": ["x" * length]} for i in range(count)]
+    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+LARGE = {
+    "annotations": written(meta={"annotations": {f"a/{i}": "x" * KIB for i in range(200)}}),
+    "labels": written(meta={"labels": {f"label-{i}": "x" * 60 for i in range(3000)}}),
+    "owners": written(meta={"ownerReferences": [{"name": "x" * KIB, "uid": str(i)} for i in range(200)]}),
+    "owner": written(meta={"ownerReferences": [{"name": "x" * 200 * KIB, "uid": "u", "controller": True}]}),
+    "containers": written({"containers": [{"name": f"c{i}", "ports": [{"containerPort": i}]} for i in range(3000)]}),
+    "environment": written({"containers": [{"name": "c", "env": [{"name": "x", "value": "x" * 200 * KIB}]}]}),
+    "volumes": written({"volumes": [{"name": f"v{i}", "emptyDir": {}} for i in range(3000)]}),
+    "constraints of others": written({"affinity": requirements(3000)}),
+    "constraints of ours": written({"schedulerName": "boathouse", "affinity": requirements(3000)}),
+    "constraints of ours on a node": written(
+        {"schedulerName": "boathouse", "nodeName": "n1", "affinity": requirements(3000)}
+    ),
+    "long constraints of ours": written({"schedulerName": "boathouse", "affinity": requirements(3, length=60 * KIB)}),
+    "gates": written({"schedulerName": "boathouse", "schedulingGates": [{"name": f"g/{i}"} for i in range(3000)]}),
+    "resources": written(
+        {"containers": [{"name": "c", "resources": {"requests": {f"x/{i}": "1" for i in range(3000)}}}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("pod", LARGE.values(), ids=LARGE)
+def test_what_is_kept_of_a_large_pod_is_small(pod):
+    assert size_of(keep(pod)) < 4 * KIB
+
+
+def test_that_a_pod_had_too_many_constraints_is_kept():
+    assert keep(LARGE["constraints of ours"]).spec.too_many_constraints > wire.MOST_CONSTRAINTS
+
+
+def test_a_pod_with_longer_constraints_than_are_kept_is_said_to_be_too_complex():
+    small = keep(LARGE["long constraints of ours"])
+    with pytest.raises(requests.UnreadablePodError, match="at most") as refused:
+        translate.pod_resources(small)
+    assert refused.value.is_too_complex
+
+
+def test_what_is_kept_of_a_node_is_translated_as_the_whole():
+    whole = builders.node(labels={"zone": "a"}, taints=(wire.Taint(key="k", effect="NoSchedule"),))
+    annotated = msgspec.structs.replace(whole.metadata, annotations={"a": "x" * KIB})
+    small = kept.node(msgspec.structs.replace(whole, metadata=annotated))
+    assert translate.node(small) == translate.node(whole)
+    assert small.metadata.annotations == {}
+
+
+def test_what_is_kept_of_a_claim_says_whether_and_where_it_is_bound():
+    annotations = {storage.BIND_COMPLETED: "yes", storage.SELECTED_NODE: "n1", "note": "x" * 200 * KIB}
+    whole = storage.ClaimView(
+        metadata=wire.ObjectMeta(name="c", annotations=annotations, labels={"a": "b"}),
+        spec=storage.ClaimSpec(volume_name="v"),
+    )
+    small = kept.claim(whole)
+    assert small.is_bound
+    assert small.metadata.annotations[storage.SELECTED_NODE] == "n1"
+    assert size_of(small) < 4 * KIB
