@@ -302,9 +302,12 @@ class _Starved:
         return self._whole.accept()
 
 
-@pytest.mark.usefixtures("endpoint")
-async def test_an_idle_connection_has_a_small_buffer():
-    assert sslproto.SSLProtocol.max_size == listener.BUFFER_BYTES
+async def test_an_idle_connection_has_a_small_buffer_and_those_to_the_api_server_a_large_one(endpoint, eventually):
+    async with connected(endpoint):
+        (connection,) = endpoint.metrics.listener._open.values()
+        await eventually(lambda: connection.transport is not None)
+        assert len(connection.transport.get_protocol().get_buffer(-1)) == listener.BUFFER_BYTES
+    assert sslproto.SSLProtocol.max_size > listener.BUFFER_BYTES
 
 
 def test_the_limit_of_connections_leaves_descriptors_for_the_api_server(monkeypatch):

@@ -28,13 +28,14 @@ PAUSE_S: Final = 0.01
 """After so many accepted connections, good and bad, the loop gets back to its other work for so long."""
 STARVED_S: Final = 1.0
 """How long to wait when the process has no descriptor left."""
-HANDSHAKE_S: Final = 5.0
+HANDSHAKE_S: Final = 5
 SHUTDOWN_S: Final = 1.0
 LIFE_S: Final = 120.0
 """No connection is older: the longest poll and the slowest plan take a minute."""
 RESERVED_DESCRIPTORS: Final = 512
 """Left to the connections to the API server, and to other ports."""
 BUFFER_BYTES: Final = 16 * 1024
+"""As large as a TLS record."""
 
 
 class Listener:
@@ -83,9 +84,6 @@ class Listener:
         Raises:
             OSError: The port is taken.
         """
-        # asyncio makes each TLS connection a buffer of this size, which it fills with zeros: of 256 KiB, 2,000 idle
-        # connections would take 500 MiB. TLS records have at most 16 KiB, so the larger buffer has no use.
-        sslproto.SSLProtocol.max_size = BUFFER_BYTES
         self._socket = _listen(host, port)
         self._loop.add_reader(self._socket, self._accept)
 
@@ -156,7 +154,7 @@ class _Connection:
         self._closed = closed
         self._opening: asyncio.Task[None] | None = None
         self._begun = False
-        self._transport: asyncio.BaseTransport | None = None
+        self.transport: asyncio.Transport | None = None
         self._life: asyncio.TimerHandle | None = None
 
     def start(
@@ -170,30 +168,53 @@ class _Connection:
         self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext | None
     ) -> None:
         self._begun = True
-        try:
-            self._transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol,
-                self._socket,
-                ssl=context,
-                ssl_handshake_timeout=HANDSHAKE_S if context else None,
-                ssl_shutdown_timeout=SHUTDOWN_S if context else None,
-            )
-        except OSError:  # it is no TLS, or took too long: asyncio has ended it
-            return
+        opened = loop.create_future()
+        outermost = protocol if context is None else _Tls.around(protocol, context, opened)
+        with contextlib.suppress(OSError):  # it is no TLS, or took too long: asyncio has ended it
+            self.transport, _ = await loop.connect_accepted_socket(lambda: outermost, self._socket)
+            if context is not None:
+                await opened
 
     def abort(self) -> None:
         """End it now, whatever it is at. Once asyncio has the socket, only asyncio may close it."""
+        if self.transport is not None:
+            self.transport.abort()
+            return
         if self._opening is not None:
             self._opening.cancel()
         if not self._begun:
             self._socket.close()
-        if isinstance(self._transport, asyncio.WriteTransport):
-            self._transport.abort()
 
     def _ended(self) -> None:
         if self._life is not None:
             self._life.cancel()
         self._closed()
+
+
+class _Tls(sslproto.SSLProtocol):
+    """asyncio's TLS with a small buffer.
+
+    asyncio gives each connection a buffer of 256 KiB, filled with zeros: 2,000 idle connections would take 500 MiB. For
+    all TLS connections a smaller one would not do, because it is also how much is read at a time of long lists.
+    """
+
+    max_size = BUFFER_BYTES
+
+    @classmethod
+    def around(
+        cls, protocol: asyncio.BaseProtocol, context: ssl.SSLContext, opened: asyncio.Future[None]
+    ) -> sslproto.SSLProtocol:
+        """TLS of a server's side around a protocol; `opened` ends with the handshake."""
+        loop = asyncio.get_running_loop()
+        return cls(
+            loop,
+            protocol,
+            context,
+            opened,
+            server_side=True,
+            ssl_handshake_timeout=HANDSHAKE_S,
+            ssl_shutdown_timeout=SHUTDOWN_S,
+        )
 
 
 class _Socket(socket.socket):
