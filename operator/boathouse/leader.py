@@ -87,7 +87,9 @@ class Leader:
         )
         self._queue = dirty.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
         limits = settings.tenant_limits
-        self._jobs = jobstore.JobStore(self._queue.mark, backlog.Backlog(limits.max_unfinished_jobs))
+        self._jobs = jobstore.JobStore(
+            self._queue.mark, backlog.Backlog(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20)
+        )
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
         self._plans = plans.Plans(around.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self._hub = hub.Hub(self._feed.report)

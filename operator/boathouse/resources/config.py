@@ -130,6 +130,12 @@ class TenantLimits(_Section):
         le=100_000,
         description="Unfinished MRJobs of a namespace beyond this number, by creation time, are not admitted.",
     )
+    max_job_mebibytes: int = Field(
+        default=32,
+        ge=2,
+        le=4096,
+        description="JSON of the specs of a namespace's unfinished MRJobs; those beyond it are not admitted.",
+    )
     max_plan_mebibytes: int = Field(
         default=32,
         ge=32,

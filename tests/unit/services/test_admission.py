@@ -29,7 +29,7 @@ async def test_a_job_beyond_the_limit_is_not_admitted_and_says_what_to_do(desk):
     await desk.look()
     status, reason, message = admitted(desk)
     assert (status, reason) == ("False", "TooManyJobs")
-    assert "only the first 1" in message
+    assert "only the first 1 by creation" in message
     assert "tenantLimits.maxUnfinishedJobs" in message
     assert "earlier" not in message
     assert desk.submitted == []
@@ -85,3 +85,14 @@ async def test_a_conflict_that_persists_backs_off(desk):
     desk.jobs.seen(body("u1", 9, suspend=True))
     assert await desk.look() == 0.0
     assert desk.jobs.key("u1") == KEY
+
+
+async def test_the_spec_of_a_job_that_waited_is_read_when_it_is_admitted(desk):
+    desk.jobs.seen(another())
+    desk.holds(body())
+    await desk.look()
+    assert "spec" not in desk.jobs.get(KEY)
+    desk.jobs.gone(another())
+    await desk.look()
+    assert desk.jobs.get(KEY)["spec"] == desk.stored["spec"]
+    assert len(desk.submitted) == 1

@@ -1,6 +1,8 @@
 """The MRJobs as last seen."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from boathouse.services.mrjob.backlog import Backlog
 from boathouse.services.mrjob.jobstore import JobStore
@@ -127,7 +129,7 @@ def test_the_next_job_is_admitted_when_one_is_deleted(marked):
 def test_a_suspended_job_does_not_count_and_when_it_is_resumed_it_has_its_place_by_creation(marked):
     jobs = JobStore(marked.append, Backlog(limit=1))
     jobs.seen(unfinished("a") | {"spec": {"suspend": True}})
-    jobs.seen(unfinished("b"))
+    jobs.seen(unfinished("b") | {"spec": {}})
     assert [jobs.admits(f"demo/{name}") for name in "ab"] == [True, True]
     jobs.seen(unfinished("b", 2) | {"spec": {"suspend": True}})
     jobs.seen(unfinished("a", 2, phase="Suspended", plan={"splits": 1}) | {"spec": {}})
@@ -148,3 +150,54 @@ def test_one_namespaces_jobs_do_not_count_in_another(marked):
     other = unfinished("b")
     jobs.seen({**other, "metadata": other["metadata"] | {"namespace": "other"}})
     assert jobs.admits("other/b")
+
+
+def large(name, size, **status):
+    return unfinished(name, **status) | {"spec": {"output": "x" * size}}
+
+
+def test_of_a_namespaces_jobs_as_many_are_admitted_as_their_specs_fit_into_a_size(marked):
+    jobs = JobStore(marked.append, Backlog(limit=100, limit_bytes=1000))
+    for name in "abc":
+        jobs.seen(large(name, 400))
+    assert [jobs.admits(f"demo/{name}") for name in "abc"] == [True, True, False]
+    marked.clear()
+    jobs.gone(large("a", 400))
+    assert (jobs.admits("demo/c"), "demo/c" in marked) == (True, True)
+
+
+def test_the_spec_of_a_job_that_is_not_admitted_is_not_kept_until_it_is_read_again(marked):
+    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs.seen(large("a", 400))
+    jobs.seen(large("b", 400))
+    assert ["spec" in jobs.get(f"demo/{name}") for name in "ab"] == [True, False]
+    jobs.gone(large("a", 400))
+    assert jobs.put(large("b", 400), began=jobs.begin())
+    assert "spec" in jobs.get("demo/b")
+
+
+def test_of_a_job_that_has_ended_a_large_spec_is_not_kept(marked):
+    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs.seen(large("a", 400, phase="Failed"))
+    jobs.seen(large("b", 40_000, phase="Failed"))
+    assert ["spec" in jobs.get(f"demo/{name}") for name in "ab"] == [True, False]
+
+
+CHANGES = st.tuples(st.sampled_from("abcdef"), st.integers(0, 3000), st.booleans(), st.booleans())
+
+
+@given(st.lists(CHANGES, max_size=40))
+def test_the_admitted_jobs_are_the_longest_prefix_that_fits(changes):
+    backlog, there = Backlog(limit=2, limit_bytes=5000), {}
+    for name, size, suspended, gone in changes:
+        job = unfinished(name) | {"spec": {"suspend": suspended}}
+        if gone:
+            backlog.remove(f"demo/{name}", job)
+            there.pop(name, None)
+        else:
+            backlog.put(f"demo/{name}", job, size)
+            there[name] = job, size
+    number = total = 0
+    for name, (job, size) in sorted(there.items()):
+        number, total = number + (not job["spec"]["suspend"]), total + size
+        assert backlog.admits(f"demo/{name}", job) == (number <= 2 and total <= 5000)

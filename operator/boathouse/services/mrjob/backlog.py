@@ -1,18 +1,45 @@
-"""Which unfinished jobs of a namespace are admitted: the first ones by creation, up to a limit.
+"""Which unfinished jobs of a namespace are admitted: the first ones by creation, up to a number and a size.
 
-A suspended job has no pods and does not count: queueing systems create many, and resume them in an order of their own.
-Each change costs a binary search in the namespace's list, however many jobs wait.
+A suspended job has no pods and does not count in number: queueing systems create many, and resume them in an order of
+their own. Its spec counts in size as any other's. Each change costs a binary search in the namespace's list, however
+many jobs wait.
 """
 
 import bisect
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from boathouse.services.mrjob.record import TERMINAL
 
 Body = Mapping[str, Any]
 _Place = tuple[str, str]
 """Creation time (RFC 3339, so that texts order as times do) and UID."""
+_LIMIT_BYTES: Final = 32 * 2**20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Weight:
+    """What a job counts: 1 or 0 (suspended), and the bytes of its spec."""
+
+    number: int
+    size_bytes: int
+
+
+@dataclasses.dataclass(slots=True)
+class _Queue:
+    """The unfinished jobs of a namespace by creation; the first `cut` are admitted, and their weights are summed."""
+
+    places: list[_Place] = dataclasses.field(default_factory=list)
+    cut: int = 0
+    number: int = 0
+    size_bytes: int = 0
+
+    def take(self, weight: _Weight, sign: int = 1) -> None:
+        """Move the cut by one job of this weight."""
+        self.cut += sign
+        self.number += sign * weight.number
+        self.size_bytes += sign * weight.size_bytes
 
 
 class Backlog:
@@ -20,47 +47,75 @@ class Backlog:
 
     Args:
         limit: How many of a namespace are admitted.
+        limit_bytes: How much JSON their specs may have together.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, limit_bytes: int = _LIMIT_BYTES) -> None:
         self.limit = limit
-        self._places: dict[str, list[_Place]] = {}
-        self._keys: dict[_Place, str] = {}
+        self.limit_bytes = limit_bytes
+        self._queues: dict[str, _Queue] = {}
+        self._known: dict[_Place, tuple[str, _Weight]] = {}
 
-    def put(self, key: str, body: Body) -> str | None:
-        """Take in a job as it is now; returns the key of a job that is admitted because this one counts no more."""
-        if not _counts(body):
+    def put(self, key: str, body: Body, size_bytes: int = 0) -> Sequence[str]:
+        """Take in a job as it is now; returns the keys of jobs that are admitted because this one counts less."""
+        if has_ended(body):
             return self.remove(key, body)
-        place, places = _place(body), self._places.setdefault(_namespace(key), [])
-        if place not in self._keys:
-            bisect.insort(places, place)
-            self._keys[place] = key
-        return None
+        place, weight = _place(body), _Weight(0 if _is_suspended(body) else 1, size_bytes)
+        known = self._known.get(place)
+        if known is not None and known[1] == weight:
+            return ()
+        admitted = [*self.remove(key, body)] if known is not None else []
+        queue = self._queues.setdefault(_namespace(key), _Queue())
+        index = bisect.bisect_left(queue.places, place)
+        queue.places.insert(index, place)
+        self._known[place] = key, weight
+        if index < queue.cut:
+            queue.take(weight)
+            while queue.number > self.limit or queue.size_bytes > self.limit_bytes:
+                queue.take(self._known[queue.places[queue.cut - 1]][1], -1)
+        return [other for other in (*admitted, *self._extend(queue)) if other != key]
 
-    def remove(self, key: str, body: Body) -> str | None:
-        """Drop a job that counts no more or is gone; returns the key of the job admitted in its place, if any."""
+    def remove(self, key: str, body: Body) -> Sequence[str]:
+        """Drop a job that has ended or is gone; returns the keys of jobs that are admitted in its place."""
         place = _place(body)
-        if self._keys.pop(place, None) is None:
-            return None
-        places = self._places[_namespace(key)]
-        index = bisect.bisect_left(places, place)
-        del places[index]
-        if not places:
-            del self._places[_namespace(key)]
-        admits_another = index < self.limit <= len(places)
-        return self._keys[places[self.limit - 1]] if admits_another else None
+        known = self._known.pop(place, None)
+        if known is None:
+            return ()
+        queue = self._queues[_namespace(key)]
+        index = bisect.bisect_left(queue.places, place)
+        del queue.places[index]
+        if index < queue.cut:
+            queue.take(known[1], -1)
+        if not queue.places:
+            del self._queues[_namespace(key)]
+        return self._extend(queue)
 
     def admits(self, key: str, body: Body) -> bool:
         """Whether a job may run: it does already, or is among the first of its namespace."""
-        if not _counts(body) or (body.get("status") or {}).get("startTime"):
+        if has_ended(body) or (body.get("status") or {}).get("startTime"):
             return True
-        return bisect.bisect_left(self._places.get(_namespace(key), ()), _place(body)) < self.limit
+        queue = self._queues.get(_namespace(key))
+        return queue is not None and bisect.bisect_left(queue.places, _place(body)) < queue.cut
+
+    def _extend(self, queue: _Queue) -> list[str]:
+        """Admit the next jobs while there is room for them."""
+        admitted = []
+        while queue.cut < len(queue.places):
+            key, weight = self._known[queue.places[queue.cut]]
+            if queue.number + weight.number > self.limit or queue.size_bytes + weight.size_bytes > self.limit_bytes:
+                break
+            queue.take(weight)
+            admitted.append(key)
+        return admitted
 
 
-def _counts(body: Body) -> bool:
-    """Whether a job is unfinished and may have pods."""
-    ended = (body.get("status") or {}).get("phase") in TERMINAL or body["metadata"].get("deletionTimestamp")
-    return not ended and (body.get("spec") or {}).get("suspend") is not True
+def has_ended(body: Body) -> bool:
+    """Whether a job needs nothing more but to be cleaned up."""
+    return (body.get("status") or {}).get("phase") in TERMINAL or bool(body["metadata"].get("deletionTimestamp"))
+
+
+def _is_suspended(body: Body) -> bool:
+    return (body.get("spec") or {}).get("suspend") is True
 
 
 def _place(body: Body) -> _Place:

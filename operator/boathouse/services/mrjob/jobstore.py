@@ -1,14 +1,18 @@
 """The MRJobs as last seen, by `namespace/name`: from Kopf's events and from the answers to our own writes."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from boathouse.services.mrjob.backlog import Backlog
+import msgspec
+
+from boathouse.services.mrjob.backlog import Backlog, has_ended
 from boathouse.services.mrjob.model import JobUid
 
 Body = Mapping[str, Any]
 _REMEMBERED: Final = 1024
+SMALL_SPEC_BYTES: Final = 8 * 1024
+"""Of a job that has ended, a spec of this size is kept: reading it again would cost more."""
 
 KEPT_METADATA: Final = (
     "name",
@@ -52,7 +56,7 @@ class JobStore:
 
     def __init__(self, on_change: Callable[[str], None], backlog: Backlog | None = None) -> None:
         self._on_change = on_change
-        self._backlog = backlog or Backlog(limit=2**63)
+        self._backlog = backlog or Backlog(limit=2**63, limit_bytes=2**63)
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[JobUid, str] = {}
         self._gone: dict[str, int] = {}
@@ -94,17 +98,25 @@ class JobStore:
             return False
         if known is not None:
             went_back = began is not None and known.tick <= began and _revision(body) < _revision(known.body)
-            if _revision(body) <= _revision(known.body) and not went_back:
+            is_whole = "spec" in body and "spec" not in known.body and _revision(body) == _revision(known.body)
+            if _revision(body) <= _revision(known.body) and not (went_back or is_whole):
                 return False
             if known.body["metadata"]["uid"] != uid or went_back:
                 self._forget(key)
         self._entries[key] = _Entry(body, self._next())
         self._keys[JobUid(uid)] = key
-        self._admit(self._backlog.put(key, body))
+        size_bytes = len(msgspec.json.encode(body.get("spec")))
+        self._admit(self._backlog.put(key, body, size_bytes))
+        if not self._backlog.admits(key, body) or (has_ended(body) and size_bytes > SMALL_SPEC_BYTES):
+            self._entries[key].body = {name: part for name, part in body.items() if name != "spec"}
         return True
 
     def get(self, key: str) -> Body | None:
-        """The resource as last seen, without what is not `kept`."""
+        """The resource as last seen, without what is not `kept`.
+
+        The spec is absent of a job that is not admitted, and of one that has ended and has a large one: the next look
+        reads it from the API server.
+        """
         entry = self._entries.get(key)
         return entry.body if entry is not None else None
 
@@ -122,9 +134,9 @@ class JobStore:
         return entry is None or self._backlog.admits(key, entry.body)
 
     @property
-    def limit(self) -> int:
-        """How many unfinished jobs of a namespace are admitted."""
-        return self._backlog.limit
+    def limits(self) -> tuple[int, int]:
+        """How many unfinished jobs of a namespace are admitted, and how many bytes their specs may have."""
+        return self._backlog.limit, self._backlog.limit_bytes
 
     def _next(self) -> int:
         self._tick += 1
@@ -135,8 +147,8 @@ class JobStore:
         self._keys.pop(JobUid(body["metadata"]["uid"]), None)
         self._admit(self._backlog.remove(key, body))
 
-    def _admit(self, key: str | None) -> None:
-        if key is not None:
+    def _admit(self, keys: Iterable[str]) -> None:
+        for key in keys:
             self._on_change(key)
 
 

@@ -221,7 +221,9 @@ class Reconciler:
 
     async def _look_at(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
         if not _is_deleted(body) and not self._parts.jobs.admits(key):
-            return await self._refuse(key, body, _too_many(key, self._parts.jobs.limit), again_s=LONGEST_NAP_S)
+            return await self._refuse(key, body, _too_many(key, *self._parts.jobs.limits), again_s=LONGEST_NAP_S)
+        if "spec" not in body:
+            body = await self._whole(body)
         job = model.from_resource(body, self._parts.config)
         if isinstance(job, model.Refusal):
             if _is_deleted(body):
@@ -236,6 +238,19 @@ class Reconciler:
             self._uids[key] = memory.uid
         memory.revision = _revision(body)
         return await self._look(key, job, memory)
+
+    async def _whole(self, body: Body) -> Body:
+        """Read a resource whose spec is not kept.
+
+        Raises:
+            errors.Conflict: Another one has its name now.
+        """
+        began, metadata = self._parts.jobs.begin(), body["metadata"]
+        found = await self._parts.api.get(_MRJOBS, metadata["name"], metadata["namespace"])
+        if found["metadata"]["uid"] != metadata["uid"]:
+            raise errors.Conflict(409, "Conflict", "another job has the name since it was looked at")
+        self._parts.jobs.put(found, began)
+        return found
 
     async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
         await self._keep_finalizer(key, job)
@@ -515,12 +530,13 @@ def _revision(body: Body) -> int:
     return int(body["metadata"]["resourceVersion"])
 
 
-def _too_many(key: str, limit: int) -> model.Refusal:
+def _too_many(key: str, limit: int, limit_bytes: int) -> model.Refusal:
     """The message names no number that changes while the job waits: each would be a write for each job that waits."""
     message = (
-        f"namespace {_namespace(key)} has more than {limit} unfinished MRJobs, and only the first {limit} by "
-        "creation are admitted (chart value tenantLimits.maxUnfinishedJobs): this one is admitted when enough of them "
-        "have ended; delete those that are not needed"
+        f"of the unfinished MRJobs of namespace {key.partition('/')[0]} only the first {limit} by creation are "
+        f"admitted, and only as many as have {limit_bytes >> 20} MiB together (chart values "
+        "tenantLimits.maxUnfinishedJobs and maxJobMebibytes): this one is admitted when enough of them have ended; "
+        "delete those that are not needed"
     )
     return model.Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)
 
