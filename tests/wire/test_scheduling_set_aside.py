@@ -132,6 +132,23 @@ async def test_invented_resources_do_not_make_the_columns_longer(api, eventually
         await eventually(lambda: "demo/second" in w.placed())
 
 
+async def test_a_job_whose_decision_cannot_be_carried_out_is_set_aside(api, eventually, monkeypatch):
+    whole = framework.Ledger.assume
+
+    def assume(self, placement):
+        if placement.job.id == "poison":
+            raise RuntimeError("no such thing")
+        whole(self, placement)
+
+    monkeypatch.setattr(framework.Ledger, "assume", assume)
+    api.add(fake_api.node("n1"))
+    async with world(api, pending_ahead=0) as w:
+        w.submit("poison", 1)
+        w.submit("good", 1)
+        await eventually(lambda: len(w.placed()) == 1)
+        assert w.scheduler.diagnosis("poison").reason == "SetAside"
+
+
 async def test_a_job_with_which_the_cycle_fails_is_set_aside_and_the_others_go_on(api, eventually, monkeypatch):
     whole = framework.run_cycle
 

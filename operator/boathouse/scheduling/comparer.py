@@ -128,7 +128,7 @@ class Comparer:
         if pod is None:
             self._subject.lost(task)
         else:
-            self._subject.seen.apply(pod)
+            self._subject.seen.read(pod)
         if pod is None or pod.is_terminal:
             self._subject.carrier.forget(task)
 

@@ -124,6 +124,10 @@ class Observed:
 
         An end may be news to its task, which can have been submitted after the watch showed it.
         """
+        with self._aside.guard(catalogue.PODS, pod.metadata, quarantine.Reason.HANDLING):
+            self._answered(pod)
+
+    def _answered(self, pod: wire.PodView) -> None:
         if pod.is_terminal or pod.metadata.uid in self._ended:
             if not self._is_followed(pod):
                 self.gone(pod)
@@ -136,6 +140,11 @@ class Observed:
         waiting, account = self.waiting.get(task), self.ledger.account(task)
         known = {waiting.metadata.uid if waiting is not None else "", (account and account.uid) or ""}
         return bool(known - {"", pod.metadata.uid})
+
+    def read(self, pod: wire.PodView) -> None:
+        """Take in the truth about a pod from a GET."""
+        with self._aside.guard(catalogue.PODS, pod.metadata, quarantine.Reason.HANDLING):
+            self.apply(pod)
 
     def apply(self, pod: wire.PodView) -> None:
         """Take in the truth about a pod, from a watch or a GET."""

@@ -426,7 +426,7 @@ class Scheduler:
             self.room.settle(plan, now_s)
             self._ahead.note(plan)
             for decision in plan.decisions:
-                self._hand_over(decision)
+                self._carry_out(decision)
             self.counters.cycle_s.observe(time.perf_counter() - began)
             self._tell_due_s = min(self._tell_due_s, max(now_s, self._told_s + TELL_EVERY_S))
         if now_s >= self._tell_due_s:
@@ -474,6 +474,17 @@ class Scheduler:
         excluded: tuple[framework.Filter, ...] = (self.exclusions,) if len(self.exclusions) else ()
         more = (*excluded, self.volumes) if self._claims_wait else excluded
         return dataclasses.replace(self._profile, filters=(*self._profile.filters, *more)) if more else self._profile
+
+    def _carry_out(self, decision: model.Decision) -> None:
+        """Hand a decision over; when that raises, set its job aside."""
+        try:
+            self._hand_over(decision)
+        except Exception as error:
+            job = decision.job.id if isinstance(decision, model.Create | model.Bind) else None
+            entry = None if job is None else self.jobs.entry(job)
+            if entry is None:
+                raise
+            self._set_job_aside(entry, error)
 
     def _hand_over(self, decision: model.Decision) -> None:
         match decision:
