@@ -138,6 +138,30 @@ def test_another_attempt_at_an_uber_task_goes_on_where_the_first_ended(workshop,
     assert [records[index].attempt for index in range(3)] == [1, 2, 2]
 
 
+def test_an_uber_task_whose_output_was_taken_over_does_not_commit(workshop, words, total):
+    order = uber(workshop, mapper=words, reducer=total)
+    task = workshop.task(order)
+    task.storage.write(task.layout.owner(2), b'{"job_uid":"another","namespace":"local","name":"another"}')
+    result = workshop.run(order)
+    assert (result.reason, result.user_error) == (Reason.OUTPUT_EXISTS, True)
+    assert result.message.startswith("commit: the output")
+    assert workshop.parts() == []
+
+
+def test_a_later_step_leaves_the_owner_as_it_is(workshop, words, total):
+    first = workshop.spec(words, reducer=total)
+    workshop.given("a", TEXT)
+    assert workshop.run(first).succeeded
+    for order in local.orders(first, plan_of(first)):
+        if order.task_type is not TaskType.COMMIT:
+            assert workshop.run(order).succeeded
+    second = msgspec.structs.replace(
+        first, step=1, steps=2, previous_reduces=1, mapper=["cat"], reducer=None, reduces=0
+    )
+    assert workshop.run(second).succeeded
+    assert [name for name in workshop.listing() if "owner-" in name] == ["_temporary/owner-00001"]
+
+
 def test_a_failure_in_an_uber_task_names_the_task(workshop, total):
     result = workshop.run(uber(workshop, mapper=["sh", "-c", "echo bad >&2; exit 3"], reducer=total))
     assert (result.reason, result.user_error) == (Reason.USER_COMMAND_FAILED, True)
