@@ -54,7 +54,9 @@ def _values(checkout: Path, tag: str) -> dict[str, Any]:
     # The tag says nothing of the build: without the hash a new one would not replace the pods of the old.
     built = images.inputs_hash(checkout)
     task: dict[str, Any] = {"image": {"tag": tag}}
-    if checkout == paths.REPOSITORY:  # an earlier version has no such value
-        # The local provider's kubelets report no ephemeral storage: with a request a task would fit on no node.
+    values: dict[str, Any] = {"image": {"tag": tag}, "task": task, "podAnnotations": {"checksum/build": built}}
+    if checkout == paths.REPOSITORY:  # an earlier version has no such values
+        # The local provider's kubelets report no ephemeral storage: a pod that requests some would fit on no node.
         task["ephemeralStorage"] = {"request": "", "limit": ""}
-    return {"image": {"tag": tag}, "task": task, "podAnnotations": {"boathouse.dev/build": built}}
+        values["resources"] = {kind: {"ephemeral-storage": None} for kind in ("requests", "limits")}
+    return values
