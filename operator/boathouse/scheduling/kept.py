@@ -96,8 +96,20 @@ def namespace(view: wire.ObjectView) -> wire.ObjectView:
 
 
 def claim(view: storage.ClaimView) -> storage.ClaimView:
-    """Keep of a claim all but its labels and most annotations."""
-    return msgspec.structs.replace(view, metadata=_metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS))
+    """Keep of a claim all but its labels and most annotations; a selector that is too long selects nothing."""
+    spec, selector = view.spec, view.spec.selector
+    if selector is not None and sum(map(len, _selected(selector))) > MOST_CONSTRAINT_LENGTH:
+        nothing = wire.Requirement(key="", operator="In")
+        spec = msgspec.structs.replace(spec, selector=storage.LabelSelector(match_expressions=(nothing,)))
+    metadata = _metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS)
+    return storage.ClaimView(metadata=metadata, spec=spec, status=view.status)
+
+
+def _selected(selector: storage.LabelSelector) -> Iterator[str]:
+    yield from itertools.chain(selector.match_labels, selector.match_labels.values())
+    for requirement in selector.match_expressions:
+        yield requirement.key
+        yield from requirement.values
 
 
 def _metadata(meta: wire.ObjectMeta, labels: frozenset[str] | None, annotations: frozenset[str]) -> wire.ObjectMeta:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from boathouse.cluster import storage, wire
 from boathouse.resources import names
 from boathouse.scheduling import accounts, jobs, kept, requests, translate
+from boathouse.scheduling import volumes as volumes_
 from boathouse.services.mrjob import observe
 from tests.unit.scheduling import builders
 
@@ -222,6 +223,14 @@ def test_what_is_kept_of_a_node_is_translated_as_the_whole():
     small = kept.node(msgspec.structs.replace(whole, metadata=annotated))
     assert translate.node(small) == translate.node(whole)
     assert small.metadata.annotations == {}
+
+
+def test_a_claims_selector_that_is_too_long_is_not_kept_and_selects_nothing():
+    labels = {f"label-{i}": "x" * 60 for i in range(3000)}
+    spec = storage.ClaimSpec(selector=storage.LabelSelector(match_labels=labels))
+    small = kept.claim(storage.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
+    assert size_of(small) < 4 * KIB
+    assert not volumes_._selects(small.spec.selector, labels)
 
 
 def test_what_is_kept_of_a_claim_says_whether_and_where_it_is_bound():

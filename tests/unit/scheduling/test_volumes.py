@@ -1,5 +1,6 @@
 """Which nodes reach a pod's volumes, and what has to be written before it goes there."""
 
+import msgspec
 import pytest
 
 from boathouse.cluster import storage, wire
@@ -63,6 +64,23 @@ def test_the_smallest_volume_at_hand_that_is_large_enough_and_reached_is_chosen(
     at_hand = (volume("small", size="1Mi"), volume("far", host="n2"), volume("large", size="9Gi"), volume("fits"))
     found = judge(claim("c"), *at_hand).bindings(["ns/c"], node("n1"))
     assert found == volumes.Bindings(volumes=(("ns/c", "fits"),))
+
+
+def unknown(operator: str = "Near") -> wire.NodeSelector:
+    here = wire.Requirement(key="zone", operator=operator, values=("a",))
+    return wire.NodeSelector(node_selector_terms=(wire.NodeSelectorTerm(match_expressions=(here,)),))
+
+
+def test_a_volume_that_cannot_be_represented_fits_nothing_and_keeps_no_other_from_a_claim():
+    odd = volume("odd")
+    elsewhere = msgspec.structs.replace(odd.spec, node_affinity=storage.VolumeNodeAffinity(required=unknown()))
+    poison = (
+        volume("a-size", size="much"),
+        msgspec.structs.replace(odd, metadata=wire.ObjectMeta(name="b-operator"), spec=elsewhere),
+        volume("good", size="9Gi"),
+    )
+    assert judge(claim("c"), *poison).bindings(["ns/c"], node("n1")).volumes == (("ns/c", "good"),)
+    assert judge(claim("c", size="1e999999999"), *poison).bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
 
 
 def test_two_claims_of_a_pod_get_two_volumes_the_small_claim_the_small_one():
