@@ -100,7 +100,7 @@ def wait_for_policies(cluster: Any) -> None:
     cluster.until(lambda: operator.binds("foreign"), "boathouse-account:")
     cluster.until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
     cluster.until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
-    cluster.until(lambda: operator.creates(task_pod(hostPID=True)), "boathouse-account-pods")
+    cluster.until(lambda: operator.creates(task_pod("unguarded", hostPID=True)), "boathouse-account-pods")
     cluster.until(lambda: alice.creates(mrjob(name="new", queue="none")), "boathouse-guard-jobs")
     cluster.until(lambda: operator.patches("mrjob/wc", {"spec": {"suspend": True}}), "boathouse-account:")
     cluster.until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
