@@ -310,6 +310,15 @@ async def test_an_idle_connection_has_a_small_buffer_and_those_to_the_api_server
     assert sslproto.SSLProtocol.max_size > listener.BUFFER_BYTES
 
 
+async def test_a_connection_that_ended_holds_no_memory_until_it_is_collected(endpoint, eventually):
+    async with connected(endpoint):
+        (connection,) = endpoint.metrics.listener._open.values()
+        await eventually(lambda: connection.transport is not None)
+        tls = connection.transport.get_protocol()
+    await eventually(lambda: endpoint.metrics.listener.open == 0)
+    assert (tls._sslobj, len(tls._ssl_buffer), connection.transport) == (None, 0, None)
+
+
 def test_the_limit_of_connections_leaves_descriptors_for_the_api_server(monkeypatch):
     monkeypatch.setattr(listener.resource, "getrlimit", lambda _: (1024, 1024))
     monkeypatch.setattr(listener.resource, "setrlimit", lambda *_: None)

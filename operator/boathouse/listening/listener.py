@@ -186,6 +186,7 @@ class _Connection:
             self._socket.close()
 
     def _ended(self) -> None:
+        self.transport = self._opening = None
         if self._life is not None:
             self._life.cancel()
         self._closed()
@@ -215,6 +216,17 @@ class _Tls(sslproto.SSLProtocol):
             ssl_handshake_timeout=HANDSHAKE_S,
             ssl_shutdown_timeout=SHUTDOWN_S,
         )
+
+    @override
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Let go of the memory at once: asyncio's timer of the handshake and its exceptions would keep it for long."""
+        super().connection_lost(exc)
+        if self._handshake_timeout_handle is not None:  # type: ignore[attr-defined]
+            self._handshake_timeout_handle.cancel()  # type: ignore[attr-defined]
+        self._extra.pop("ssl_object", None)
+        self._sslobj = None
+        self._ssl_buffer = bytearray()
+        self._ssl_buffer_view = memoryview(self._ssl_buffer)
 
 
 class _Socket(socket.socket):
