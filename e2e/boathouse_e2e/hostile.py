@@ -121,7 +121,8 @@ def placement_s(audit: Iterable[Json], job: str) -> float:
     made_s = ended_s = setup_s = 0.0
     maps_s: list[float] = []
     for event in audit:
-        if event["objectRef"].get("namespace") != VICTIM or _code(event) >= _FIRST_ERROR:
+        reference = event.get("objectRef") or {}
+        if reference.get("namespace") != VICTIM or _code(event) >= _FIRST_ERROR:
             continue
         name = _name(event)
         if event["verb"] == "create" and _resource(event) == "mrjobs" and name == job:
@@ -131,7 +132,7 @@ def placement_s(audit: Iterable[Json], job: str) -> float:
                 setup_s = _moment_s(event)
             elif re.search(r"-m-\d+-a", name):
                 maps_s.append(_moment_s(event))
-        elif event["objectRef"].get("subresource") == "status" and "-setup-" in name and _ended(event):
+        elif reference.get("subresource") == "status" and "-setup-" in name and _ended(event):
             ended_s = _moment_s(event)
     if not (made_s and setup_s and ended_s and maps_s):
         raise ValueError(f"the audit log does not show how the tasks of {job} were placed")
@@ -224,6 +225,10 @@ class HostileKubelets(kubelets.Kubelets):
     """
 
     message: Callable[[contract.TaskSpec], tuple[str, int] | None] | None = None
+
+    def share_storage(self, others: kubelets.Kubelets) -> None:
+        """Keep the marks of outputs where the tasks of other kubelets keep theirs."""
+        self.owners, self.homes = others.owners, others.homes
 
     @override
     async def _step(self, pod: kubelets.Pod, order: contract.TaskSpec) -> None:

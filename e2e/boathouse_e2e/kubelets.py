@@ -125,6 +125,7 @@ class Kubelets:
     Attributes:
         jobs: what it knows of each job, by UID.
         owners: the UID of the job that each output belongs to, by URL: the ownership marks.
+        homes: the namespace of each job that has asked for an output, by UID: a part of its mark.
     """
 
     def __init__(self, api: client.ApiClient, place: lab.Lab, namespace: str = lab.NAMESPACE) -> None:
@@ -139,6 +140,7 @@ class Kubelets:
         self.jobs: dict[str, Ledger] = {}
         self.refusals: list[str] = []
         self.owners: dict[str, str] = {}
+        self.homes: dict[str, str] = {}
 
     def start(self) -> None:
         """Begin to work."""
@@ -274,9 +276,10 @@ class Kubelets:
 
     async def _acquire(self, pod: Pod, order: contract.TaskSpec) -> bool:
         """Make the job the output's owner, as `boathouse_task.ownership` does; False while another one is."""
+        self.homes[order.job_uid] = order.namespace
         while (owner := self.owners.setdefault(order.output_url, order.job_uid)) != order.job_uid:
             path = f"{order.job_uid}/tasks/{pod.metadata.name}/owner"
-            mark = f"uid={owner}&namespace={pod.metadata.namespace}&cluster={order.cluster}"
+            mark = f"uid={owner}&namespace={self.homes[owner]}&cluster={order.cluster}"
             state = (await self._ask("GET", pod, f"{path}?{mark}"))["state"]
             if state == contract.OwnerState.ENDED and self.owners.get(order.output_url) == owner:
                 self.owners[order.output_url] = order.job_uid

@@ -78,6 +78,23 @@ def place(
     installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
 ) -> Iterator[harness.Place]:
     """A namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
+    with _namespace(installed, credentials, bucket, request) as one:
+        yield one
+
+
+@pytest.fixture
+def other_place(
+    installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
+) -> Iterator[harness.Place]:
+    """Another namespace beside `place`."""
+    with _namespace(installed, credentials, bucket, request) as one:
+        yield one
+
+
+@contextlib.contextmanager
+def _namespace(
+    installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
+) -> Iterator[harness.Place]:
     short = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     namespace = f"t-{short}-{secrets.token_hex(2)}"  # the bucket keeps what earlier runs wrote
     installed.apply(

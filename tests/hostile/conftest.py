@@ -51,7 +51,14 @@ def laboratory(tmp_path_factory):
 
 
 @pytest.fixture
-async def siege(laboratory):
+async def attacker(laboratory):
+    """The tenant that attacks, where no operator need run."""
+    async with hostile.tenant(laboratory) as one:
+        yield one
+
+
+@pytest.fixture
+async def siege(laboratory, attacker):
     """An operator with the chart's configuration and Lease that leads, and both tenants."""
     timing = laboratory.chart_config["lease"]
     lease = lab.Lease(
@@ -63,7 +70,6 @@ async def siege(laboratory):
         admin = await stack.enter_async_context(
             client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig), user_agent="administrator")
         )
-        attacker = await stack.enter_async_context(hostile.tenant(laboratory))
         for namespace in (hostile.ATTACKER, hostile.VICTIM):
             stack.push_async_callback(hostile.clear, admin, namespace)
         operator = stack.enter_context(
@@ -71,6 +77,7 @@ async def siege(laboratory):
         )
         honest = kubelets.Kubelets(admin, laboratory, hostile.VICTIM)
         attacked = hostile.HostileKubelets(admin, laboratory, hostile.ATTACKER)
+        attacked.share_storage(honest)
         for each in (honest, attacked):
             each.operators.append(operator)
             each.start()

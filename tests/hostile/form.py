@@ -28,7 +28,8 @@ class Attack:
     Attributes:
         name: A sentence's subject.
         objects: What is applied in the attacker's namespace, before the victim's job.
-        refused: The text with which the API server refuses each of the objects; empty: it accepts them.
+        refused: The text with which the API server refuses each of the objects; then no operator runs and nothing
+            else is done. Empty: it accepts them.
         act: What else is done before the victim's job; it waits until the attack has taken place.
         first: The attack is applied while no operator runs, so that the next one finds it in its lists.
         again: What is done over and over while the victim's job runs.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from boathouse.cluster import catalogue, errors
+from boathouse.cluster import catalogue
 from boathouse_e2e import hostile, kubelets
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ MEMORY_LIMIT_BYTES = 512 * 1024**2
 _PATIENCE_S = 60
 _JOBS = itertools.count(1)
 _FINAL = ("Succeeded", "Failed")
+SMALL = kubelets.Shape(maps=1, reduces=0, cpu="100m")
 SHAPE = kubelets.Shape(maps=12, reduces=2, cpu="100m")
 
 
@@ -98,7 +99,7 @@ class Siege:
         self.attacked.message = attack.message
         if attack.first:
             self.operator.kill()
-        await self._apply(attack)
+        await self.attacker.create_all(attack.objects())
         if attack.act is not None:
             await attack.act(self)
         if attack.first:
@@ -118,15 +119,7 @@ class Siege:
         """Take the attack back: delete what the attacker made, and wait until the operator has seen it."""
         self.attacked.message = None
         await hostile.clear(self.admin, hostile.ATTACKER)
-        await self.victim_finishes()
-
-    async def _apply(self, attack: Attack) -> None:
-        if not attack.refused:
-            await self.attacker.create_all(attack.objects())
-            return
-        for manifest in attack.objects():
-            with pytest.raises(errors.ApiError, match=attack.refused):
-                await self.attacker.create(manifest)
+        await self.victim_finishes(SMALL)
 
     async def _repeat(self, attack: Attack) -> None:
         assert attack.again is not None
@@ -163,13 +156,18 @@ class Siege:
     async def victim_finishes(self, shape: kubelets.Shape = SHAPE) -> str:
         """Run a job of the victim's to its end and check its output; returns its name."""
         name, ledger = await self.victim_begins(shape)
+        await self.victim_ends(name, ledger)
+        return name
+
+    async def victim_ends(self, name: str, ledger: kubelets.Ledger) -> None:
+        """Wait for the end of a job of the victim's and check its output."""
+        shape = ledger.shape
         await self.until(lambda: self.has_ended(name, hostile.VICTIM), "the victim's job ends")
         status = await self.status(name, hostile.VICTIM)
         tasks = {"map": shape.maps, "reduce": shape.reduces}
         assert status["phase"] == "Succeeded", status
         assert status["counters"] == {"Tasks": tasks}
         assert {"map": ledger.committed("m"), "reduce": ledger.committed("r")} == tasks
-        return name
 
     async def pods(self, namespace: str = hostile.ATTACKER, labels: str = "") -> Sequence[wire.PodView]:
         """The pods of a namespace."""

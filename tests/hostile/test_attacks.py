@@ -6,18 +6,23 @@ import dataclasses
 
 import pytest
 
-from tests.hostile.attacks import forgeries, plans, poison, pressure, results, rights, system, variety
+from boathouse.cluster import errors
+from tests.hostile.attacks import forgeries, outputs, plans, poison, pressure, results, rights, system, variety
 from tests.hostile.form import Attack
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
 
 ATTACKS = (
     Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),
-    *(one for each in (poison, results, forgeries, plans, pressure, variety, rights, system) for one in each.ATTACKS),
+    *(
+        one
+        for each in (poison, results, forgeries, outputs, plans, pressure, variety, rights, system)
+        for one in each.ATTACKS
+    ),
 )
 
 
-@pytest.mark.parametrize("attack", [each.case() for each in ATTACKS])
+@pytest.mark.parametrize("attack", [each.case() for each in ATTACKS if not each.refused])
 async def test_neither_the_operator_nor_another_namespace_notices(siege, record, attack):
     async with siege.under(attack):
         await siege.victim_finishes()
@@ -25,3 +30,10 @@ async def test_neither_the_operator_nor_another_namespace_notices(siege, record,
             await attack.holds(siege)
     counts = await siege.judge(attack)
     record(attack=attack.name, **dataclasses.asdict(counts))
+
+
+@pytest.mark.parametrize("attack", [each.case() for each in ATTACKS if each.refused])
+async def test_the_api_server_refuses_it_and_says_why(attacker, attack):
+    for manifest in attack.objects():
+        with pytest.raises(errors.ApiError, match=attack.refused):
+            await attacker.create(manifest)

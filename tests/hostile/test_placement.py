@@ -16,7 +16,7 @@ from tests.hostile.form import named
 pytestmark = [pytest.mark.apiserver, pytest.mark.long, pytest.mark.timeout(900)]
 
 PAIRS = 5
-SHAPE = kubelets.Shape(maps=40, reduces=1, cpu="100m")
+SHAPE = kubelets.Shape(maps=30, reduces=0, cpu="100m")
 KINDS = {
     "poison objects": named(poison.ATTACKS, "pods of a thousand extended resources"),
     "forged results": named(results.ATTACKS, "reasons that no runtime has"),

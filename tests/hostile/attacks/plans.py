@@ -102,7 +102,7 @@ def attack(name, make, **more):
 
 ATTACKS = (
     attack("a plan of 700 MiB in one ConfigMap", bomb),
-    attack("a plan of 9,999,999 shards", countless),
+    attack("a plan of 9,999,999 shards", countless, long=True),
     attack("a plan whose number of shards has 5,000 digits", long_count, long=True),
     attack("a plan of 1,500,000 splits", crowded, long=True),
     attack("a plan that no setup has posted", another),

@@ -45,6 +45,7 @@ ATTACKS = (
             pod(f"exponent-{n}", requests={"cpu": amount, "memory": amount, "ephemeral-storage": amount})
             for n, amount in enumerate(("1e18", "9e18", "1E", "9223372036854775807", "123456789n"))
         ],
+        long=True,
     ),
     Attack(
         name="a pod of 9e18 of an extended resource",

@@ -14,7 +14,7 @@ QUOTA = {
 }
 REFUSED_PER_S = 2.0
 BURST = 6
-OBSERVED_S = 12
+OBSERVED_S = 8
 
 
 def behind_a_quota(maps):

@@ -62,7 +62,7 @@ def attack(name, message, **more):
 ATTACKS = (
     attack("a counter beyond int64", says(counts("99999999999999999999"))),
     attack("a counter of a thousand digits", says(counts("9" * 1000)), long=True),
-    attack("counters whose sum is beyond int64", says(counts("9223372036854775807"))),
+    attack("counters whose sum is beyond int64", says(counts("9223372036854775807")), long=True),
     attack("negative counters", says(counts("-9223372036854775808")), long=True),
     attack(
         "a result with negative and huge numbers",
@@ -76,7 +76,12 @@ ATTACKS = (
         ),
     ),
     attack("a winner of another attempt", says(of_a_task(winner_attempt=2**62)), long=True),
-    attack("a setup of minus one splits", says(of_a_task(winner_attempt=0, splits=-1), of=TaskType.SETUP), holds=None),
+    attack(
+        "a setup of minus one splits",
+        says(of_a_task(winner_attempt=0, splits=-1), of=TaskType.SETUP),
+        holds=None,
+        long=True,
+    ),
     attack(
         "a setup with the digest of no plan",
         says(of_a_task(winner_attempt=0, digest="f" * 64, splits=2**62, bytes_total=2**62), of=TaskType.SETUP),

@@ -9,7 +9,7 @@ from tests.hostile.form import Attack
 
 ROBOT = "robot"
 SMALL = kubelets.Shape(maps=2, reduces=0, cpu="50m")
-GREEDY = kubelets.Shape(maps=300, reduces=0, cpu="2")
+GREEDY = kubelets.Shape(maps=200, reduces=0, cpu="2")
 WHOLE_CLUSTER = kubelets.Shape(maps=4, reduces=0, cpu="15500m")
 
 

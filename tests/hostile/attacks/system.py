@@ -77,9 +77,11 @@ ATTACKS = (
         holds=are_restored,
         long=True,
     ),
-    Attack(name="certificate authorities that a tenant edits", act=edits_the_authorities, holds=are_restored),
+    Attack(
+        name="certificate authorities that a tenant edits", act=edits_the_authorities, holds=are_restored, long=True
+    ),
     Attack(name="learned state that is no gzip", act=learned(lambda: b"junk"), first=True),
-    Attack(name="learned state of the wrong shape", act=learned(packed(WRONG)), first=True),
+    Attack(name="learned state of the wrong shape", act=learned(packed(WRONG)), first=True, long=True),
     Attack(name="learned state that is a list", act=learned(packed([1, 2, 3])), first=True, long=True),
     Attack(
         name="learned state of 700 MB", act=learned(lambda: gzip.compress(b" " * 700_000_000)), first=True, long=True
