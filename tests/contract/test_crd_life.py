@@ -74,7 +74,7 @@ async def change(mrjobs, namespace, created, **spec):
 
 @pytest.mark.parametrize(
     "spec",
-    [{"suspend": True}, {"activeDeadlineSeconds": 9}, {"ttlSecondsAfterFinished": 9}],
+    [{"suspend": True}, {"activeDeadlineSeconds": 9}, {"ttlSecondsAfterFinished": 9}, {"cleanUp": "Never"}],
     ids=lambda s: next(iter(s)),
 )
 async def test_what_a_batch_job_lets_change_may_change(mrjobs, namespace, spec):
