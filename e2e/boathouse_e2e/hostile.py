@@ -21,6 +21,7 @@ from typing_extensions import override
 from boathouse.cluster import catalogue, client, config, errors
 from boathouse.resources import names
 from boathouse_e2e import faults, install, kubelets, lab
+from boathouse_e2e.errors import ClusterError
 from boathouse_task.contract import TaskType
 
 if TYPE_CHECKING:
@@ -237,6 +238,15 @@ class HostileKubelets(kubelets.Kubelets):
             await super()._step(pod, order)
         else:
             await self.end(pod, *said)
+
+    @override
+    async def _set_up(self, pod: kubelets.Pod, order: contract.TaskSpec, job: kubelets.Ledger) -> None:
+        """The attacker may delete its pod while a token is requested for it."""
+        try:
+            await super()._set_up(pod, order, job)
+        except ClusterError as error:
+            if "not found" not in str(error):
+                raise
 
     @override
     def _is_ready(self, order: contract.TaskSpec) -> bool:

@@ -48,10 +48,10 @@ ATTACKS = (
         long=True,
     ),
     Attack(
-        name="a pod of 9e18 of an extended resource",
+        name="a pod of 9e15 of an extended resource",
         objects=lambda: [
-            extended("devices", {"example.com/device": "9000000000000000000"}),
-            extended("placed", {"example.com/device": "9000000000000000000"}, **ELSEWHERE),
+            extended("devices", {"example.com/device": "9000000000000000"}),
+            extended("placed", {"example.com/device": "9000000000000000"}, **ELSEWHERE),
         ],
     ),
     Attack(
