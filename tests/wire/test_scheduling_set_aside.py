@@ -73,7 +73,7 @@ async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, event
         assert await w.parts.comparer.compare()
 
 
-@pytest.mark.parametrize("spec", [UNTRANSLATABLE["shape"], UNTRANSLATABLE["amount"], UNTRANSLATABLE["resources"]])
+@pytest.mark.parametrize("spec", [UNTRANSLATABLE["shape"], UNTRANSLATABLE["amount"]])
 async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_goes(api, eventually, spec):
     api.add(fake_api.node("n1"))
     api.add(fake_api.pod("poison", scheduler="none", node="n1", **spec))
@@ -83,6 +83,46 @@ async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_goes(ap
         assert await w.parts.comparer.compare()
         api.remove("pods", "default/poison")
         await eventually(lambda: "demo/good" in w.placed())
+
+
+MANY = {f"example.com/r{i}": "1" for i in range(65)}
+GPU = "nvidia.com/gpu"
+
+
+async def test_a_small_pod_with_invented_resources_does_not_fill_its_node(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    api.add(fake_api.pod("small", scheduler="none", node="n1", containers=extended(cpu="1", **MANY)))
+    async with world(api) as w:
+        api.add(fake_api.pod("good", namespace="demo", cpu="3"))
+        await eventually(lambda: "demo/good" in w.placed())
+        assert w.scheduler.ledger.free("n1")[model.CPU] == 0
+        assert await w.parts.comparer.compare()
+
+
+async def test_of_very_many_resources_of_a_pod_those_count_that_nodes_have(api, eventually):
+    node = fake_api.node("n1", cpu="4")
+    node["status"]["allocatable"][GPU] = "2"
+    api.add(node)
+    api.add(fake_api.pod("small", scheduler="none", node="n1", containers=extended(**MANY, **{GPU: "1"})))
+    async with world(api) as w:
+        for name in ("a", "b"):
+            api.add(fake_api.pod(name, namespace="demo", containers=extended(**{GPU: "1"})))
+        await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
+        assert len(w.waiting()) == 1
+        assert await w.parts.comparer.compare()
+
+
+async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
+    api.add(fake_api.node("n1"))
+    ports = [{"containerPort": 1, "hostPort": i} for i in range(1, 301)]
+    containers = [{"name": "c", "ports": ports}]
+    api.add(fake_api.pod("large", scheduler="none", node="n1", containers=containers))
+    async with world(api) as w:
+        await eventually(lambda: "default/large" in w.scheduler.ledger)
+        pod = await w.scheduler.writer.read(model.TaskId("default/large"))
+        w.scheduler.seen.answered(pod)
+        assert await w.parts.comparer.compare()
+        assert not w.fatal
 
 
 @pytest.mark.parametrize(

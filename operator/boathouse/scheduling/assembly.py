@@ -64,7 +64,9 @@ class Scheduling:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.namespaces.run())
             await self.namespaces.synced.wait()  # first, because a pod is charged to a queue when it is first seen
-            for one in (self.nodes, self.pods, self.ended):
+            group.create_task(self.nodes.run())
+            await self.nodes.synced.wait()  # what of a pod's requests is kept depends on what nodes offer
+            for one in (self.pods, self.ended):
                 group.create_task(one.run())
             group.create_task(self.storage.run())
 
@@ -143,7 +145,7 @@ def assemble(
         catalogue.PODS,
         on_change=_all(on_pod, catalogue.PODS, aside),
         fields=catalogue.PODS_THAT_HOLD_RESOURCES,
-        transform=kept.pods(options.scheduler_name),
+        transform=subject.seen.keep,
         aside=aside,
     )
     nodes = informer.Informer(
@@ -156,7 +158,7 @@ def assemble(
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
-        transform=kept.pods(options.scheduler_name),
+        transform=subject.seen.keep,
         aside=aside,
     )
     _count_set_aside(figures_.gauges, aside)

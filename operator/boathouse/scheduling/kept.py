@@ -5,7 +5,9 @@ number of objects. `POD_LABELS` and `POD_ANNOTATIONS` name what is read of pods:
 adds it there.
 
 A pod's containers, init containers, overhead and resizes under way become one container with the pod's effective
-requests. Constraints are kept only of a pod that this scheduler may still have to place.
+requests. Anybody can invent names of resources: of a pod that does not wait and asks for very many, those count that
+some node offers, for of others no node can have too little. Constraints are kept only of a pod that this scheduler may
+still have to place.
 """
 
 from __future__ import annotations
@@ -44,11 +46,14 @@ MOST_VOLUMES = 256
 MOST_HOST_PORTS = 256
 
 
-def pods(scheduler_name: str) -> Callable[[wire.PodView], wire.PodView]:
+def pods(
+    scheduler_name: str, offered: Callable[[], frozenset[str]] = frozenset
+) -> Callable[[wire.PodView], wire.PodView]:
     """Return the transform of pods.
 
     Args:
         scheduler_name: Ours: constraints are kept of pods that name it.
+        offered: Returns the extended resources that nodes have.
     """
 
     def keep(pod: wire.PodView) -> wire.PodView:
@@ -58,7 +63,7 @@ def pods(scheduler_name: str) -> Callable[[wire.PodView], wire.PodView]:
         waits = pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name
         problem = _too_complex(pod) if waits else ""
         try:
-            container = wire.Container(name="", resources=_sum(pod), ports=_ports(pod))
+            container = wire.Container(name="", resources=_sum(pod, None if waits else offered), ports=_ports(pod))
         except (ValueError, ArithmeticError) as error:
             return _unreadable(pod, metadata, str(error), too_complex=False)
         if problem:
@@ -140,11 +145,23 @@ def _owner(owner: wire.OwnerReference) -> wire.OwnerReference:
 # Specs of pods
 
 
-def _sum(pod: wire.PodView) -> wire.ResourceRequirements:
-    """Return the effective requests, exactly: nano-units are the finest step there is."""
-    return wire.ResourceRequirements(
-        requests={name: f"{amount}n" for name, amount in requests.pod_requests(pod).items() if amount}
-    )
+def _sum(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> wire.ResourceRequirements:
+    """Return the effective requests, exactly: nano-units are the finest step there is.
+
+    Args:
+        pod: The pod.
+        offered: Returns the extended resources that count where they are very many; None for a pod that waits.
+
+    Raises:
+        ValueError: An amount is no quantity, or a pod that waits asks for too many different resources.
+    """
+    asked = requests.pod_requests(pod)
+    if offered is None:
+        requests.check_variety(asked)
+    elif len(asked) > requests.MOST_RESOURCES:
+        counted = translate.COUNTED | offered()
+        asked = {name: amount for name, amount in asked.items() if name in counted}
+    return wire.ResourceRequirements(requests={name: f"{amount}n" for name, amount in asked.items() if amount})
 
 
 def _ports(pod: wire.PodView) -> tuple[wire.ContainerPort, ...]:

@@ -8,7 +8,7 @@ from typing import Protocol, assert_never
 
 from boathouse.cluster import catalogue, quarantine, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, holders, mounts, translate
+from boathouse.scheduling import accounts, holders, kept, mounts, translate
 from boathouse_policies import framework, model
 
 _NOMINATED = "nominated:"
@@ -47,6 +47,7 @@ class Observed:
         mounts: Whose claims are mounted where.
         waiting: Pods for our scheduler without a node, by task.
         nodes: As they were last seen.
+        keep: What of a pod to keep. A watch applies it before it reports the pod.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Observed:
         queue_of: accounts.ChargedQueueOf = accounts.default_queue,
         aside: quarantine.Quarantine | None = None,
     ) -> None:
+        self.keep = kept.pods(scheduler_name, self._offered)
         self.ledger = book
         self.holders = holders.Holders()
         self.mounts = mounts.Mounts()
@@ -103,6 +105,10 @@ class Observed:
             self._aside.set_aside(catalogue.NODES, view.metadata, quarantine.Reason.TRANSLATION, error)
             return translate.unusable(view)
 
+    def _offered(self) -> frozenset[str]:
+        """Return the names of the extended resources that nodes have."""
+        return frozenset(name for node in self.nodes.values() for name, _ in node.allocatable.extended)
+
     def on_pod(self, change: store.Change[wire.PodView]) -> None:
         """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
         pod = (change.final or change.old) if isinstance(change, store.Deleted) else change.new
@@ -125,7 +131,7 @@ class Observed:
         An end may be news to its task, which can have been submitted after the watch showed it.
         """
         with self._aside.guard(catalogue.PODS, pod.metadata, quarantine.Reason.HANDLING):
-            self._answered(pod)
+            self._answered(self.keep(pod))
 
     def _answered(self, pod: wire.PodView) -> None:
         if pod.is_terminal or pod.metadata.uid in self._ended:
@@ -144,7 +150,7 @@ class Observed:
     def read(self, pod: wire.PodView) -> None:
         """Take in the truth about a pod from a GET."""
         with self._aside.guard(catalogue.PODS, pod.metadata, quarantine.Reason.HANDLING):
-            self.apply(pod)
+            self.apply(self.keep(pod))
 
     def apply(self, pod: wire.PodView) -> None:
         """Take in the truth about a pod, from a watch or a GET."""

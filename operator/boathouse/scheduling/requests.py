@@ -17,7 +17,7 @@ Amounts = dict[str, int]
 """Resource name to nano-units."""
 
 MOST_RESOURCES = 64
-"""Different resources of one pod, or of one node: each is a name that others must store and compare."""
+"""Different resources of a pod that waits, or of one node: each is a name that others must store and compare."""
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
@@ -42,7 +42,7 @@ def pod_requests(pod: wire.PodView) -> Amounts:
 
     Raises:
         UnreadablePodError: The pod is known in part only.
-        ValueError: An amount is no quantity, or the pod asks for too many different resources.
+        ValueError: An amount is no quantity.
     """
     if isinstance(pod, wire.UnreadablePod):
         raise UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
@@ -54,9 +54,17 @@ def pod_requests(pod: wire.PodView) -> Amounts:
     _include_init_containers(total, pod, statuses, infeasible=infeasible)
     _override_by_pod_level(total, pod, infeasible=infeasible)
     _add(total, _nano(pod.spec.overhead))
-    if len(total) > MOST_RESOURCES:
-        raise ValueError(f"it asks for {len(total)} different resources: at most {MOST_RESOURCES} are possible")
     return {name: min(amount, quantities.LARGEST) for name, amount in total.items()}
+
+
+def check_variety(amounts: Amounts) -> None:
+    """Refuse too many different resources.
+
+    Raises:
+        ValueError: They are more than `MOST_RESOURCES`.
+    """
+    if len(amounts) > MOST_RESOURCES:
+        raise ValueError(f"it asks for {len(amounts)} different resources: at most {MOST_RESOURCES} are possible")
 
 
 def _include_init_containers(

@@ -13,7 +13,9 @@ from boathouse_policies import model
 LABEL_SERVER = f"{names.GROUP}/server"
 LABEL_RACK = f"{names.GROUP}/rack"
 
-_COUNTED = {"cpu", "memory", "ephemeral-storage", "pods"}
+COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+"""Resources that every node has; the others are extended."""
+
 _DEFAULT_MAX_PODS = 110
 
 
@@ -35,13 +37,15 @@ def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
 
     Raises:
         msgspec.ValidationError: It is no pod.
-        ValueError: It holds something that is not a quantity.
+        ValueError: It holds something that is not a quantity, or too many different resources.
     """
     for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
         resources = container.get("resources", {})
         if resources.get("limits"):
             resources["requests"] = resources["limits"] | resources.get("requests", {})
-    return pod_resources(msgspec.convert(manifest, wire.PodView))
+    asked = requests.pod_requests(msgspec.convert(manifest, wire.PodView))
+    requests.check_variety(asked)
+    return _resources(asked)
 
 
 def node(view: wire.NodeView) -> model.Node:
@@ -135,13 +139,13 @@ def _resources(amounts: Mapping[str, int]) -> model.Resources:
         cpu_milli=quantities.milli(amounts.get("cpu", 0)),
         memory_bytes=quantities.ones(amounts.get("memory", 0)),
         ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
-        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in _COUNTED},
+        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in COUNTED},
     )
 
 
 def _floor(amounts: Mapping[str, int]) -> model.Resources:
     """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
-    extended = sorted(amounts.keys() - _COUNTED)
+    extended = sorted(amounts.keys() - COUNTED)
     return model.Resources.of(
         cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
         memory_bytes=amounts.get("memory", 0) // quantities.NANO,
