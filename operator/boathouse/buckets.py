@@ -32,14 +32,14 @@ class Buckets:
         self._sweep_at = _SWEEP_AT
         self.refused = 0
 
-    def take(self, key: str, tokens: float = 1.0) -> bool:
-        """Take tokens; False, and nothing taken, when there are not so many.
+    def take(self, key: str, tokens: float = 1.0, *, leave: float = 0.0) -> bool:
+        """Take tokens; False, and nothing taken, when there are not so many, or fewer than `leave` would be left.
 
         What takes more than a bucket holds is let through by a full one, which then has a debt.
         """
         now_s = self._clock()
         level = self._level(key, now_s)
-        if level < min(tokens, self._burst):
+        if level < min(tokens + leave, self._burst):
             self.refused += 1
             return False
         self._levels[key] = (level - tokens, now_s)
@@ -47,9 +47,9 @@ class Buckets:
             self._sweep(now_s)
         return True
 
-    def wait_s(self, key: str) -> float:
-        """Return in how many seconds there will be a token."""
-        return max(0.0, 1.0 - self._level(key, self._clock())) / self._rate_per_s
+    def wait_s(self, key: str, *, leave: float = 0.0) -> float:
+        """Return in how many seconds there will be a token, with `leave` more."""
+        return max(0.0, min(1.0 + leave, self._burst) - self._level(key, self._clock())) / self._rate_per_s
 
     def _level(self, key: str, now_s: float) -> float:
         level, at_s = self._levels.get(key, (self._burst, now_s))

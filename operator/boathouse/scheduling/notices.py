@@ -23,6 +23,8 @@ UNSUPPORTED = "UnsupportedConstraint"
 SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
+REPEAT_EVERY_S = 1.0
+"""So seldom all that was held back is looked through: it may be thousands of pods, each due at a time of its own."""
 WRITERS = 2
 WRITES_PER_S = 50.0
 
@@ -83,6 +85,7 @@ class Notices:
         self._writing: dict[str, asyncio.Event] = {}
         self._held_back: dict[str, tuple[wire.PodView, Reason]] = {}
         self._next_s = math.inf
+        self._repeated_s = -math.inf
         self._wake = asyncio.Event()
 
     def waits(self, pod: wire.PodView, why: Reason) -> None:
@@ -114,13 +117,14 @@ class Notices:
 
     def next_s(self) -> float:
         """When `repeat` has something to say; infinite for never."""
-        return self._next_s
+        return max(self._next_s, self._repeated_s + REPEAT_EVERY_S)
 
     def repeat(self) -> None:
         """Say what was held back, where it has been long enough: a message that is out of date must not stay."""
-        if self._clock() < self._next_s:
+        now_s = self._clock()
+        if now_s < self.next_s():
             return
-        self._next_s = math.inf
+        self._next_s, self._repeated_s = math.inf, now_s
         for pod, why in list(self._held_back.values()):
             self.waits(pod, why)
 

@@ -10,6 +10,7 @@ from boathouse.telemetry import metrics
 from tests.unit.scheduling.builders import pod
 
 WANT = notices.Reason(reason="Unschedulable", message="0/1 nodes are available.")
+WANT_NOW = notices.Reason(reason="Unschedulable", message="0/2 nodes are available.")
 OTHER = notices.Reason(reason="QueueLimit", message="the queue is full")
 
 
@@ -207,3 +208,18 @@ async def test_a_namespace_that_used_up_its_share_is_told_later():
     desk.notices.repeat()
     assert desk.notices.shares.refused == 100
     assert not desk.notices._held_back
+
+
+def test_what_was_held_back_of_many_pods_is_looked_through_once_a_second():
+    desk = Desk()
+    for i in range(200):
+        desk.now_s = i / 20
+        desk.notices.waits(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT)
+        desk.notices.waits(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT_NOW)
+    looks = 0
+    while desk.notices._held_back:
+        desk.now_s = max(desk.now_s, desk.notices.next_s())
+        desk.notices.repeat()
+        looks += 1
+    assert looks <= 12
+    assert desk.now_s < 22.0

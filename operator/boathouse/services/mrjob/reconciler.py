@@ -52,6 +52,8 @@ _log = logs.get(__name__)
 _MRJOBS = catalogue.MRJOBS.untyped()
 
 STATUS_DISTANCE_S: Final = 1.0
+RETRIES_DISTANCE_S: Final = 1.0
+"""How often a job asks for its share of retries: with each of them for all that came meanwhile."""
 WAITING_LOOK_S: Final = 2.0
 """How often a job that waits is asked why."""
 RUNNING_LOOK_S: Final = 10.0
@@ -280,7 +282,7 @@ class Reconciler:
         unseen = await self._submit(job, memory, desired, seen, classes)
         again = [RESYNC_S] if delay_s is None else [delay_s]
         if held_back:
-            again.append(self.shares.retries.wait_s(job.namespace))
+            again.append(max(RETRIES_DISTANCE_S, self.shares.retries.wait_s(job.namespace)))
         if desired.write_plan or unseen:
             again.append(0.0)
         if desired.recheck_at_s is not None:
@@ -341,8 +343,8 @@ class Reconciler:
         urgent = _shape(wire) != _shape(memory.written)
         if not urgent and since_s < STATUS_DISTANCE_S:
             return STATUS_DISTANCE_S - since_s
-        if not self.shares.statuses.take(_namespace(key)):
-            return self.shares.statuses.wait_s(_namespace(key))
+        if (wait_s := self.shares.statuses.take(key, is_urgent=urgent)) > 0:
+            return wait_s
         memory.record, memory.written = await self._patch(key, memory.uid, memory.record)
         memory.written_s = self._parts.monotonic()
         return None
@@ -430,8 +432,8 @@ class Reconciler:
         known = memory.record if memory else record.from_wire(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
-            if not self.shares.statuses.take(_namespace(key)):
-                return self.shares.statuses.wait_s(_namespace(key))
+            if (wait_s := self.shares.statuses.take(key, is_urgent=False)) > 0:
+                return wait_s
             refused, wire = await self._patch(key, body["metadata"]["uid"], refused)
             if memory is not None:
                 memory.record, memory.written = refused, wire
@@ -496,6 +498,7 @@ class Reconciler:
     def _forget(self, key: str) -> None:
         self._memories.pop(key, None)
         self._conflicts.pop(key, None)
+        self.shares.statuses.forget(key)
         self._parts.metrics.forget(key)
         uid = self._uids.pop(key, None)
         if uid is not None:
