@@ -10,7 +10,7 @@ from e2e.tests import harness
 
 pytestmark = pytest.mark.cluster
 
-SLOW_MAP = {"command": ["sh", "-c", "sleep 4; cat"], "resources": harness.SMALL}
+SLOW_MAP = {"command": ["sh", "-c", "sleep 4; exec python3 mapper.py"], "resources": harness.SMALL}
 GREEDY = """
 import sys, time
 print("loading the model", file=sys.stderr, flush=True)
