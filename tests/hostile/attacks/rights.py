@@ -9,7 +9,7 @@ from tests.hostile.form import Attack
 
 ROBOT = "robot"
 SMALL = kubelets.Shape(maps=2, reduces=0, cpu="50m")
-GREEDY = kubelets.Shape(maps=200, reduces=0, cpu="2")
+GREEDY = kubelets.Shape(maps=600, reduces=0, cpu="2")
 WHOLE_CLUSTER = kubelets.Shape(maps=4, reduces=0, cpu="15500m")
 
 
@@ -139,8 +139,8 @@ ATTACKS = (
         name="tasks of the highest priority class",
         act=takes_the_highest_class,
         holds=has_not_gone_first,
-        most_writes=1_500,
-        most_events=1_500,
+        most_writes=4_000,
+        most_events=4_000,
     ),
     Attack(
         name="a job in a queue of others",
