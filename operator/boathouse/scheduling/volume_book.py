@@ -52,6 +52,7 @@ class VolumeBook:
         self._taken: dict[str, str] = {}
         self._judge = volumes.Judge(known, self._taken)
         self._version = 0
+        self._index: tuple[int, volumes.Index] | None = None
         self._judged: dict[tuple[str, ...], _Judged] = {}
 
     # What changes
@@ -145,17 +146,31 @@ class VolumeBook:
             return known[2]
         if len(self._judged) >= _KEPT:
             self._judged.clear()
-        found = [one if isinstance(one := self._bindings(claims, node, None), str) else None for node in nodes]
+        if self._is_used(claims, None):
+            found: list[str | None] = [volumes.IN_USE] * len(nodes)
+        else:
+            found = [one if isinstance(one := self._on(claims, node, None), str) else None for node in nodes]
         self._judged[claims] = (nodes, version, found)
         return found
 
     def _bindings(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> volumes.Bindings | str:
-        if self._mounts.used_by_others(self._judge.for_one_pod(claims), task):
-            return volumes.IN_USE
-        found = self._judge.bindings(claims, node)
-        if not isinstance(found, str) and self._judge.too_many(claims, node.name, self._mounts.on(node.name, but=task)):
+        return volumes.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
+
+    def _is_used(self, claims: tuple[str, ...], task: model.TaskId | None) -> bool:
+        return self._mounts.used_by_others(self._judge.for_one_pod(claims), task)
+
+    def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> volumes.Bindings | str:
+        index = self._index_now()
+        found = self._judge.bindings(claims, node, index)
+        mounted = self._mounts.on(node.name, but=task)
+        if not isinstance(found, str) and self._judge.too_many(claims, node.name, mounted, index):
             return volumes.TOO_MANY
         return found
+
+    def _index_now(self) -> volumes.Index:
+        if self._index is None or self._index[0] != self._version:
+            self._index = self._version, volumes.Index(self.known)
+        return self._index[1]
 
 
 def _reason(reason: str, message: str) -> notices.Reason:

@@ -74,6 +74,71 @@ class Bindings:
     provisions: tuple[str, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """A claim that waits for its first consumer, and what is the same for all nodes.
+
+    Attributes:
+        claim: The claim.
+        kept: The volume kept for it.
+        at_hand: Volumes that fit it, the smallest first.
+        is_made_anywhere: Whether a volume can be made for it on each node.
+    """
+
+    claim: storage.ClaimView
+    kept: storage.VolumeView | None
+    at_hand: tuple[storage.VolumeView, ...]
+    is_made_anywhere: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a pod's claims demand, as far as that is the same for all nodes: nodes are many, and volumes too.
+
+    Attributes:
+        refusal: Why no node will do; None if one may.
+        bound: Claims whose volume exists.
+        waiting: The others, in the order in which they get volumes.
+        handles: (driver, volume) of each claim whose volumes are counted.
+    """
+
+    refusal: str | None = None
+    bound: tuple[storage.ClaimView, ...] = ()
+    waiting: tuple[_Waiting, ...] = ()
+    handles: frozenset[tuple[str, str]] = frozenset()
+
+
+class Index:
+    """What of storage is looked up again and again, as it was when this was made.
+
+    Args:
+        known: What is known of storage.
+
+    Attributes:
+        free: Volumes that are kept for no claim.
+        kept: Volumes by the claim (namespace and name) that they are kept for.
+        attached: (driver, volume) by node.
+        questions: By claims, as they are asked.
+    """
+
+    def __init__(self, known: Storage) -> None:
+        self.free: list[storage.VolumeView] = []
+        self.kept: dict[tuple[str, str], list[storage.VolumeView]] = {}
+        self.attached: dict[str, set[tuple[str, str]]] = {}
+        self.questions: dict[tuple[str, ...], Question] = {}
+        for volume in known.volumes.values():
+            reference = volume.spec.claim_ref
+            if reference is None:
+                self.free.append(volume)
+            else:
+                self.kept.setdefault((reference.namespace, reference.name), []).append(volume)
+        for attachment in known.attachments.values():
+            attached = known.volumes.get(attachment.spec.source.persistent_volume_name)
+            if attached is not None and attached.spec.csi is not None:
+                handle = (attached.spec.csi.driver, attached.spec.csi.volume_handle)
+                self.attached.setdefault(attachment.spec.node_name, set()).add(handle)
+
+
 class Judge:
     """Says for a set of claims which nodes will do, and what it takes.
 
@@ -86,21 +151,61 @@ class Judge:
         self._known = known
         self._taken = taken
 
-    def bindings(self, claims: Iterable[str], node: model.Node) -> Bindings | str:
+    def question(self, claims: Iterable[str], index: Index) -> Question:
+        """Return what claims demand; it holds as long as neither storage nor what is promised changes."""
+        asked = tuple(claims)
+        if asked not in index.questions:
+            index.questions[asked] = self._question(asked, index)
+        return index.questions[asked]
+
+    def _question(self, claims: tuple[str, ...], index: Index) -> Question:
+        found = [self._known.claims.get(key) for key in claims]
+        known = [claim for claim in found if claim is not None]
+        if len(known) < len(found):
+            return Question(refusal=NO_SUCH_CLAIM)
+        waiting = [claim for claim in known if not claim.is_bound]
+        if any(claim.spec.volume_name or not self._class_of(claim).waits_for_consumer for claim in waiting):
+            return Question(refusal=NO_VOLUME)  # somebody else binds it, and has not yet
+        return Question(
+            bound=tuple(claim for claim in known if claim.is_bound),
+            waiting=tuple(
+                self._waiting(claim, index)
+                for claim in sorted(waiting, key=lambda one: (_asked(one), one.metadata.key))
+            ),
+            handles=frozenset(self.handles(claims)),
+        )
+
+    def _waiting(self, claim: storage.ClaimView, index: Index) -> _Waiting:
+        meta, by = claim.metadata, self._class_of(claim)
+        kept = (
+            volume
+            for volume in index.kept.get((meta.namespace, meta.name), ())
+            if volume.spec.claim_ref is not None and _is_for(volume.spec.claim_ref, claim) and _has_shape(volume, claim)
+        )
+        at_hand = [
+            volume
+            for volume in index.free
+            if _is_at_hand(volume, claim)
+            and _has_shape(volume, claim)
+            and self._taken.get(volume.metadata.name, meta.key) == meta.key
+        ]
+        driver = self._known.drivers.get(by.provisioner)
+        is_made = by.provisioner not in ("", storage.NO_PROVISIONER) and not by.allowed_topologies
+        return _Waiting(
+            claim=claim,
+            kept=next(kept, None),
+            at_hand=tuple(sorted(at_hand, key=lambda one: (_capacity(one), one.metadata.name))),
+            is_made_anywhere=is_made and (driver is None or not driver.spec.storage_capacity),
+        )
+
+    def bindings(self, claims: Iterable[str], node: model.Node, index: Index | None = None) -> Bindings | str:
         """Return what must be written for a pod with these claims to go to a node, or why it cannot."""
-        waiting = []
-        for key in claims:
-            claim = self._known.claims.get(key)
-            if claim is None:
-                return NO_SUCH_CLAIM
-            if claim.is_bound:
-                if (refusal := self._of_bound(claim, node)) is not None:
-                    return refusal
-            elif claim.spec.volume_name or not self._class_of(claim).waits_for_consumer:
-                return NO_VOLUME  # somebody else binds it, and has not yet
-            else:
-                waiting.append(claim)
-        return self._for_waiting(waiting, node)
+        question = self.question(claims, index or Index(self._known))
+        if question.refusal is not None:
+            return question.refusal
+        refusals = (self._of_bound(claim, node) for claim in question.bound)
+        refusal = next((one for one in refusals if one is not None), None)
+        return self._for_waiting(question.waiting, node) if refusal is None else refusal
 
     def is_anywhere(self, claims: Iterable[str]) -> bool:
         """Whether no node is refused for where these claims' volumes are: nothing need be looked up by node."""
@@ -124,38 +229,22 @@ class Judge:
             return UNREACHABLE
         return None if _in_zone(volume, node) else WRONG_ZONE
 
-    def _for_waiting(self, claims: list[storage.ClaimView], node: model.Node) -> Bindings | str:
+    def _for_waiting(self, claims: Iterable[_Waiting], node: model.Node) -> Bindings | str:
         chosen: dict[str, str] = {}  # volume to claim
         provisions = []
-        for claim in sorted(claims, key=lambda one: (_asked(one), one.metadata.key)):
-            selected = claim.metadata.annotations.get(storage.SELECTED_NODE)
+        for one in claims:
+            selected = one.claim.metadata.annotations.get(storage.SELECTED_NODE)
             if selected is not None and selected != node.name:
                 return NO_VOLUME  # a provisioner is at work for another node, until it gives up
-            volume = None if selected is not None else self._match(claim, node, chosen)
+            volume = None if selected is not None else _match(one, node, chosen)
             if volume is not None:
-                chosen[volume.metadata.name] = claim.metadata.key
-            elif (refusal := self._cannot_provision(claim, node)) is not None:
+                chosen[volume.metadata.name] = one.claim.metadata.key
+            elif not one.is_made_anywhere and (refusal := self._cannot_provision(one.claim, node)) is not None:
                 return refusal
             else:
-                provisions.append(claim.metadata.key)
+                provisions.append(one.claim.metadata.key)
         pairs = tuple((claim, volume) for volume, claim in chosen.items())
         return Bindings(volumes=pairs, provisions=tuple(provisions))
-
-    def _match(self, claim: storage.ClaimView, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
-        """Return the volume kept for a claim, else the smallest at hand that fits it and that the node reaches."""
-        fitting = []
-        for volume in self._known.volumes.values():
-            if volume.metadata.name in chosen or not _has_shape(volume, claim):
-                continue
-            if volume.spec.claim_ref is not None:
-                if _is_for(volume.spec.claim_ref, claim):
-                    return volume if _reaches(volume, node) else None
-                continue
-            if self._taken.get(volume.metadata.name, claim.metadata.key) != claim.metadata.key:
-                continue
-            if _is_at_hand(volume, claim) and _reaches(volume, node):
-                fitting.append(volume)
-        return min(fitting, key=lambda one: (_capacity(one), one.metadata.name), default=None)
 
     # Volumes to be made
 
@@ -196,29 +285,31 @@ class Judge:
         limits = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None}
         return {name: count for name, count in limits.items() if count is not None}
 
-    def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str]) -> bool:
+    def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
         """Whether a pod with these claims would exceed a limit of a node on which those claims are mounted."""
         limits = self.limits(node)
         if not limits:
             return False
-        there = self.handles(mounted) | self._attached(node)
-        added = self.handles(claims) - there
+        index = index or Index(self._known)
+        there = self.handles(mounted) | index.attached.get(node, set())
+        added = self.question(claims, index).handles - there
         return any(
             driver in limits and sum(one[0] == driver for one in there | added) > limits[driver]
             for driver in {driver for driver, _ in added}
         )
 
-    def _attached(self, node: str) -> set[tuple[str, str]]:
-        here = (one.spec for one in self._known.attachments.values() if one.spec.node_name == node)
-        volumes = (self._known.volumes.get(one.source.persistent_volume_name) for one in here)
-        return {
-            (one.spec.csi.driver, one.spec.csi.volume_handle) for one in volumes if one is not None and one.spec.csi
-        }
-
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
         """Return those of the claims that one pod only may use."""
         known = ((key, self._known.claims.get(key)) for key in claims)
         return [key for key, claim in known if claim is not None and storage.ONE_POD in claim.spec.access_modes]
+
+
+def _match(one: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
+    """Return the volume kept for a claim, else the smallest at hand that fits it and that the node reaches."""
+    if one.kept is not None and one.kept.metadata.name not in chosen:
+        return one.kept if _reaches(one.kept, node) else None
+    fitting = (volume for volume in one.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
+    return next(fitting, None)
 
 
 def _reaches(volume: storage.VolumeView, node: model.Node) -> bool:

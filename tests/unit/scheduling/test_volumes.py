@@ -1,5 +1,7 @@
 """Which nodes reach a pod's volumes, and what has to be written before it goes there."""
 
+import dataclasses
+
 import msgspec
 import pytest
 
@@ -166,3 +168,34 @@ def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_of_t
     assert not book.promise("ns/p3", ("ns/other",), node("n1"))
     book.forget("ns/p2")
     assert book.promise("ns/p3", ("ns/other",), node("n1"))
+
+
+class Looked(dict):
+    """A table that counts how often all of it is gone through."""
+
+    looks = 0
+
+    def values(self):
+        self.looks += 1
+        return super().values()
+
+
+def test_volumes_and_attachments_are_gone_through_once_however_many_nodes_and_claims_are_judged():
+    tables = {"volumes": Looked(v=volume("v", driver="d")), "attachments": Looked()}
+    claims = [claim(f"c{i}") for i in range(50)]
+    known = dataclasses.replace(judge(*claims, provisioner="example.com/d")._known, **tables)
+    book = volume_book.VolumeBook(known, mounts.Mounts())
+    nodes = [node(f"n{i}") for i in range(50)]
+    for asked in (tuple(one.metadata.key for one in claims), ("ns/c0",)):
+        assert book._refusals(asked, nodes) == [None] * 50
+    assert [table.looks for table in tables.values()] == [1, 1]
+
+
+def test_what_changed_in_storage_is_looked_up_anew():
+    known = judge(claim("c"))._known
+    book = volume_book.VolumeBook(known, mounts.Mounts())
+    assert book._refusals(("ns/c",), [node("n1")]) == [volumes.NO_VOLUME]
+    known.volumes["v"] = volume("v")
+    book.changed()
+    assert book._refusals(("ns/c",), [node("n1")]) == [None]
+    assert book.promise("ns/p", ("ns/c",), node("n1"))
