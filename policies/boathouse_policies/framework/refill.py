@@ -45,12 +45,20 @@ def plan(room: WaitingRoom, profile: Profile, view: ClusterView) -> Plan | None:
     if not lineup.alone or lineup.orphans or len(layout.allocatable) != view.axis.width:
         return None
     nodes = sorted([layout.index[name] for name in room.freed if name in layout.index])
-    rooms = {node: layout.free(node, held.on_node(layout.names[node], node)) for node in nodes}
+    rooms = {node: _room(node, layout, held.on_node(layout.names[node], node)) for node in nodes}
     nowhere = () if lineup.open is lineup.narrow else _nowhere(lineup, profile, view)
     if nowhere is None or min(map(min, rooms.values()), default=0) < 0:  # over-committed
         return None
     turns = _Turns(lineup, profile, view, rooms)
     return turns.plan(nowhere) if turns.run() else None
+
+
+def _room(node: int, layout: Layout, held: Sequence[int]) -> list[int]:
+    """What is free on a node. Pods may hold any amount of what it does not have: that is no over-commitment."""
+    free = layout.free(node, held)
+    if min(free) >= 0:
+        return free
+    return [left if has else 0 for left, has in zip(free, layout.allocatable_by_node[node], strict=True)]
 
 
 def _nowhere(lineup: Lineup, profile: Profile, view: ClusterView) -> Sequence[int] | None:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from boathouse_policies import model, profiles
+from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import fifo
 from boathouse_policies.framework import refill
 from boathouse_sim import table2
@@ -80,6 +80,21 @@ def test_what_is_left_waiting_is_named_and_explained():
     (left,) = plan.left.values()
     assert (len(make.placements(plan)), left.count, left.verdict.code) == (1, 11, model.Code.UNSCHEDULABLE)
     assert plan.diagnosis("first/map").message == "0/2 nodes are available: 2 Insufficient cpu, 2 Insufficient memory."
+
+
+def holding(world, **extended):
+    """Somebody's pod on each node."""
+    for node in ("n0", "n1"):
+        size = model.Resources.of(extended=extended)
+        world.ledger.observe(framework.Account(id=f"x/{node}", node=node, resources=size, uid="x"))
+
+
+def test_a_pod_that_holds_what_its_node_does_not_have_changes_nothing():
+    world, plain = full(), full()
+    holding(plain)
+    holding(world, invented=5)
+    assert goes_short(world)
+    assert make.where(world.plan()) == make.where(plain.plan()) != []
 
 
 def test_who_is_new_in_a_full_cluster_is_turned_away_the_short_way():
