@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 _DEFAULT_LEASE_S = 40
+_AUDIT_LOG_MB = 10_000
 # Who talks to the API server, by the names that Kubernetes' built-in roles are bound to.
 _CLIENTS = {
     "admin": ("kubernetes-admin", ("system:masters",)),
@@ -130,6 +131,7 @@ def kube_apiserver(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path])
     if spec.audit_log:
         policy = layout.folder / "audit-policy.json"
         flags |= {"audit-policy-file": policy, "audit-log-path": spec.audit_log, "audit-log-mode": "blocking"}
+        flags |= {"audit-log-maxsize": _AUDIT_LOG_MB}  # the default, 100, would start a new file in the midst of a test
     return _component(layout, "kube-apiserver", tools["kube-apiserver"], _flags(flags) + spec.apiserver_args)
 
 
