@@ -114,7 +114,7 @@ async def test_of_very_many_resources_of_a_pod_those_count_that_nodes_have(api, 
 
 async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
     api.add(fake_api.node("n1"))
-    ports = [{"containerPort": 1, "hostPort": i} for i in range(1, 301)]
+    ports = [{"containerPort": 1, "hostPort": i} for i in range(1, 101)]
     containers = [{"name": "c", "ports": ports}]
     api.add(fake_api.pod("large", scheduler="none", node="n1", containers=containers))
     async with world(api) as w:

@@ -41,9 +41,16 @@ POD_CONDITIONS = frozenset({"PodScheduled", "PodResizePending", "DisruptionTarge
 
 NAME_LENGTH = 253
 MESSAGE_LENGTH = 1024
-MOST_CONSTRAINT_LENGTH = 64 << 10
-MOST_VOLUMES = 256
-MOST_HOST_PORTS = 256
+MOST_CONSTRAINT_LENGTH = 16 << 10
+MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
+"""More than an MRJob may hold: of each of its classes, a few pods wait at a time."""
+MOST_SELECTOR_LENGTH = 4 << 10
+"""Of a claim."""
+MOST_VOLUMES = 32
+MOST_HOST_PORTS = 32
+"""Of a pod that waits; one that has more is too complex. Of one on a node, the first of each count."""
+MOST_RESOURCES = 16
+"""Of a pod that does not wait: if it asks for more, those count that some node offers."""
 
 
 def pods(
@@ -103,7 +110,7 @@ def namespace(view: wire.ObjectView) -> wire.ObjectView:
 def claim(view: storage.ClaimView) -> storage.ClaimView:
     """Keep of a claim all but its labels and most annotations; a selector that is too long selects nothing."""
     spec, selector = view.spec, view.spec.selector
-    if selector is not None and sum(map(len, _selected(selector))) > MOST_CONSTRAINT_LENGTH:
+    if selector is not None and sum(map(len, _selected(selector))) > MOST_SELECTOR_LENGTH:
         nothing = wire.Requirement(key="", operator="In")
         spec = msgspec.structs.replace(spec, selector=storage.LabelSelector(match_expressions=(nothing,)))
     metadata = _metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS)
@@ -158,7 +165,7 @@ def _sum(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> wir
     asked = requests.pod_requests(pod)
     if offered is None:
         requests.check_variety(asked)
-    elif len(asked) > requests.MOST_RESOURCES:
+    elif len(asked) > MOST_RESOURCES:
         counted = translate.COUNTED | offered()
         asked = {name: amount for name, amount in asked.items() if name in counted}
     return wire.ResourceRequirements(requests={name: f"{amount}n" for name, amount in asked.items() if amount})
@@ -173,8 +180,11 @@ def _ports(pod: wire.PodView) -> tuple[wire.ContainerPort, ...]:
 
 
 def _volumes(spec: wire.PodSpec) -> tuple[wire.Volume, ...]:
-    mounted = (one for one in spec.volumes if one.persistent_volume_claim is not None or one.ephemeral is not None)
-    return tuple(itertools.islice(mounted, MOST_VOLUMES))
+    return tuple(itertools.islice(_mounted(spec), MOST_VOLUMES))
+
+
+def _mounted(spec: wire.PodSpec) -> Iterator[wire.Volume]:
+    return (one for one in spec.volumes if one.persistent_volume_claim is not None or one.ephemeral is not None)
 
 
 def _waiting_spec(spec: wire.PodSpec) -> wire.PodSpec:
@@ -206,13 +216,19 @@ def _affinity(affinity: wire.Affinity) -> wire.Affinity:
 
 def _too_complex(pod: wire.PodView) -> str:
     """Return what of a waiting pod is more than is kept; empty if nothing is. The API bounds no value's length."""
-    size = sum(map(len, _constraints(pod.spec)))
-    if size <= MOST_CONSTRAINT_LENGTH:
-        return ""
-    return (
-        f"its node selector, affinity and tolerations have {size} characters: at most {MOST_CONSTRAINT_LENGTH} are "
-        "possible"
-    )
+    most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if accounts.is_task(pod) else MOST_CONSTRAINT_LENGTH
+    for what, count, most in (
+        ("claims", sum(1 for _ in _mounted(pod.spec)), MOST_VOLUMES),
+        ("host ports", len(translate.host_ports(pod)), MOST_HOST_PORTS),
+        (
+            "characters in its node selector, affinity and tolerations",
+            sum(map(len, _constraints(pod.spec))),
+            most_characters,
+        ),
+    ):
+        if count > most:
+            return f"it has {count} {what}: at most {most} are possible"
+    return ""
 
 
 def _constraints(spec: wire.PodSpec) -> Iterator[str]:

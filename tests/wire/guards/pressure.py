@@ -152,7 +152,7 @@ def with_one_line_for_all_keys(patch):
 
 
 def with_retries_at_any_rate(patch):
-    patch.setattr(buckets.Buckets, "take", lambda *_: True)
+    patch.setattr(buckets.Buckets, "take", lambda *_, **__: True)
     patch.setattr(attempts, "backoff_s", lambda _: 0.0)
 
 
