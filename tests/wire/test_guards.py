@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.guards import accounting, endpoint, jobs, output, placing, pressure, queues
+from tests.wire.guards import accounting, costs, endpoint, jobs, output, placing, pressure, queues
 
-SUBJECTS = (accounting, endpoint, jobs, output, placing, pressure, queues)
+SUBJECTS = (accounting, costs, endpoint, jobs, output, placing, pressure, queues)
 GUARDS = {name: guard for subject in SUBJECTS for name, guard in subject.GUARDS.items()}
 
 
