@@ -190,6 +190,30 @@ async def test_a_pod_holds_few_polls(endpoint, eventually):
     assert [status for status, _ in await asyncio.gather(*polls)] == [200] * server.POLLS_OF_POD
 
 
+async def test_of_reports_that_a_pod_sends_while_its_token_is_reviewed_one_is_taken(endpoint):
+    token = endpoint.add("p")
+    reports = [endpoint.ask("POST", "demo/job-1/tasks/p/report", token, data=REPORT) for _ in range(10)]
+    answers = [status for status, _ in await asyncio.gather(*reports)]
+    assert sorted(answers) == [200] + [429] * 9
+
+
+async def test_a_namespace_holds_few_connections_by_slow_reports(endpoint, eventually, monkeypatch):
+    monkeypatch.setattr(endpoint.server._bodies, "_each", 1)
+    go_on = asyncio.Event()
+
+    async def slowly():
+        yield REPORT[:1]
+        await go_on.wait()
+        yield REPORT[1:]
+
+    slow, other = endpoint.add("slow"), endpoint.add("other")
+    first = asyncio.create_task(endpoint.ask("POST", "demo/job-1/tasks/slow/report", slow, data=slowly()))
+    await eventually(lambda: endpoint.server._bodies.held == 1)
+    assert (await endpoint.ask("POST", "demo/job-1/tasks/other/report", other, data=REPORT))[0] == 429
+    go_on.set()
+    assert (await first)[0] == 200
+
+
 async def test_a_poll_with_a_body_is_refused(endpoint):
     assert (await endpoint.ask("GET", ORDERS, endpoint.add("p"), data=b"x"))[0] == 413
 

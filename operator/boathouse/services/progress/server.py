@@ -35,6 +35,8 @@ REPORTERS_S: Final = 60.0
 """Tasks that reported within so long are those that report."""
 REPORTS_A_S: Final = 100.0
 """How many reports a second are wanted: a tenth of a core. Where more tasks report, each is asked for fewer."""
+REPORTS, REPORTS_OF_NAMESPACE = 256, 192
+"""Reports that are received at a time: one takes milliseconds, unless its sender is slow on purpose."""
 POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
 """Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
 _BEARER: Final = "Bearer "
@@ -117,6 +119,7 @@ class ProgressServer:
         self._desk = desk.PlanDesk(clock)
         self._reports = msgspec.json.Decoder(contract.TaskReport)
         self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
+        self._bodies = Places(in_all=REPORTS, each=REPORTS_OF_NAMESPACE)
         self._polls = Places(in_all=POLLS, each=POLLS_OF_NAMESPACE)
         self._polls_of_pod = Places(in_all=POLLS, each=POLLS_OF_POD)
 
@@ -141,13 +144,20 @@ class ProgressServer:
     async def _report(self, request: web.Request) -> web.Response:
         speaker = self._speaker(request, request.match_info["pod"])
         _check_length(request, contract.REPORT_MAX_BYTES)
-        if self._clock() - self._reported.get(speaker.pod.uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
-            raise Rejected(Reason.TOO_OFTEN)
+        self._check_distance(speaker.pod)
         await self._verify(request, speaker)
+        self._check_distance(speaker.pod)  # again: others of it may have come while the token was reviewed
         self._note_report(speaker.pod.uid)
-        body = await desk.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
+        with self._bodies.place(speaker.claimed.namespace) as free:
+            if not free:
+                raise Rejected(Reason.TOO_OFTEN)
+            body = await desk.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
         self._hub.report(speaker.job, speaker.pod.name, self._reports.decode(body))
         return _json(contract.ReportTaken(next_s=min(REPORTERS_S, len(self._reported) / REPORTS_A_S)))
+
+    def _check_distance(self, pod: TaskPod) -> None:
+        if self._clock() - self._reported.get(pod.uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
+            raise Rejected(Reason.TOO_OFTEN)
 
     def _note_report(self, pod_uid: str) -> None:
         """Remember when; the oldest are forgotten first, so that a report costs the same however many there are."""
