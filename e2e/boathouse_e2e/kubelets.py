@@ -9,6 +9,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import gzip
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -294,12 +295,14 @@ class Kubelets:
         token = await asyncio.to_thread(self._token, pod)
         path = f"/v1/jobs/{metadata.namespace}/{path}"
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        if body is not None:  # as the task runtime sends it
+            body, headers["Content-Encoding"] = gzip.compress(body), "gzip"
         while True:
             for operator in self.operators:
                 with contextlib.suppress(aiohttp.ClientError, TimeoutError, errors.ClusterError, ssl.SSLError):
                     context = ssl.create_default_context(cadata=await self._authorities())
                     url = f"https://localhost:{operator.port}{path}"
-                    timeout = aiohttp.ClientTimeout(total=5)
+                    timeout = aiohttp.ClientTimeout(total=15)
                     async with self._session.request(
                         method, url, data=body, headers=headers, ssl=context, timeout=timeout
                     ) as answer:
