@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from boathouse.cluster import catalogue, client, errors, recorder, storage
-from boathouse.scheduling import assembly
+from boathouse.scheduling import assembly, variety
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 
@@ -157,7 +157,7 @@ class Comparison:
                     continue
                 if pod.spec.node_name:
                     found[pod.metadata.name] = ""
-                elif refused is not None and refused.status == "False":
+                elif refused is not None and refused.status == "False" and refused.reason != variety.TOO_COMPLEX:
                     found[pod.metadata.name] = f"{refused.reason}: {refused.message}"
             if len(found) == count:
                 return found
