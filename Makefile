@@ -53,7 +53,7 @@ test-contract: setup build/reports ## Contract and fault tests on a real API ser
 	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=build/reports/contract.xml
 
 .PHONY: test-hostile-short
-test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (three minutes)
+test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (about four minutes)
 	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -m "not long" --timeout=300 --junit-xml=build/reports/hostile-short.xml
 
 .PHONY: test-hostile
