@@ -24,11 +24,15 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from boathouse_policies import framework, model, profiles
+from core import QUEUE, Core
+
+from boathouse_policies import model, profiles
 from boathouse_policies.yarn_me import penalty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from boathouse_policies.framework import Profile
 
 GIB = 1 << 30
 NODE = model.Resources(cpu_milli=16_000, memory_bytes=64 * GIB)
@@ -38,13 +42,14 @@ LARGE_TASKS = 200
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """A cluster and its load: `jobs` jobs of `tasks` tasks each, of sizes that differ, in `namespaces` namespaces."""
+    """A cluster and its load: `jobs` jobs of `tasks` tasks each, of `shapes` sizes, in `namespaces` namespaces."""
 
     nodes: int
     jobs: int
     tasks: int
     node: model.Resources = NODE
     namespaces: int = 1
+    shapes: int = 208
 
     def namespace(self, job: int) -> model.NamespaceName:
         """The namespace of a job."""
@@ -54,62 +59,49 @@ class Case:
         """A size for each job, between 0.5 and 2 CPUs and 1 and 4 GiB."""
         return [
             model.Resources(cpu_milli=500 + 100 * (7 * i % 16), memory_bytes=GIB + GIB // 4 * (5 * i % 13))
-            for i in range(self.jobs)
+            for i in (job % self.shapes for job in range(self.jobs))
         ]
 
+    def make_nodes(self) -> Iterable[model.Node]:
+        """The nodes, all equal."""
+        return (model.Node(name=node_name(i), allocatable=self.node) for i in range(self.nodes))
 
-def room_and_ledger(case: Case) -> tuple[framework.WaitingRoom, framework.Ledger]:
+
+def node_name(i: int) -> model.NodeName:
+    """The name of a node."""
+    return model.NodeName(f"node-{i:05}")
+
+
+def core_of(case: Case, profile: Profile) -> Core:
     """The case, for the cycle."""
-    axis = model.Axis()
-    ledger = framework.Ledger(axis)
-    for i in range(case.nodes):
-        ledger.set_node(model.Node(name=model.NodeName(f"node-{i:05}"), allocatable=case.node))
-    room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("default"))])
+    core = Core(case.make_nodes(), profile)
     for i, size in enumerate(case.sizes()):
-        job = model.Job(
-            id=model.JobId(f"job-{i:04}"),
-            queue=model.QueueName("default"),
-            submitted_s=float(i),
-            namespace=case.namespace(i),
-        )
+        job = model.Job(id=model.JobId(f"job-{i:04}"), queue=QUEUE, submitted_s=float(i), namespace=case.namespace(i))
         task_class = model.TaskClass(id=model.ClassId(f"{job.id}/map"), job=job.id, resources=size)
         tasks = [
             model.Task(id=model.TaskId(f"{job.id}-{t}"), task_class=task_class.id, index=t) for t in range(case.tasks)
         ]
-        room.submit(job, [task_class], tasks)
-    return room, ledger
+        core.submit(job, [task_class], tasks)
+    return core
 
 
-def one_cycle(case: Case, profile: framework.Profile) -> tuple[int, float]:
+def one_cycle(case: Case, profile: Profile) -> tuple[int, float]:
     """Place everything in one cycle: (placements, CPU seconds)."""
-    room, ledger = room_and_ledger(case)
-    view = ledger.snapshot(0.0)
+    core = core_of(case, profile)
     start = time.process_time()
-    plan = framework.run_cycle(room, profile, view)
+    plan = core.plan(0.0)
     return len(plan.decisions), time.process_time() - start
 
 
-def steady(case: Case, profile: framework.Profile, rounds: int = 500) -> tuple[int, float]:
+def steady(case: Case, profile: Profile, rounds: int = 500) -> tuple[int, float]:
     """A full cluster in which one task ends at a time: ledger, waking, cycle and settling, for each end."""
-    room, ledger = room_and_ledger(case)
-    running: list[model.TaskId] = []
-
-    def cycle(now_s: float) -> None:
-        plan = framework.run_cycle(room, profile, ledger.snapshot(now_s))
-        for decision in plan.decisions:
-            assert isinstance(decision, model.Create)
-            ledger.assume(decision)
-            running.append(decision.task.id)
-        room.settle(plan, now_s)
-
-    cycle(0.0)
+    core = core_of(case, profile)
+    running = [one.task.id for one in core.cycle(0.0)]
     start = time.process_time()
     for i in range(rounds):
-        freed = ledger.gone(running[i])
-        assert freed is not None
-        room.capacity_freed(freed, ledger.free(freed.node))
-        if room.tick(i * 0.01):
-            cycle(i * 0.01)
+        core.end(running[i])
+        if core.tick(i * 0.01):
+            running += [one.task.id for one in core.cycle(i * 0.01)]
     return rounds, time.process_time() - start
 
 
@@ -120,9 +112,10 @@ class Turning:
     """
 
     def __init__(self, case: Case, name: str) -> None:
-        self.case, self.profile, self.now_s = case, profiles.build(name), 0.0
-        self.room, self.ledger = room_and_ledger(dataclasses.replace(case, jobs=0))
+        self.case, self.now_s = case, 0.0
+        self.core = Core(case.make_nodes(), profiles.build(name))
         self.running: list[model.Placement] = []
+        self._places = tuple(map(node_name, range(case.nodes)))
         for i, size in enumerate(case.sizes()):
             self.submit(i, size)
 
@@ -130,7 +123,7 @@ class Turning:
         """One job comes."""
         job = model.Job(
             id=model.JobId(f"job-{i:04}"),
-            queue=model.QueueName("default"),
+            queue=QUEUE,
             submitted_s=0.0,
             kind=f"k{i}",
             namespace=self.case.namespace(i),
@@ -145,7 +138,7 @@ class Turning:
             stage=model.Stage.REDUCE if i % 2 else model.Stage.MAP,
             estimates=penalty.Elastic(run_time, ideal_bytes=size.memory_bytes) if i % 2 else model.Fixed(seconds=60.0),
         )
-        places = () if i % 2 else tuple(model.NodeName(f"node-{n:05}") for n in range(self.case.nodes))
+        places = () if i % 2 else self._places
         tasks = [
             model.Task(
                 id=model.TaskId(f"{job.id}-{t}"),
@@ -155,46 +148,24 @@ class Turning:
             )
             for t in range(self.case.tasks)
         ]
-        self.tell(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: len(tasks)}))
-        self.room.submit(job, [one], tasks)
-
-    def tell(self, event: model.Event) -> None:
-        """Tell whatever learns."""
-        for observer in self.profile.observers:
-            observer.observe(event)
+        self.core.submit(job, [one], tasks)
 
     def cycle(self) -> tuple[int, float]:
         """One cycle with what follows from it: (placements, CPU seconds)."""
-        start, placed = time.process_time(), 0
-        plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.now_s))
-        for one in plan.decisions:
-            if isinstance(one, model.Create | model.Bind):
-                self.ledger.assume(one)
-                self.running.append(one)
-                self.tell(
-                    model.Placed(
-                        now_s=self.now_s,
-                        task=one.task.id,
-                        task_class=one.task_class.id,
-                        job=one.job.id,
-                        node=one.node,
-                        resources=one.resources,
-                        distance=one.distance,
-                    )
-                )
-                placed += 1
-        self.room.settle(plan, self.now_s)
-        return placed, time.process_time() - start
+        start = time.process_time()
+        placements = self.core.cycle(self.now_s)
+        seconds = time.process_time() - start
+        self.running += placements
+        return len(placements), seconds
 
-    def end(self, count: int) -> None:
-        """The tasks that were placed first end."""
-        self.now_s += 1.0
+    def end(self, count: int, step_s: float = 1.0) -> tuple[bool, float]:
+        """Time goes by, and the tasks that were placed first end: (whether a cycle could place any, CPU seconds)."""
+        start = time.process_time()
+        self.now_s += step_s
         over, self.running = self.running[:count], self.running[count:]
         for one in over:
-            freed = self.ledger.gone(one.task.id)
-            assert freed is not None
-            self.room.capacity_freed(freed, self.ledger.free(freed.node))
-            self.tell(
+            self.core.end(one.task.id)
+            self.core.tell(
                 model.Finished(
                     now_s=self.now_s,
                     task=one.task.id,
@@ -205,6 +176,7 @@ class Turning:
                     counters={},
                 )
             )
+        return self.core.tick(self.now_s), time.process_time() - start
 
 
 def compare(names: Sequence[str], rounds: int, namespaces: int) -> None:
@@ -214,12 +186,12 @@ def compare(names: Sequence[str], rounds: int, namespaces: int) -> None:
     for name in names:
         pair = Turning(case, "fair"), Turning(case, name)
         filled = [one.cycle() for one in pair]
-        waiting = [len(one.room) for one in pair]
+        waiting = [len(one.core) for one in pair]
         ends: list[list[tuple[int, float]]] = [[], []]
         for _ in range(rounds):
             for one, found in zip(pair, ends, strict=True):
-                one.end(case.nodes // 100)
-                if one.room.tick(one.now_s):
+                looks, _ = one.end(case.nodes // 100)
+                if looks:
                     found.append(one.cycle())
         fill_us = [1e6 * seconds / placed for placed, seconds in filled]
         ends_us = [1e6 * sum(s for _, s in found) / max(1, sum(n for n, _ in found)) for found in ends]

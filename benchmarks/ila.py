@@ -20,12 +20,15 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+from core import QUEUE, Core
 
-from boathouse_policies import framework, model, profiles
+from boathouse_policies import model, profiles
 from boathouse_sim import contention, topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from boathouse_policies.framework import Profile
 
 MIB = 1 << 20
 MAP = model.Resources(cpu_milli=1000, memory_bytes=512 * MIB)
@@ -48,20 +51,23 @@ class Load:
 class World:
     """A shell around a profile, with a stopwatch for what schedules."""
 
-    def __init__(self, load: Load, profile: framework.Profile) -> None:
+    def __init__(self, load: Load, profile: Profile) -> None:
         machines, hosts = topology.ila_testbed(load.hosts)
-        self.profile = profile
         self.cpu_s, self.placements, self.cycles, self.now_s = 0.0, 0, 0, 0.0
-        axis = model.Axis()
-        self.ledger = framework.Ledger(axis)
-        for one in machines:
-            size = model.Resources(cpu_milli=one.cores * 1000, memory_bytes=one.mem_mb * MIB)
-            self.ledger.set_node(
-                model.Node(name=model.NodeName(one.name), allocatable=size, server=one.server, rack=one.rack)
-            )
+        self.core = Core(
+            (
+                model.Node(
+                    name=model.NodeName(one.name),
+                    allocatable=model.Resources(cpu_milli=one.cores * 1000, memory_bytes=one.mem_mb * MIB),
+                    server=one.server,
+                    rack=one.rack,
+                )
+                for one in machines
+            ),
+            profile,
+        )
         self.names = [model.NodeName(one.name) for one in machines]
         self.server = {model.NodeName(one.name): one.server for one in machines}
-        self.room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("default"))])
         self._capacity = np.array([[hosts[0].cores, hosts[0].disk_mb_per_s, hosts[0].network_mb_per_s, 1.0]])
         self._load: dict[str, list[float]] = collections.defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
         self._ends: list[tuple[float, int, model.Placement, float]] = []
@@ -80,9 +86,7 @@ class World:
         """The sizes of jobs differ by up to nine times."""
         share = (1 + i % 9) / 5 / load.jobs
         kind = "io" if i % 2 else "cpu"
-        job = model.Job(
-            id=model.JobId(f"job-{i:03}"), queue=model.QueueName("default"), submitted_s=float(i), kind=kind
-        )
+        job = model.Job(id=model.JobId(f"job-{i:03}"), queue=QUEUE, submitted_s=float(i), kind=kind)
         estimates = model.Fixed(seconds=10.0, read_bytes=128 * MIB if i % 2 else MIB)
         stages = ((model.Stage.MAP, MAP, load.maps), (model.Stage.REDUCE, REDUCE, load.reduces))
         classes, tasks = [], []
@@ -102,63 +106,31 @@ class World:
         """Until all is done: time goes by in steps, of which each ends with a cycle if anything waits."""
         arrivals = collections.deque(self._waves)
         instruments_s = 0.0
-        while arrivals or self._ends or len(self.room):
+        while arrivals or self._ends or len(self.core):
             while arrivals and arrivals[0][0].submitted_s * every_s <= self.now_s:
                 self._submit(*arrivals.popleft())
             self._end()
-            if self.profile.observers and instruments_s <= self.now_s:
+            if self.core.profile.observers and instruments_s <= self.now_s:
                 instruments_s += INSTRUMENTS_S
                 self._measure()
             self._schedule()
             self.now_s += step_s
 
     def _submit(self, job: model.Job, classes: list[model.TaskClass], tasks: list[model.Task]) -> None:
-        counts = collections.Counter(task.task_class for task in tasks)
         with self.counted():
-            self._tell(model.Submitted(now_s=self.now_s, job=job, classes=tuple(classes), tasks=counts))
-            self.room.submit(job, classes, tasks)
+            self.core.submit(job, classes, tasks, self.now_s)
 
     def _schedule(self) -> None:
         placed = []
         with self.counted():
-            while self.room.tick(self.now_s):
-                placed += self._cycle()
+            while self.core.tick(self.now_s):
+                placed += self.core.cycle(self.now_s)
+                self.cycles += 1
+        self.placements += len(placed)
         for one in placed:
             self._begin(one)
 
-    def _cycle(self) -> list[model.Create]:
-        plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.now_s))
-        self.cycles += 1
-        placed = [one for one in plan.decisions if isinstance(one, model.Create)]
-        for one in placed:
-            self.ledger.assume(one)
-            self._tell_placed(one)
-        self.placements += len(placed)
-        self.room.settle(plan, self.now_s)
-        return placed
-
-    def _tell(self, event: model.Event) -> None:
-        for observer in self.profile.observers:
-            observer.observe(event)
-
-    def _tell_placed(self, one: model.Create) -> None:
-        if not self.profile.observers:
-            return
-        task, task_class, job, node = one.task.id, one.task_class.id, one.job.id, one.node
-        self._tell(
-            model.Placed(
-                now_s=self.now_s,
-                task=task,
-                task_class=task_class,
-                job=job,
-                node=node,
-                resources=one.resources,
-                distance=one.distance,
-            )
-        )
-        self._tell(model.Started(now_s=self.now_s, task=task, task_class=task_class, job=job, node=node))
-
-    def _begin(self, one: model.Create) -> None:
+    def _begin(self, one: model.Placement) -> None:
         """The world: how long it will take beside what runs there now."""
         load = self._load[self.server[one.node]]
         cpu, disk = self._use(one)
@@ -182,11 +154,8 @@ class World:
             events.append(self._ended(one, seconds))
         with self.counted():
             for event in events:
-                if self.profile.observers:
-                    self._tell(event)
-                freed = self.ledger.gone(event.task)
-                if freed is not None:
-                    self.room.capacity_freed(freed, self.ledger.free(freed.node))
+                self.core.tell(event)
+                self.core.end(event.task)
 
     def _ended(self, one: model.Placement, seconds: float) -> model.Finished:
         load = self._load[self.server[one.node]]
@@ -214,7 +183,7 @@ class World:
         ]
         with self.counted():
             for event in events:
-                self._tell(event)
+                self.core.tell(event)
 
 
 def main() -> None:
