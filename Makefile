@@ -91,6 +91,10 @@ build/reports:
 manifests: setup ## Write the CRDs from the models, under crds/ and into the chart
 	$(BIN)/python -m boathouse.resources.generate
 
+.PHONY: pages
+pages: setup ## Write the figures of docs/policies/figures into the policies' pages (STUDIES="fspy koala": run these in full first)
+	$(BIN)/python -m boathouse_sim.reproduce.pages $(if $(STUDIES),--run $(STUDIES))
+
 ##@ Cluster
 E2E = $(BIN)/python -m boathouse_e2e
 CLUSTER_FLAGS = --provider $(PROVIDER) --name $(CLUSTER) $(if $(CONTEXT),--context $(CONTEXT))

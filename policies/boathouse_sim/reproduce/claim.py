@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from boathouse_sim.reproduce.interval import Estimate
 
 Span: TypeAlias = tuple[float, float]
+
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class Relation(enum.StrEnum):
@@ -19,6 +22,19 @@ class Relation(enum.StrEnum):
     LE = "le"
     EQ = "eq"
     BETWEEN = "between"
+
+
+class Kind(enum.StrEnum):
+    """What a claim is in its paper."""
+
+    HEADLINE = "headline"
+    """A result of the abstract, the introduction or the conclusion."""
+    FIGURE = "figure"
+    """A figure, a table or a sentence of the evaluation states the relation and its value."""
+    DERIVED = "derived"
+    """The paper's words give no such value: the threshold, the measure or the arithmetic is ours."""
+    NOT_IN_THE_PAPER = "not-in-the-paper"
+    """Ours alone, or another source's."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +58,12 @@ class Claim:
 
     Attributes:
         paper: The study's name.
-        claim: What is claimed, in a sentence, with its unit.
+        id: Its name, unique over all studies, in kebab case; it begins with the study's name.
+        sentence: The paper's words; empty only if it is not in the paper.
+        line: Where they begin, in the text that the study's catalogue names; None if it is not in the paper.
+        kind: What it is in the paper.
+        calibrated: Whether the setting was chosen so that it holds.
+        claim: What is claimed, in a sentence, with its unit; unique within the study.
         figure: Where: a figure, table or section of the paper.
         relation: How `value` must stand to `paper_value`.
         paper_value: The paper's; both ends for `between`.
@@ -59,6 +80,11 @@ class Claim:
     """
 
     paper: str
+    id: str
+    sentence: str
+    line: int | None
+    kind: Kind
+    calibrated: bool
     claim: str
     figure: str
     relation: Relation
@@ -77,8 +103,14 @@ class Claim:
         """Refuse what contradicts itself.
 
         Raises:
-            ValueError: `between` without two values or another with them, or a tolerance without `eq`.
+            ValueError: `between` without two values or another with them, a tolerance without `eq`, an id that is not
+                the study's, or a sentence that is missing, has no line, or is not in the paper.
         """
+        if not _ID.fullmatch(self.id) or not self.id.startswith(f"{self.paper}-"):
+            raise ValueError(f"{self.id}: an id is in kebab case and begins with {self.paper}-")
+        absent = self.kind is Kind.NOT_IN_THE_PAPER
+        if (not self.sentence) != absent or (self.line is None) != absent:
+            raise ValueError(f"{self.id}: a claim has a sentence and its line, or is {Kind.NOT_IN_THE_PAPER}")
         if isinstance(self.paper_value, tuple) != (self.relation is Relation.BETWEEN):
             raise ValueError(f"{self.claim}: `between` needs two values of the paper, any other relation one")
         if self.tolerance and self.relation is not Relation.EQ:
@@ -118,6 +150,11 @@ class Claim:
         """The row for programs."""
         return {
             "paper": self.paper,
+            "id": self.id,
+            "kind": self.kind.value,
+            "calibrated": self.calibrated,
+            "sentence": self.sentence,
+            "line": self.line,
             "claim": self.claim,
             "figure": self.figure,
             "relation": self.relation.value,

@@ -15,6 +15,7 @@ from boathouse_sim import simulation
 from boathouse_sim.reproduce import claim, figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation
 from boathouse_sim.reproduce.ikayak.setting import Setting
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Combination:
 def _row(found: Found, load: str, setting: Setting, alone: str, assumptions: Sequence[Assumption]) -> Claim:
     theirs = interval.mean(found.means_s(alone, setting))
     return Claim(
-        paper=PAPER,
+        **sourced(PAPER, f"{load}-{alone}"),
         claim=f"{load} load (a pair of jobs each {setting.gap_s:g} s): mean job time over that of {alone}",
         figure="Mean job times",
         relation=Relation.LE,

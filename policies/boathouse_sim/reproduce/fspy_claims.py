@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from boathouse_sim.reproduce import fspy_reasons as why
 from boathouse_sim.reproduce.claim import Claim, Relation, measured
 from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY
+from boathouse_sim.reproduce.sources import sourced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ class Row:
     """A claim that is measured over seeds.
 
     Attributes:
+        name: Its id without the study's name.
         claim: In a sentence.
         figure: Of the paper.
         relation: How ours must stand to the paper's.
@@ -41,6 +43,7 @@ class Row:
         groups: Those that it speaks of.
     """
 
+    name: str
     claim: str
     figure: str
     relation: Relation
@@ -119,6 +122,7 @@ def rows(top: int) -> Sequence[Row]:
     fast, figure7, figure9 = "Share of jobs with a response below", "Figure 7 (RCP 6)", "Figure 9 (RCP 6)"
     table = [
         Row(
+            "gain-light",
             "RCP ≤ 3: mean response under Fair over FSPY's",
             "Figure 6",
             eq,
@@ -128,13 +132,15 @@ def rows(top: int) -> Sequence[Row]:
             groups=(0, LIGHT),
         ),
         Row(
-            "RCP ≥ 6: mean response under Fair over FSPY's; `far lower` is read as half",
+            "gain-heavy",
+            "RCP ≥ 6: mean response under Fair over FSPY's; `dramatically less` is read as half",
             "Figure 6",
             ge,
             2.0,
             gain(HEAVY, MOST),
         ),
         Row(
+            "gain-best",
             "Largest gain of a group: mean response under Fair over FSPY's",
             "Figure 6, abstract",
             ge,
@@ -143,6 +149,7 @@ def rows(top: int) -> Sequence[Row]:
             reason=why.TEN_TIMES,
         ),
         Row(
+            "gap-widens",
             "The gap widens: Fair − FSPY in the highest group over that at RCP 6",
             "Figure 6",
             ge,
@@ -151,6 +158,7 @@ def rows(top: int) -> Sequence[Row]:
             groups=(HEAVY + 1, MOST),
         ),
         Row(
+            "response-40s",
             f"{fast} 40 s",
             figure7,
             ge,
@@ -162,6 +170,7 @@ def rows(top: int) -> Sequence[Row]:
             groups=(6, 6),
         ),
         Row(
+            "response-40s-fair",
             f"{fast} 40 s under Fair",
             figure7,
             le,
@@ -172,6 +181,7 @@ def rows(top: int) -> Sequence[Row]:
             groups=(6, 6),
         ),
         Row(
+            "response-15s",
             "The curves meet below 15 s: difference of the ECDFs there",
             figure7,
             le,
@@ -181,6 +191,7 @@ def rows(top: int) -> Sequence[Row]:
             groups=(6, 6),
         ),
         Row(
+            "response-64s",
             "The curves meet again above 64 s: difference of the ECDFs there",
             figure7,
             le,
@@ -190,54 +201,12 @@ def rows(top: int) -> Sequence[Row]:
             groups=(6, 6),
         ),
     ]
-    for group, where in ((6, "Figure 8 (caption: RCP 6)"), (top, f"Figure 8 (text: RCP 10; ours {top})")):
-        table += [
-            Row(
-                "Share of jobs with a common slowdown below 4",
-                where,
-                ge,
-                0.95,
-                share_slow(FSPY, group),
-                share_slow(FAIR, group),
-                "%",
-                reason=why.SLOWDOWN,
-                groups=(group, group),
-            ),
-            Row(
-                "The same under Fair",
-                where,
-                le,
-                0.65,
-                share_slow(FAIR, group),
-                unit="%",
-                reason=why.SLOWDOWN_FAIR,
-                groups=(group, group),
-            ),
-            Row(
-                "Largest common slowdown",
-                where,
-                eq,
-                5.0,
-                most_slow(FSPY, group),
-                most_slow(FAIR, group),
-                tolerance=1.0,
-                reason=why.MAXIMUM,
-                groups=(group, group),
-            ),
-            Row(
-                "Largest common slowdown under Fair",
-                where,
-                eq,
-                10.0,
-                most_slow(FAIR, group),
-                tolerance=2.0,
-                reason=why.MAXIMUM_FAIR,
-                groups=(group, group),
-            ),
-        ]
+    for group, place in ((HEAVY, "caption"), (top, "text")):
+        table += _common_slowdowns(group, place)
     return (
         *table,
         Row(
+            "fair-slowdown-1",
             "Share of jobs with a fair slowdown of at most 1",
             figure9,
             ge,
@@ -248,6 +217,7 @@ def rows(top: int) -> Sequence[Row]:
             groups=(6, 6),
         ),
         Row(
+            "fair-slowdown-1-5",
             "Share of jobs with a fair slowdown below 1.5",
             figure9,
             ge,
@@ -257,8 +227,18 @@ def rows(top: int) -> Sequence[Row]:
             reason=why.UNFAIR,
             groups=(6, 6),
         ),
-        Row("Largest fair slowdown", figure9, le, 1.7, most_unfair(6), reason=why.UNFAIR, groups=(6, 6)),
         Row(
+            "fair-slowdown-most",
+            "Largest fair slowdown",
+            figure9,
+            le,
+            1.7,
+            most_unfair(6),
+            reason=why.UNFAIR,
+            groups=(6, 6),
+        ),
+        Row(
+            "later-are-small",
             "Of the jobs that are later than under Fair, share with a response below 64 s",
             "Figure 10",
             ge,
@@ -266,6 +246,60 @@ def rows(top: int) -> Sequence[Row]:
             later_but_short,
             unit="%",
             groups=(6, 6),
+        ),
+    )
+
+
+def _common_slowdowns(group: int, place: str) -> Sequence[Row]:
+    """Figure 8 of one group: its caption says that it shows RCP 6, the text says RCP 10."""
+    where = {"caption": "Figure 8 (caption: RCP 6)", "text": "Figure 8 (text: RCP 10)"}[place]
+    words = f"RCP {group}, which the {place} names"
+    return (
+        Row(
+            f"slowdown-4-{place}",
+            f"{words}: share of jobs with a common slowdown below 4",
+            where,
+            Relation.GE,
+            0.95,
+            share_slow(FSPY, group),
+            share_slow(FAIR, group),
+            "%",
+            reason=why.SLOWDOWN,
+            groups=(group, group),
+        ),
+        Row(
+            f"slowdown-4-fair-{place}",
+            f"{words}: share of jobs with a common slowdown below 4 under Fair",
+            where,
+            Relation.LE,
+            0.65,
+            share_slow(FAIR, group),
+            unit="%",
+            reason=why.SLOWDOWN_FAIR,
+            groups=(group, group),
+        ),
+        Row(
+            f"slowdown-most-{place}",
+            f"{words}: largest common slowdown",
+            where,
+            Relation.EQ,
+            5.0,
+            most_slow(FSPY, group),
+            most_slow(FAIR, group),
+            tolerance=1.0,
+            reason=why.MAXIMUM,
+            groups=(group, group),
+        ),
+        Row(
+            f"slowdown-most-fair-{place}",
+            f"{words}: largest common slowdown under Fair",
+            where,
+            Relation.EQ,
+            10.0,
+            most_slow(FAIR, group),
+            tolerance=2.0,
+            reason=why.MAXIMUM_FAIR,
+            groups=(group, group),
         ),
     )
 
@@ -278,7 +312,7 @@ def judged(found: Found, top: int, assumptions: tuple[Assumption, ...]) -> list[
 def _judged(row: Row, found: Found, assumptions: tuple[Assumption, ...]) -> Claim:
     make = functools.partial(
         Claim,
-        paper=PAPER,
+        **sourced(PAPER, row.name),
         claim=row.claim,
         figure=row.figure,
         relation=row.relation,
@@ -297,11 +331,22 @@ def _judged(row: Row, found: Found, assumptions: tuple[Assumption, ...]) -> Clai
 
 def counted(groups: Groups, assumptions: tuple[Assumption, ...]) -> list[Claim]:
     """Figure 5: what α and β were fitted to, and what they were not."""
-    make = functools.partial(Claim, paper=PAPER, figure="Figure 5", relation=Relation.EQ, assumptions=assumptions)
+
+    def make(name: str, claim: str, paper_value: float, value: float) -> Claim:
+        return Claim(
+            **sourced(PAPER, name),
+            claim=claim,
+            figure="Figure 5",
+            relation=Relation.EQ,
+            paper_value=paper_value,
+            value=value,
+            assumptions=assumptions,
+        )
+
     above = sum(groups.count(one) for one in groups.names if one >= HEAVY)
-    mode = make(claim="The group of most segments", paper_value=5.0, value=float(groups.mode))
+    mode = make("largest-group", "The group of most segments", 5.0, float(groups.mode))
     return [
-        make(claim="Groups (α and β were fitted to it)", paper_value=7.0, value=float(len(groups.names))),
-        make(claim="Segments of RCP ≥ 6 (α and β were fitted to it)", paper_value=19.0, value=float(above)),
+        make("groups", "Groups (α and β were fitted to it)", 7.0, float(len(groups.names))),
+        make("segments-from-6", "Segments of RCP ≥ 6 (α and β were fitted to it)", 19.0, float(above)),
         mode if mode.holds else dataclasses.replace(mode, reason=why.mode(groups)),
     ]

@@ -16,6 +16,7 @@ from boathouse_policies.fspy.virtual import World
 from boathouse_sim import fluid
 from boathouse_sim.reproduce import fspy_setting
 from boathouse_sim.reproduce.claim import Claim, Relation
+from boathouse_sim.reproduce.sources import sourced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,7 @@ def claims(paper: str) -> list[Claim]:
     return [
         *(_agrees(paper, jobs, order) for order in SCHEDSIM_S),
         Claim(
-            paper=paper,
+            **sourced(paper, "schedsim-fsp-over-ps"),
             claim="FSP's mean sojourn over processor sharing's on one fluid resource with exact sizes",
             figure="oracle: schedsim",
             relation=Relation.EQ,
@@ -111,7 +112,7 @@ def claims(paper: str) -> list[Claim]:
             reason="not the paper's: size = input + 5·shuffle + output bytes, load 0.9, 5,894 jobs",
         ),
         Claim(
-            paper=paper,
+            **sourced(paper, "fair-world-is-fsp"),
             claim="FSPY's fair world on that resource ends each job when FSP does: largest difference over sojourn",
             figure="section I: FSP",
             relation=Relation.LE,
@@ -124,7 +125,7 @@ def claims(paper: str) -> list[Claim]:
 def _agrees(paper: str, jobs: Sequence[SwimJob], order: fluid.Order) -> Claim:
     theirs_s = SCHEDSIM_S[order]
     return Claim(
-        paper=paper,
+        **sourced(paper, f"schedsim-{order.value}"),
         claim=f"{order.value.upper()} on one fluid resource: mean sojourn agrees with schedsim's within 1 %",
         figure="oracle: schedsim",
         relation=Relation.EQ,

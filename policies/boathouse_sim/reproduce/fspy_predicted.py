@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from boathouse_sim import fspy_workload
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.fspy_runs import Prediction
+from boathouse_sim.reproduce.sources import sourced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,9 +64,17 @@ class Predicted:
         return [
             *(self._r2(paper, part, noises[part[0]], rows) for part in _PARTS),
             self._small(
-                paper, "map_s", "Share of small jobs (maps below 30 s in all) whose map time is predicted too short", -1
+                sourced(paper, "small-maps-too-short"),
+                "map_s",
+                "Share of small jobs (maps below 30 s in all) whose map time is predicted too short",
+                -1,
             ),
-            self._small(paper, "reduce_s", "Share of small jobs whose reduce time is predicted too long", 1),
+            self._small(
+                sourced(paper, "small-reduces-too-long"),
+                "reduce_s",
+                "Share of small jobs whose reduce time is predicted too long",
+                1,
+            ),
         ]
 
     def _r2(self, paper: str, part: tuple[str, str, str, str], met: float | None, rows: Sequence[Accuracy]) -> Claim:
@@ -74,7 +83,7 @@ class Predicted:
         swept = ", ".join(f"{row.noise:.0%}: {getattr(row, field):.3f}" for row in rows)
         until = "at no noise" if met is None else f"up to a noise of {met:.0%}"
         claim = Claim(
-            paper=paper,
+            **sourced(paper, f"r2-{name}"),
             claim=f"R² of the predicted {name} {'size' if name == 'job' else 'time'} on held-out jobs",
             figure=figure,
             relation=Relation.GE,
@@ -85,10 +94,10 @@ class Predicted:
         reason = f"at this noise: the paper's value is met {until}"
         return claim if claim.holds else dataclasses.replace(claim, reason=reason)
 
-    def _small(self, paper: str, field: str, words: str, sign: int) -> Claim:
+    def _small(self, source: Mapping[str, Any], field: str, words: str, sign: int) -> Claim:
         each = [share for one in self.at(NOISE) if (share := _share(one, field, sign)) is not None]
         claim = Claim(
-            paper=paper,
+            **source,
             claim=words,
             figure="Figure 2a" if sign < 0 else "Figure 2b",
             relation=Relation.GE,

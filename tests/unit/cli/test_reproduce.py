@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from boathouse_cli import commands, reproduce_drawing, reproduce_text
+from boathouse_cli import commands, reproduce_drawing
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_sim.reproduce import figures, studies
+from boathouse_sim.reproduce import figures, studies, values
 from tests.unit.sim.reproduce import made
 
 
@@ -26,6 +26,12 @@ def test_a_table_says_what_holds():
     assert "1 of 1 claims hold" in shown
 
 
+def test_a_table_shows_each_claims_id_and_class():
+    shown = reproduce("toy", "--quick", "--workers", "1").stdout
+    assert "toy-faster" in shown
+    assert "figure" in shown
+
+
 def test_a_claim_that_does_not_hold_is_a_result():
     done = reproduce("toy", "--seeds", "1", "--workers", "1")  # 0 is not above 0.5
     assert "does not hold" in done.stdout
@@ -35,12 +41,14 @@ def test_a_claim_that_does_not_hold_is_a_result():
 def test_json_is_a_list_of_claims():
     found = json.loads(reproduce("--quick", "--json", "--workers", "1").stdout)
     assert [(one["paper"], one["value"], one["holds"]) for one in found] == [("toy", 5.0, True)]
+    assert [(one["id"], one["kind"], one["line"]) for one in found] == [("toy-faster", "figure", 7)]
 
 
 def test_the_page_needs_nothing_from_elsewhere(tmp_path):
     reproduce("toy", "--quick", "--workers", "1", "--report", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 1
+    assert "“our toy is faster” (line 7)" in page
     assert not [word for word in ("<script", "<link", 'src="', "@import") if word in page]
 
 
@@ -81,7 +89,7 @@ def test_every_mark_is_drawn_the_same_each_time(mark):
 
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
-    [(0.614, "%", "61.4 %"), (2321.46, "s", "2,321 s"), (0.7, "", "0.7"), (None, "s", "none")],
+    [(0.614, "%", "61.4 %"), (0.5, "%", "50 %"), (2321.46, "s", "2,321 s"), (0.7, "", "0.7"), (None, "s", "none")],
 )
 def test_numbers_have_their_units(value, unit, shown):
-    assert reproduce_text.number(value, unit) == shown
+    assert values.number(value, unit) == shown

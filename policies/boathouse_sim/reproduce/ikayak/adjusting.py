@@ -84,6 +84,7 @@ class Adjusting:
         ours, base = self._run(ADJUSTING), self._run(STOCK)
         count = runs.mean(ours, lambda seen: float(seen.suspensions)).value
         yield rows.row(
+            "figure-10a",
             f"Adjustment alone: throughput of map tasks on desktops higher than stock YARN's ({count:.0f} suspensions)",
             "Figure 10a",
             0.17,
@@ -94,6 +95,7 @@ class Adjusting:
             reason=self.reasons["10"],
         )
         yield rows.row(
+            "figure-10b",
             "Adjustment alone: reducers on desktops take less time than on stock YARN",
             "Figure 10b",
             0.08,
@@ -111,6 +113,7 @@ class Adjusting:
             ends = [min(each) for each in zip(times[0], times[-1], strict=True)]
             name = {V: "v", THETA: "θ"}[constant]
             yield rows.row(
+                f"figure-{figure}",
                 f"U-shape in {name}: mean MapReduce time at the better end over the best value between",
                 f"Figure {figure}",
                 0.0,
@@ -129,6 +132,7 @@ class Adjusting:
         ours, base = ([sum(each) for each in zip(*one, strict=True)] for one in by_seed)
         told = ", ".join(f"{start:g}: {signed(-gain.value)}" for start, gain in zip(self.starts, gains, strict=True))
         yield rows.row(
+            "figure-13a-all",
             f"MapReduce time lower than on stock YARN, over all slow starts (by start: {told})",
             "Figure 13a",
             0.07,
@@ -141,6 +145,7 @@ class Adjusting:
                 for start in (self.starts[0], self.starts[-1])
             )
             yield rows.row(
+                f"figure-13a-{program}",
                 f"{program} prefers {what} slow start: time saved, of {self.starts[0]:g} and {self.starts[-1]:g}",
                 "Figure 13a",
                 0.0,

@@ -79,6 +79,7 @@ class Localising:
 
     def _local(self, runs: Runs) -> Iterable[Claim]:
         yield rows.row(
+            "figure-11a",
             "Locality alone: share of local maps higher than under YARN-cluster, relative",
             "Figure 11a",
             0.27,
@@ -90,6 +91,7 @@ class Localising:
         )
         share = runs.mean(self._ours, lambda seen: seen.shrunk).value
         yield rows.row(
+            "figure-11b",
             f"Locality alone: mean time of maps at most 9 % longer ({100 * share:.1f} % of the maps were shrunk)",
             "Figure 11b",
             0.09,
@@ -99,6 +101,7 @@ class Localising:
             baseline_name="yarn-cluster [s]",
         )
         yield rows.row(
+            "figure-11c",
             "Locality alone: MapReduce jobs end earlier all the same",
             "Figure 11c",
             0.0,
@@ -113,12 +116,14 @@ class Localising:
         for program in (GREP, TERASORT, WORDCOUNT):
             whole, less, remote = alone.times_s(program, self.setting)
             yield rows.row(
+                f"figure-6-{program}-shrunk",
                 f"{program}: a local map with 80 % is slower than with 100 %, by",
                 "Figure 6",
                 0.0,
                 interval.mean([less / whole - 1]),
             )
             yield rows.row(
+                f"figure-6-{program}-remote",
                 f"{program}: a remote map with 100 % is slower than a local one with 80 %, by",
                 "Figure 6",
                 0.0,
@@ -133,6 +138,7 @@ class Localising:
             ("Spark", self._delayed(maps=False, spark=True)),
         ):
             yield rows.row(
+                f"figure-13b-{who.lower()}",
                 f"Delay scheduling of {who} alone: share of local reads higher, relative",
                 "Figure 13b",
                 (0.12, 0.15),
@@ -143,6 +149,7 @@ class Localising:
                 reason=self.reasons["13b"],
             )
         yield rows.row(
+            "figure-13b-both",
             "Delay scheduling of both: share of local reads as without, relative",
             "Figure 13b",
             0.0,

@@ -71,6 +71,7 @@ class Main:
         for figure, what, measure, values in papers:
             for (name, base), paper in zip(BASES.items(), values, strict=True):
                 yield rows.row(
+                    f"figure-{figure}-{name.lower()}",
                     f"{what}: mean completion time lower than under {name}",
                     f"Figure {figure}",
                     paper,
@@ -84,6 +85,7 @@ class Main:
         cpu_bound = [(a + b) / 2 for a, b in zip(gains[KMEANS], gains[INDEX], strict=True)]
         more = [a - b for a, b in zip(cpu_bound, gains[PAGERANK], strict=True)]
         yield rows.row(
+            "figure-7a-programs",
             "More effective for K-means and Index than for PageRank: difference of the gains over YARN-cluster",
             "Figure 7a",
             0.0,
@@ -97,12 +99,13 @@ class Main:
 
     def _utilisation(self, runs: Runs) -> Iterable[Claim]:
         compared = (
-            ("iKayak", self._run(IKAYAK), (0.22, 0.15)),
-            ("Spark's dynamic allocation on YARN-cluster", self._dynamic, (0.16, 0.09)),
+            ("ikayak", "iKayak", self._run(IKAYAK), (0.22, 0.15)),
+            ("dynamic", "Spark's dynamic allocation on YARN-cluster", self._dynamic, (0.16, 0.09)),
         )
-        for who, ours, values in compared:
+        for short, who, ours, values in compared:
             for (name, base), paper in zip(BASES.items(), values, strict=True):
                 yield rows.row(
+                    f"figure-7c-{short}-{name.lower()}",
                     f"{who}: CPU utilisation higher than under {name}, relative",
                     "Figure 7c",
                     paper,
@@ -113,6 +116,7 @@ class Main:
                     reason=self.reasons["7c"],
                 )
         yield rows.row(
+            "figure-7c-ikayak-dynamic",
             "iKayak's CPU utilisation is higher than dynamic allocation's, relative",
             "Figure 7c",
             0.0,
@@ -122,6 +126,7 @@ class Main:
         pairs = zip(runs.values(self._run(IKAYAK), _others), runs.values(self._run(STOCK), _others), strict=True)
         large = zip(runs.values(self._run(IKAYAK), _big), runs.values(self._run(STOCK), _big), strict=True)
         yield rows.row(
+            "figure-7c-machines",
             "Utilisation rises less on T420 and T620 than on the others: difference of the rises over YARN-cluster",
             "Figure 7c",
             0.0,
@@ -137,6 +142,7 @@ class Main:
         for what, measure, paper in implied:
             values = (runs.values(self._run(one), measure) for one in (STOCK, IN_CLIENT))
             yield rows.row(
+                f"figure-7-models-{what.lower()}",
                 f"YARN-cluster's mean {what} completion time over YARN-client's (follows from Figure 7)",
                 "Figures 7a, 7b",
                 paper,

@@ -12,6 +12,7 @@ from boathouse_sim.reproduce.claim import Assumption, Claim, Relation
 from boathouse_sim.reproduce.ikayak import case, rows, variants
 from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import signed
 
@@ -51,6 +52,7 @@ class Overhead:
         return Findings(
             claims=(
                 rows.row(
+                    "cost-of-placing",
                     "CPU time of a scheduling cycle that looks at waiting executors, on the 15 workers: at most",
                     "5.7",
                     0.120,
@@ -60,7 +62,7 @@ class Overhead:
                     reason="Of the machine that ran this: all placements of a cycle together, mean of its simulation.",
                 ),
                 Claim(
-                    paper=rows.PAPER,
+                    **sourced(rows.PAPER, "cost-of-suspending"),
                     claim="Suspending and resuming a reducer takes 2.7 s (here it must take well under 1 s)",
                     figure="5.7",
                     relation=Relation.LE,

@@ -83,6 +83,7 @@ class Placing:
         means = {name: runs.mean(self._run(base), case.spark_s).value for name, base in BASES.items()}
         better = min(means, key=lambda name: (means[name], name))
         yield rows.row(
+            "figure-8a-mean",
             f"Placement alone: Spark's mean completion time lower than under the better of the two ({better})",
             "Figure 8a",
             0.37,
@@ -95,6 +96,7 @@ class Placing:
         for (name, base), paper in zip(BASES.items(), (0.55, 0.37), strict=True):
             program, found = self._best(runs, base, lambda seen: seen.spark_s)
             yield rows.row(
+                f"figure-8a-{name.lower()}",
                 f"Placement alone: completion time lower than under {name}, of the program that gains most ({program})",
                 "Figure 8a",
                 paper,
@@ -102,6 +104,7 @@ class Placing:
                 reason=self.reasons["8a"],
             )
         yield rows.row(
+            "figure-8a-strategies",
             "NonspreadOut completes Spark applications earlier than SpreadOut",
             "Figure 8a",
             0.0,
@@ -115,6 +118,7 @@ class Placing:
             program, found = self._best(runs, base, lambda seen: seen.reservation_s)
             mean = runs.gain(self._run(PLACING), self._run(base), case.reservation_s).value
             yield rows.row(
+                f"figure-8b-{name.lower()}",
                 f"Placement alone: reservation time lower than under {name}, of the program that gains most "
                 f"({program}); of all {per_cent(mean)}",
                 "Figure 8b",
@@ -126,12 +130,14 @@ class Placing:
                 reason=self.reasons["8b"],
             )
         yield rows.row(
+            "figure-8b-strategies",
             "SpreadOut's reservations are shorter than NonspreadOut's",
             "Figure 8b",
             0.0,
             runs.gain(self._run(STOCK), self._run(PACKED), case.reservation_s),
         )
         yield rows.row(
+            "figure-8b-k-means",
             "K-means' reservations (fewer resources) are shorter than PageRank's and Index's, under SpreadOut",
             "Figure 8b",
             0.0,
@@ -146,6 +152,7 @@ class Placing:
 
     def _cpu(self, runs: Runs) -> Iterable[Claim]:
         yield rows.row(
+            "figure-8c-spreadout",
             "Placement alone: CPU utilisation higher than under SpreadOut, relative",
             "Figure 8c",
             0.10,
@@ -156,6 +163,7 @@ class Placing:
             reason=self.reasons["7c"],
         )
         yield rows.row(
+            "figure-8c-strategies",
             "SpreadOut's CPU utilisation is higher than NonspreadOut's, relative",
             "Figure 8c",
             0.0,
@@ -168,6 +176,7 @@ class Placing:
         for error, paper in PAPER_COST.items():
             if error in self.errors:
                 yield rows.row(
+                    f"figure-9b-error-{100 * error:.0f}",
                     f"Predictions wrong by {per_cent(error)} more: Spark runs longer",
                     "Figure 9b",
                     paper,

@@ -53,6 +53,7 @@ class Remaining:
             Assumption(name="skew of reducers' input", value=_SKEW, effect=self._by(seen, skews=predicting.SKEWS)),
         )
         yield rows.row(
+            "figure-9a-half",
             "NRMSE of predicted remaining times, held-out reducers, one sample of each at its half",
             "Figure 9a",
             _PAPER_NRMSE,
@@ -62,6 +63,7 @@ class Remaining:
             reason=REASONS["9a"],
         )
         yield rows.row(
+            "figure-9a-all",
             "NRMSE of predicted remaining times, held-out reducers, all samples",
             "Figure 9a",
             _PAPER_NRMSE,
@@ -74,8 +76,9 @@ class Remaining:
             ("linear progress", lambda one: one.linear),
             ("the mean of the class", lambda one: one.mean),
         )
-        for name, error in others:
+        for (name, error), short in zip(others, ("linear", "mean"), strict=True):
             yield rows.row(
+                f"figure-9a-over-{short}",
                 f"The fuzzy model's NRMSE is below that of {name}, relative (the paper has no such baseline)",
                 "Figure 9a",
                 0.0,

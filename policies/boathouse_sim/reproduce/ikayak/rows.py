@@ -9,6 +9,7 @@ from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.ikayak.runs import Run
 from boathouse_sim.reproduce.ikayak.setting import Setting
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, STOCK
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.words import signed
 
 if TYPE_CHECKING:
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 PAPER: Final = "ikayak"
 
 
-def row(claim: str, figure: str, paper_value: float | tuple[float, float], found: Estimate, **others: Any) -> Claim:
+def row(
+    name: str, claim: str, figure: str, paper_value: float | tuple[float, float], found: Estimate, **others: Any
+) -> Claim:
     """A claim of ours being at least the paper's, in per cent, unless `others` say otherwise."""
     fields: dict[str, Any] = {"relation": Relation.GE, "unit": "%", **measured(found), **others}
-    return Claim(paper=PAPER, claim=claim, figure=figure, paper_value=paper_value, **fields)
+    return Claim(**sourced(PAPER, name), claim=claim, figure=figure, paper_value=paper_value, **fields)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

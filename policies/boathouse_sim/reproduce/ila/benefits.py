@@ -60,6 +60,7 @@ class Isolated:
             found = {one: self._runs.over(seen, one, schedulers.ILA, of(name)) for one in schedulers.OBLIVIOUS}
             for one in (schedulers.PURE_FAIR, schedulers.LATE, schedulers.CAPACITY):
                 yield row(
+                    f"figure-9-{name.lower()}-{one}",
                     f"Time of {name} jobs under {title(one)} over that under ILA [×]",
                     "Figure 9",
                     Relation.BETWEEN,
@@ -68,6 +69,7 @@ class Isolated:
                     reason=reasons.ISOLATED[name],
                 )
             yield row(
+                f"figure-9-{name.lower()}-apart",
                 f"How far times of {name} jobs under ILA lie apart",
                 "Figure 9",
                 Relation.LE,
@@ -79,6 +81,7 @@ class Isolated:
             )
         alike = self._runs.over(seen, schedulers.ILA, schedulers.IAO, lambda a, b: a.makespan_s / b.makespan_s)
         yield row(
+            "figure-9-ila-iao",
             "Without input ILA and IAO are one: makespan under ILA over that under IAO [×]",
             "Figure 9",
             Relation.EQ,
@@ -155,8 +158,10 @@ class Calm:
             (schedulers.DELAY, self._pi, Relation.EQ, 0.95, 0.05, reasons.DELAY_PI),
         )
         for one, kind, relation, paper, tolerance, reason in wanted:
+            program = kind.split("(")[0]
             yield row(
-                f"{kind.split('(')[0]}: maps with local input under {title(one)}",
+                f"figure-10-local-{program.lower()}-{one}",
+                f"{program}: maps with local input under {title(one)}",
                 "Figure 10",
                 relation,
                 paper,
@@ -182,6 +187,7 @@ class Calm:
         ):
             lao = self._runs.over(seen, one, schedulers.LAO, of(name))
             yield row(
+                f"figure-10-time-{name.lower()}-{one}",
                 f"Time of {name} jobs under {title(one)} over that under ILA [×]",
                 "Figure 10",
                 relation,

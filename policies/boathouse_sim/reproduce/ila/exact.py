@@ -44,6 +44,7 @@ class Exact:
             hosts = cover.expected_hosts(HOSTS, EACH, holding)
             ratio = cover.skips_ratio(holding / (HOSTS * EACH), hosts / HOSTS)
             yield row(
+                f"skips-{100 * local:.0f}",
                 f"K_n / K_s for {local:.0%} local where {share:.0%} of nodes have input (P = {holding}), eqs 5 and 6",
                 "Section 4.2",
                 Relation.EQ,
@@ -53,7 +54,8 @@ class Exact:
                 note=f"exact; the printed {paper} comes of q = 1 - (1 - p)^M and rounding, as below",
             )
             yield row(
-                f"The same by q = 1 - (1 - p)^M, in tenths of skips, one at least, for {local:.0%}",
+                f"skips-{100 * local:.0f}-printed",
+                f"K_n / K_s by q = 1 - (1 - p)^M, in tenths of skips, one at least, for {local:.0%}",
                 "Section 4.2",
                 Relation.EQ,
                 paper,
@@ -63,6 +65,7 @@ class Exact:
         holding = 7
         drawn = interval.mean([_drawn(holding, seed) for seed in range(max(self._seeds, 2))])
         yield row(
+            "hosts-drawn",
             f"Hosts that {holding} of 72 nodes drawn at random are on, in {DRAWS} draws each seed",
             "Equation 6",
             Relation.EQ,

@@ -9,6 +9,7 @@ from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Claim, Relation, measured
 from boathouse_sim.reproduce.ila import schedulers
 from boathouse_sim.reproduce.ila.case import Case
+from boathouse_sim.reproduce.sources import sourced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,6 +84,7 @@ def local(kinds: Sequence[str]) -> Callable[[Seen], float]:
 
 
 def row(
+    name: str,
     claim: str,
     figure: str,
     relation: Relation,
@@ -99,6 +101,7 @@ def row(
     """A row of the study.
 
     Args:
+        name: Its id without the study's name.
         claim: What is measured.
         figure: Where in the paper.
         relation: How ours must stand to the paper's.
@@ -112,7 +115,7 @@ def row(
         reason: Why it does not hold, said only then.
     """
     made = Claim(
-        paper=PAPER,
+        **sourced(PAPER, name),
         claim=claim,
         figure=figure,
         relation=relation,

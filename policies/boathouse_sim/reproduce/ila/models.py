@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from boathouse_sim.reproduce.interval import Estimate
 
 KINDS = (modelling.IO_BOUND, modelling.CPU_BOUND, modelling.OVERALL)
+_SHORT = {modelling.IO_BOUND: "io", modelling.CPU_BOUND: "cpu", modelling.OVERALL: "overall"}
 
 TABLE_5 = {
     Family.LINEAR: (0.611, 0.676, 0.657),
@@ -44,6 +45,7 @@ class Models:
     def _claims(self, found: Found) -> Iterator[Claim]:
         for kind, paper in zip(KINDS, TABLE_5[Family.EXPONENTIAL], strict=True):
             yield row(
+                f"table-5-{_SHORT[kind]}",
                 f"R² of the exponential model on held-out samples, {kind}",
                 "Table 5",
                 Relation.GE,
@@ -54,6 +56,7 @@ class Models:
             )
         for family, (i, kind) in itertools.product((Family.LINEAR, Family.QUADRATIC), enumerate(KINDS)):
             yield row(
+                f"table-5-{_SHORT[kind]}-{family.value}",
                 f"By how much R² of the exponential model is above that of the {family.value} one, {kind}",
                 "Table 5",
                 Relation.GE,
@@ -68,6 +71,7 @@ class Models:
             (modelling.CPU_BOUND, Relation.LE, 0.14, 0.0),
         ):
             yield row(
+                f"figure-11-{_SHORT[kind]}",
                 f"Mean error |y - ŷ| / y of the exponential model, {kind}",
                 "Figure 11",
                 relation,

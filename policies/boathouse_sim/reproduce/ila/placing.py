@@ -63,6 +63,7 @@ def placed_a_second(size: Size) -> float:
 def claim(size: Size, rate: float) -> Claim:
     """The row."""
     return row(
+        "placed-a-second",
         f"Tasks that ILA schedules a second, on {6 * size.hosts} virtual machines of {size.hosts} hosts, {size.jobs} "
         f"jobs, {size.jobs * (_MAPS + _REDUCES)} tasks, with all that simulating them costs [1/s]",
         "Section 5.6",

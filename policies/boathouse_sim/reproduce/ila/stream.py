@@ -73,6 +73,7 @@ class Stream:
         everything = slower(setting.KINDS)
         for one in schedulers.OBLIVIOUS:
             yield row(
+                f"figure-5-{one}",
                 f"Job time under {title(one)} over that under ILA, mean over the ten types [×]",
                 "Figure 5",
                 Relation.BETWEEN,
@@ -88,6 +89,7 @@ class Stream:
             )
         yield from self._extremes(seen)
         yield row(
+            "figure-5-iao",
             "Job time under IAO over that under ILA, mean over the ten types [×]",
             "Figure 5",
             Relation.BETWEEN,
@@ -96,6 +98,7 @@ class Stream:
             reason=reasons.IAO,
         )
         yield row(
+            "figure-5-lao-iao",
             "Job time under LAO over that under IAO: interference costs more than distance [×]",
             "Figure 5",
             Relation.GE,
@@ -112,6 +115,7 @@ class Stream:
             ("largest", by_gain[-1], 6.5, reasons.LARGEST),
         ):
             yield row(
+                f"figure-5-{word}",
                 f"The {word} speed-up by ILA of a type of jobs over an oblivious scheduler [×]",
                 "Figure 5",
                 Relation.GE,
@@ -128,6 +132,7 @@ class Stream:
         gains = {one: self._runs.over(seen, schedulers.ILA, one, faster) for one in schedulers.ALL}
         worst = max(schedulers.OBLIVIOUS, key=lambda one: gains[one].value)
         yield row(
+            "figure-6-worst",
             "Throughput under ILA over that under the worst of the oblivious schedulers [×]",
             "Figure 6",
             Relation.GE,
@@ -138,6 +143,7 @@ class Stream:
             reason=reasons.THROUGHPUT,
         )
         yield row(
+            "figure-6-iao",
             "Throughput under ILA over that under IAO [×]",
             "Figure 6",
             Relation.GE,

@@ -45,6 +45,7 @@ class Tasks:
     def _locality(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         share = local(setting.LOCATED_IO)
         yield row(
+            "figure-7-io",
             "Maps of I/O-bound jobs with local input under ILA, mean over types",
             "Figure 7",
             Relation.GE,
@@ -59,6 +60,7 @@ class Tasks:
             (schedulers.DELAY, 0.20, sweep.locality_gain_over_delay),
         ):
             yield row(
+                f"figure-7-io-{one}",
                 f"By how much more maps of I/O-bound jobs have local input under ILA than under {title(one)}",
                 "Figure 7",
                 Relation.GE,
@@ -70,6 +72,7 @@ class Tasks:
                 reason=reasons.LOCAL_GAIN if one == schedulers.PURE_FAIR else reasons.LOCAL_DELAY,
             )
         yield row(
+            "figure-7-cpu",
             "Maps of CPU-bound jobs with local input under ILA, without any delay, mean over types",
             "Figure 7",
             Relation.EQ,
@@ -83,6 +86,7 @@ class Tasks:
     def _small(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         share = local((SMALL,))
         yield row(
+            "figure-7-small-greedy",
             f"Maps of {SMALL} with local input under the greedy schedulers",
             "Figure 7",
             Relation.LE,
@@ -93,6 +97,7 @@ class Tasks:
             reason=reasons.SMALL_GREEDY,
         )
         yield row(
+            "figure-7-small",
             f"Maps of {SMALL} with local input under ILA",
             "Figure 7",
             Relation.GE,
@@ -110,12 +115,13 @@ class Tasks:
     # Figure 8
 
     def _ours(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
-        for bound, words, paper in (
-            (sweep.UNSLOWED, "not slowed down", 0.7),
-            (1.5, "slower by less than 1.5×", 0.9),
-            (2.5, "slower by less than 2.5×", 0.99),
+        for name, bound, words, paper in (
+            ("unslowed", sweep.UNSLOWED, "not slowed down", 0.7),
+            ("below-1-5", 1.5, "slower by less than 1.5×", 0.9),
+            ("below-2-5", 2.5, "slower by less than 2.5×", 0.99),
         ):
             yield row(
+                f"figure-8-{name}",
                 f"Maps under ILA that are {words}",
                 "Figure 8",
                 Relation.GE,
@@ -130,6 +136,7 @@ class Tasks:
     def _iao(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         for bound, relation, paper, tolerance in ((2.0, Relation.EQ, 0.83, 0.05), (10.0, Relation.GE, 0.99, 0.0)):
             yield row(
+                f"figure-8-iao-below-{bound:g}",
                 f"Maps under IAO that are slower by less than {bound:g}×",
                 "Figure 8",
                 relation,
@@ -142,6 +149,7 @@ class Tasks:
 
     def _oblivious(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         yield row(
+            "figure-8-oblivious-unslowed",
             "Maps under the oblivious schedulers that are not slowed down",
             "Figure 8",
             Relation.EQ,
@@ -154,6 +162,7 @@ class Tasks:
         slow = {one: self._runs.mean(seen, one, beyond(2.0)) for one in schedulers.OBLIVIOUS}
         worst = max(slow, key=lambda one: slow[one].value)
         yield row(
+            "figure-8-oblivious-beyond-2",
             "Maps slower by more than 2× under the worst of the oblivious schedulers (up to 60 %)",
             "Figure 8",
             Relation.EQ,
@@ -165,6 +174,7 @@ class Tasks:
             reason=reasons.OBLIVIOUS_SLOW,
         )
         yield row(
+            "figure-8-oblivious-beyond-10",
             "Maps slower by more than 10× under the oblivious schedulers",
             "Figure 8",
             Relation.EQ,

@@ -47,9 +47,11 @@ class Thresholds:
     def _claims(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         others = [one for one in POLICIES if one != schedulers.ILA]
         for load, words in LOADS.items():
+            name = f"figure-12-{load.value}"
             gains = {one: self._gain(seen, load, one) for one in others}
             best = min(others, key=lambda one: gains[one].value)
             yield row(
+                f"{name}-best",
                 f"{words}: throughput with the dynamic threshold over that with the best other [×]",
                 "Figure 12",
                 Relation.GE,
@@ -60,6 +62,7 @@ class Thresholds:
             )
             worst = max(schedulers.STATIC, key=lambda one: gains[one].value)
             yield row(
+                f"{name}-worst",
                 f"{words}: throughput with the dynamic threshold over that with the worst static one, less 1",
                 "Figure 12",
                 Relation.BETWEEN,
@@ -70,6 +73,7 @@ class Thresholds:
                 reason=reasons.STATIC,
             )
             yield row(
+                f"{name}-none",
                 f"{words}: throughput without a threshold over that with the worst static one [×]",
                 "Figure 12",
                 Relation.LE,
@@ -79,6 +83,7 @@ class Thresholds:
             )
         first = schedulers.STATIC[0]
         yield row(
+            "figure-12-first-cpu",
             "pure CPU: what H = 1 loses of the dynamic threshold's throughput",
             "Figure 12",
             Relation.EQ,
@@ -89,6 +94,7 @@ class Thresholds:
             reason=reasons.FIRST_CPU,
         )
         yield row(
+            "figure-12-first-mix",
             'mixed: throughput with H = 1 over the dynamic threshold\'s ("nearly highest") [×]',
             "Figure 12",
             Relation.GE,

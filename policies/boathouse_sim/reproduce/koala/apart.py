@@ -11,6 +11,7 @@ from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
 from boathouse_sim.reproduce.koala.setting import CORE, PAPER, POOL, Setting
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Apart:
         )
         return [
             Claim(
-                paper=PAPER,
+                **sourced(PAPER, "isolation-small" if small else "isolation-large"),
                 claim=f"Performance isolation, {name}: mean response time in one cluster of 40 nodes over that in "
                 "two of "
                 "20",
@@ -130,7 +131,7 @@ class Apart:
         hurt = interval.mean(most_later("large"))
         return [
             Claim(
-                paper=PAPER,
+                **sourced(PAPER, "isolation-failures"),
                 claim="Failure isolation: most that any job's response time changes [s] when a node of the other "
                 "cluster "
                 "fails",
@@ -157,7 +158,7 @@ class Apart:
             for seed in range(self.seeds)
         ]
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, "isolation-data"),
             claim="Data isolation: nodes that hold data or run tasks of both clusters",
             figure="Section III.B",
             relation=Relation.EQ,
@@ -167,7 +168,7 @@ class Apart:
 
 
 _VERSIONS = Claim(
-    paper=PAPER,
+    **sourced(PAPER, "isolation-versions"),
     claim="Version isolation: clusters of different versions run side by side",
     figure="Section III.D",
     relation=Relation.GE,

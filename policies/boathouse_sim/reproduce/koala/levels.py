@@ -15,6 +15,7 @@ from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
 from boathouse_sim.reproduce.koala.setting import CORE, PAPER, POOL, Setting
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Levels:
             if size.at_ms > ran.ready_s * 1000
         )
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, "never-below-core"),
             claim="Least nodes of any cluster at any time, beyond its first core nodes, under GSP, GGP and GGDP",
             figure="Section IV.B",
             relation=Relation.GE,
@@ -80,7 +81,7 @@ class Levels:
         found = [self._shares(seen, GSP, seed) for seed in range(self.seeds)]
         greedy = interval.mean([self._shares(seen, GGP, seed) for seed in range(self.seeds)]).value
         row = Claim(
-            paper=PAPER,
+            **sourced(PAPER, "equipartition-equal-jobs"),
             claim="Equipartition: extra node-seconds of one of two clusters with equal jobs over the other's (fair: "
             "within a "
             "quarter)",
@@ -110,7 +111,7 @@ class Levels:
     def _reclaimed(self, seen: Mapping[Case, Seen]) -> Claim:
         waits = {name: interval.mean(self._wait_s(seen, one)).value for name, one in (("GGP", GGP), ("GGDP", GGDP))}
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, "reclaims"),
             claim="Reclaims for new submissions: how long a cluster of 10 nodes waits under GGP, which ignores "
             "them, over "
             "under GSP",
@@ -134,9 +135,12 @@ def parted(partition: Partition) -> Claim:
     """Offers drawn at random, split: parts of all sites together, or of each site, are equal but for what is left."""
     random = np.random.default_rng(_SALT)
     found = [_uneven(partition, random) for _ in range(OFFERS)]
-    where = {Partition.ALL: "All: of all sites together", Partition.PER_SITE: "PerSite: of each site"}[partition]
+    where, name = {
+        Partition.ALL: ("All: of all sites together", "equipartition-all"),
+        Partition.PER_SITE: ("PerSite: of each site", "equipartition-per-site"),
+    }[partition]
     return Claim(
-        paper=PAPER,
+        **sourced(PAPER, name),
         claim=f"Equipartition-{where}, no cluster is offered more than one node more than another: most in {OFFERS} "
         "offers of up to 4 sites to up to 5 clusters",
         figure="Section IV.C",

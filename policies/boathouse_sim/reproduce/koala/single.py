@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
 from boathouse_sim.reproduce.koala.part import mean_s
 from boathouse_sim.reproduce.koala.setting import PAPER, SORT, WORDCOUNT, Setting
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Single:
 
     def _speed_up_row(self, seen: Mapping[Case, Seen], program: str) -> Claim:
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, f"figure-4-{program}"),
             claim=f"{program.capitalize()}, 100 GB: speed-up of 40 core nodes over 10, close to linear (at least "
             f"{_LINEAR:.0%} of 4)",
             figure="Figure 4",
@@ -142,9 +143,9 @@ class Single:
             ),
         )
 
-    def _row(self, seen: Mapping[Case, Seen], program: str, claim: str) -> dict[str, object]:
+    def _row(self, seen: Mapping[Case, Seen], name: str, program: str, claim: str) -> dict[str, Any]:
         return {
-            "paper": PAPER,
+            **sourced(PAPER, f"figure-5a-{name}"),
             "claim": f"{program.capitalize()}: run time with 75 % transient nodes over none, {claim}",
             "figure": "Figure 5a",
             "baseline": mean_s(seen, self._of(program, 0, BASE, self.seeds)).value,
@@ -154,8 +155,8 @@ class Single:
 
     def _similar(self, seen: Mapping[Case, Seen]) -> Claim:
         found = self._slowdown(seen, WORDCOUNT, TRANSIENT[-1])
-        row = self._row(seen, WORDCOUNT, f"similar (at most {_SIMILAR:g})")
-        return Claim(relation=Relation.LE, paper_value=_SIMILAR, **measured(found), **row)  # type: ignore[arg-type]
+        row = self._row(seen, "wordcount", WORDCOUNT, f"similar (at most {_SIMILAR:g})")
+        return Claim(relation=Relation.LE, paper_value=_SIMILAR, **measured(found), **row)
 
     def _slower(self, seen: Mapping[Case, Seen]) -> Sequence[Claim]:
         found = measured(self._slowdown(seen, SORT, TRANSIENT[-1]))
@@ -165,10 +166,10 @@ class Single:
             "are left. One link for all traffic cannot be meant: two of three replicas cross it also with core nodes "
             "alone, and 100 GB could then not speed up (Figure 4)."
         )
-        doubles = self._row(seen, SORT, '"doubles"')
-        higher = self._row(seen, SORT, '"2.7 higher"')
-        twice = Claim(relation=Relation.GE, paper_value=2.0, reason=reason, **found, **doubles)  # type: ignore[arg-type]
-        more = Claim(relation=Relation.EQ, paper_value=2.7, tolerance=_APART, **found, **higher)  # type: ignore[arg-type]
+        doubles = self._row(seen, "sort-doubles", SORT, '"doubles"')
+        higher = self._row(seen, "sort-2-7", SORT, '"2.7 higher"')
+        twice = Claim(relation=Relation.GE, paper_value=2.0, reason=reason, **found, **doubles)
+        more = Claim(relation=Relation.EQ, paper_value=2.7, tolerance=_APART, **found, **higher)
         return twice, dataclasses.replace(more, reason=reason)
 
     def _figure_5a(self, seen: Mapping[Case, Seen]) -> figures.Figure:

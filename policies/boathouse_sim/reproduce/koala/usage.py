@@ -11,6 +11,7 @@ from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
 from boathouse_sim.reproduce.koala.setting import PAPER, SORT, WORDCOUNT, Setting
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
@@ -74,18 +75,41 @@ class Usage:
         most_disk = over(WORDCOUNT, lambda found: max(one.disk for one in [*found.mapping, *found.reducing]))
         long = over(WORDCOUNT, lambda found: len(found.mapping) / max(1, len(found.reducing)))
         rows = (
-            _row("Wordcount: most that its disks are used in any second", Relation.LE, 0.4, most_disk),
-            _row(f"Wordcount: CPU used in its map phase {high}", Relation.GE, _HIGH_CPU, over(WORDCOUNT, _map_cpu)),
-            _row("Wordcount: map phase over reduce phase, in time", Relation.GE, 1.0, long, unit=""),
-            _row("Sort: CPU used in its map phase", Relation.BETWEEN, (0.4, 0.6), over(SORT, _map_cpu)),
-            _row(f"Sort: CPU used in its reduce phase {low}", Relation.LE, _LOW_CPU, over(SORT, _reduce_cpu)),
             _row(
+                "wordcount-disks", "Wordcount: most that its disks are used in any second", Relation.LE, 0.4, most_disk
+            ),
+            _row(
+                "wordcount-map-cpu",
+                f"Wordcount: CPU used in its map phase {high}",
+                Relation.GE,
+                _HIGH_CPU,
+                over(WORDCOUNT, _map_cpu),
+            ),
+            _row(
+                "wordcount-map-longer",
+                "Wordcount: map phase over reduce phase, in time",
+                Relation.GE,
+                1.0,
+                long,
+                unit="",
+            ),
+            _row("sort-map-cpu", "Sort: CPU used in its map phase", Relation.BETWEEN, (0.4, 0.6), over(SORT, _map_cpu)),
+            _row(
+                "sort-reduce-cpu",
+                f"Sort: CPU used in its reduce phase {low}",
+                Relation.LE,
+                _LOW_CPU,
+                over(SORT, _reduce_cpu),
+            ),
+            _row(
+                "sort-reduce-disks",
                 f'Sort: disks used in its reduce phase ("highly disk intensive": at least {_BUSY_DISK:.0%})',
                 Relation.GE,
                 _BUSY_DISK,
                 over(SORT, lambda found: _disk(found.reducing)),
             ),
             _row(
+                "sort-reduce-longer",
                 "Sort: reduce phase over map phase, in time",
                 Relation.GE,
                 1.0,
@@ -135,10 +159,10 @@ def _reduce_cpu(found: Phases) -> float:
 
 
 def _row(
-    claim: str, relation: Relation, paper: float | tuple[float, float], found: Estimate, *, unit: str = "%"
+    name: str, claim: str, relation: Relation, paper: float | tuple[float, float], found: Estimate, *, unit: str = "%"
 ) -> Claim:
     return Claim(
-        paper=PAPER,
+        **sourced(PAPER, f"figure-3-{name}"),
         claim=claim,
         figure="Figure 3",
         relation=relation,

@@ -9,6 +9,7 @@ from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
 from boathouse_sim.reproduce.koala.setting import DISKS, MAPS, NETWORK_MB_PER_S, PAPER, SORT, Setting
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:
@@ -86,14 +87,14 @@ class Worked:
         """Four rows."""
         one = example()
         exact = (
-            ("D_t [Gbit]: output of 30 of 40 nodes, 50 GiB with 3 replicas", 922.0, one.sent_gbit, "Gbit"),
-            ("T_t [s]: sending it at 10 Gb/s", 92.0, one.sending_s, "s"),
-            ("T_w [s]: writing it on 20 disks at 900 Mb/s", 51.0, one.writing_s, "s"),
+            ("d-t", "D_t [Gbit]: output of 30 of 40 nodes, 50 GiB with 3 replicas", 922.0, one.sent_gbit, "Gbit"),
+            ("t-t", "T_t [s]: sending it at 10 Gb/s", 92.0, one.sending_s, "s"),
+            ("t-w", "T_w [s]: writing it on 20 disks at 900 Mb/s", 51.0, one.writing_s, "s"),
         )
         rows = tuple(
             Claim(
-                paper=PAPER,
-                claim=f"Worked example, {name}",
+                **sourced(PAPER, f"example-{name}"),
+                claim=f"Worked example, {words}",
                 figure="Section VI.B",
                 relation=Relation.EQ,
                 paper_value=paper,
@@ -101,7 +102,7 @@ class Worked:
                 tolerance=_ROUNDED,
                 unit=unit,
             )
-            for name, paper, value, unit in exact
+            for name, words, paper, value, unit in exact
         )
         return Findings(claims=(*rows, self._sent(seen)), figures=())
 
@@ -109,7 +110,7 @@ class Worked:
         own = interval.mean([seen[case].only.stored_mb * _GBIT for case in self._cases(Setting(own_links=True))])
         shared = interval.mean([seen[case].only.stored_mb * _GBIT for case in self._cases(Setting())])
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, "example-sent"),
             claim="What the 30 transient nodes send of Sort's output in the simulation [Gbit]",
             figure="Section VI.B",
             relation=Relation.EQ,

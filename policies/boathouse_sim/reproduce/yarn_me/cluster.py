@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import cluster_pictures
@@ -98,6 +99,7 @@ class Cluster:
         self,
         seen: Mapping[Case, Seen],
         recipe: Runs,
+        name: str,
         claim: str,
         figure: str,
         paper: float,
@@ -107,7 +109,7 @@ class Cluster:
         reason: str = "",
     ) -> Claim:
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, name),
             claim=claim,
             figure=figure,
             relation=Relation.GE,
@@ -127,6 +129,7 @@ class Cluster:
             yield self._row(
                 seen,
                 self._alike(name, best),
+                f"figure-{figure}-{name.lower()}",
                 f"{name} alone: lower mean job run time ({most}: {best})",
                 f"Figure {figure}",
                 paper,
@@ -136,6 +139,7 @@ class Cluster:
         yield self._row(
             seen,
             self._alike(PAGERANK, 1),
+            "figure-4c-single",
             "Pagerank, a single run: lower job run time",
             "Figure 4c",
             0.30,
@@ -144,6 +148,7 @@ class Cluster:
         yield self._row(
             seen,
             self._alike(WORDCOUNT, 3),
+            "figure-5a-maps",
             "WordCount, 3 runs: shorter map phases",
             "Figure 5a",
             0.46,
@@ -160,7 +165,7 @@ class Cluster:
         by_app = [self.gains(seen, self._alike(name, n), phase_s("map")) for name in TABLE1 for n in self.counts]
         least = [min(each) for each in zip(*by_app, strict=True)]
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, "least-maps"),
             claim="Mappers always benefit noticeably: least gain in map phases of all applications and numbers of runs",
             figure="Figures 4c, 5a, 5b",
             relation=Relation.GE,
@@ -187,17 +192,18 @@ class Cluster:
             [seen[one].memory_utilisation for one in cases(recipe, profile, self.seeds)] for profile in (YARN, ELASTIC)
         )
         yield Claim(
+            **sourced(PAPER, "figure-4a-yarn"),
             claim=f"{self._most} Pagerank runs: YARN's mean memory utilisation",
             relation=Relation.EQ,
             paper_value=0.77,
             tolerance=0.05,
             **measured(interval.mean(yarn)),
             assumptions=self._levels(seen, recipe, YARN),
-            paper=PAPER,
             figure="Figure 4a",
             unit="%",
         )
         yield Claim(
+            **sourced(PAPER, "figure-4a-yarn-me"),
             claim=f"{self._most} Pagerank runs: YARN-ME's mean memory utilisation",
             relation=Relation.GE,
             paper_value=0.95,
@@ -206,20 +212,27 @@ class Cluster:
             baseline_name="yarn",
             assumptions=self._levels(seen, recipe, ELASTIC),
             reason=UTILISATION,
-            paper=PAPER,
             figure="Figure 4a",
             unit="%",
         )
-        yield self._row(seen, recipe, f"{self._most} Pagerank runs: shorter makespan", "Figure 4a", 0.39, makespan_s)
+        yield self._row(
+            seen,
+            recipe,
+            "figure-4a-makespan",
+            f"{self._most} Pagerank runs: shorter makespan",
+            "Figure 4a",
+            0.39,
+            makespan_s,
+        )
         more = [b / a - 1 for a, b in zip(yarn, ours, strict=True)]
         job = self.gains(seen, recipe)
         yield Claim(
+            **sourced(PAPER, "figure-4a-in-proportion"),
             claim=f"{self._most} Pagerank runs: gain in job run time over gain in memory utilisation (both relative)",
             relation=Relation.GE,
             paper_value=1.0,
             **measured(interval.mean([g / max(m, 0.01) for g, m in zip(job, more, strict=True)])),
             unit="times",
-            paper=PAPER,
             figure="Figure 4a",
         )
 
@@ -232,11 +245,19 @@ class Cluster:
 
     def _mix(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
         recipe = self._mixed
-        yield self._row(seen, recipe, "Mix of Table 1: lower mean job run time", "Figure 5c", 0.60)
-        yield self._row(seen, recipe, "Mix of Table 1: shorter map phases", "Figure 5c", 0.67, phase_s("map"))
+        yield self._row(seen, recipe, "figure-5c-jobs", "Mix of Table 1: lower mean job run time", "Figure 5c", 0.60)
+        yield self._row(
+            seen, recipe, "figure-5c-maps", "Mix of Table 1: shorter map phases", "Figure 5c", 0.67, phase_s("map")
+        )
         letter = TABLE1[RECOMMENDER].letter
         yield self._row(
-            seen, recipe, "Mix of Table 1: shorter map phases of Recommender", "Figure 5c", 0.72, phase_s("map", letter)
+            seen,
+            recipe,
+            "figure-5c-maps-recommender",
+            "Mix of Table 1: shorter map phases of Recommender",
+            "Figure 5c",
+            0.72,
+            phase_s("map", letter),
         )
 
 

@@ -12,6 +12,7 @@ from boathouse_policies.yarn_me import fitting
 from boathouse_policies.yarn_me.penalty import BUFFER_SHARE
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import disk
@@ -78,7 +79,7 @@ class Models:
                 for noise, errors in found.items()
             )
             yield Claim(
-                paper=PAPER,
+                **sourced(PAPER, f"figure-1c-{framework.value.lower()}"),
                 claim=f"{framework.value} reducers: predictions within {per_cent(paper)} of the run time, for most "
                 f"cases",
                 figure="Figure 1c",
@@ -140,7 +141,7 @@ class Models:
         # The job that fills the node takes as long either way: the mean of two less half of it is the other's half.
         filled = Three.LONG_S
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, "figure-3"),
             claim="Three tasks on a busy node end in less than 30 % of the time though each takes twice as long",
             figure="Figure 3",
             relation=Relation.LE,
@@ -193,7 +194,7 @@ def _wordcount() -> Claim:
         if share in WORDCOUNT and share != 0.41  # noqa: PLR2004  the one it was fitted to
     }
     return Claim(
-        paper=PAPER,
+        **sourced(PAPER, "wordcount-model"),
         claim="The paper's WordCount reducer: the model from its runs with 100 and 41 % of ideal memory predicts "
         "those with 83 "
         "and 10 %: largest error",
@@ -221,7 +222,7 @@ def _contention() -> Iterable[Claim]:
         ("SSD", light, Relation.LE, 0.15, 0.0),
     ):
         yield Claim(
-            paper=PAPER,
+            **sourced(PAPER, f"figure-2c-wordcount-{name.lower()}"),
             claim=f"8 WordCount reducers that spill to one {name}: slowdown",
             figure="Figure 2c",
             relation=relation,
@@ -234,7 +235,7 @@ def _contention() -> Iterable[Claim]:
         )
     for name in ("Pagerank job 1", "Recommender job 1", "Recommender job 2"):
         yield Claim(
-            paper=PAPER,
+            **sourced(PAPER, f"figure-2c-{name.lower().replace(' ', '-')}"),
             claim=f"8 {name} reducers that spill to one HDD: slowdown",
             figure="Figure 2c",
             relation=Relation.LE,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from boathouse_sim import neutral
 from boathouse_sim.reproduce import figures
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, MEGANODE, UNRESERVED, YARN, Case
@@ -103,7 +104,7 @@ class Peers:
             value = theirs[THEIRS[profile]]["mean_job_time_s"]
             at_once = job_time_s(seen[case(name, profile, beating=False)])
             yield Claim(
-                paper=PAPER,
+                **sourced(PAPER, f"dss-{name}-{profile}"),
                 claim=f"{name}: mean job time of {profile} agrees with DSS's within 5 %",
                 figure="Section 6.1",
                 relation=Relation.EQ,
@@ -122,7 +123,7 @@ class Peers:
     def _gain(self, seen: Mapping[Case, Seen], name: str, theirs: Mapping[str, Mapping[str, float]]) -> Claim:
         yarn = theirs["YARN"]["mean_job_time_s"]
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, f"dss-{name}-gain"),
             claim=f"{name}: gain of YARN-ME over YARN agrees with DSS's within 5 points",
             figure="Section 6.1",
             relation=Relation.EQ,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import table2_cases as table2
@@ -52,7 +53,7 @@ class Scaling:
         first = self._gain(seen, *self.seeds[0])
         claims = tuple(
             Claim(
-                paper=PAPER,
+                **sourced(PAPER, f"figure-6b-size-{i + 2}"),
                 claim=f"Benefits hold with {size:,} jobs on {size:,} nodes: gain over YARN, against "
                 f"{per_cent(first.value)} with {self.seeds[0][0]} on {self.seeds[0][0]}",
                 figure="Figure 6b",
@@ -76,7 +77,7 @@ class Scaling:
                     ),
                 ),
             )
-            for size, seeds in self.seeds[1:]
+            for i, (size, seeds) in enumerate(self.seeds[1:])
         )
         return Findings(claims=claims, figures=(self._figure(seen),))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me import table2_cases as table2
@@ -104,6 +105,7 @@ class Sweep:
         shares = [statistics.fmean(ratio <= CLEAR for ratio in each) for each in table2.by_seed(list(uniform.values()))]
         yield self._claim(
             seen,
+            "figure-6a-uniform-3x",
             "Uniform, 3x penalty: configurations whose mean job time is at most 0.7 of YARN's",
             Relation.GE,
             0.40,
@@ -115,6 +117,7 @@ class Sweep:
         best = [min(each) for each in table2.by_seed(list(found[Law.UNIFORM, 1.5].values()))]
         yield self._claim(
             seen,
+            "figure-6a-most",
             "Uniform, 1.5x penalty: gain in the configuration that gains most",
             Relation.GE,
             0.60,
@@ -127,6 +130,7 @@ class Sweep:
         for law in Law:
             yield self._claim(
                 seen,
+                f"figure-6a-penalties-{law.value}",
                 f"{law.value.capitalize()}: lower penalties gain more: mean gain at 1.5x less that at 3x",
                 Relation.GE,
                 0.0,
@@ -139,6 +143,7 @@ class Sweep:
         for penalty in PENALTIES:
             yield self._claim(
                 seen,
+                f"figure-6a-laws-{_factor(penalty)}",
                 f"Uniform traces gain more than exponential ones, {penalty:g}x: difference of the mean gains",
                 Relation.GE,
                 0.0,
@@ -156,6 +161,7 @@ class Sweep:
     def _claim(
         self,
         seen: Mapping[Case, Seen],
+        name: str,
         claim: str,
         relation: Relation,
         paper: float | tuple[float, float],
@@ -169,7 +175,7 @@ class Sweep:
         reason: str = "",
     ) -> Claim:
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, name),
             claim=claim,
             figure=figure,
             relation=relation,
@@ -228,7 +234,7 @@ class Sweep:
                         if not named[-1]:
                             others.append(_other(one, found, used))
         yield Claim(
-            paper=PAPER,
+            **sourced(PAPER, "figure-6a-where-not"),
             claim="Where YARN-ME does not improve, the cluster is little used or tasks need little memory: share "
             f"of the {len(named)} configurations with a median ratio above {SAME}",
             figure="Figure 6a",
@@ -247,7 +253,7 @@ class Sweep:
             reason="; ".join(others) and f"Neither: {'; '.join(others)}. {TOGETHER}",
         )
         yield Claim(
-            paper=PAPER,
+            **sourced(PAPER, "figure-6a-never-worse"),
             claim=f"Never worse than YARN at low load (DSS: 0.18 to 1.00): worst ratio of {len(light)} traces where "
             f"YARN "
             f"uses less than {per_cent(LIGHT)} of the memory",
@@ -281,6 +287,7 @@ class Sweep:
                 with_them = interval.gain(ours, kept).value
                 yield self._claim(
                     seen,
+                    f"unreserved-{law.value}-{_factor(penalty)}",
                     f"Gain over YARN without node reservations, middle of {law.value}, {penalty:g}x (over YARN with "
                     f"them: {per_cent(with_them)})",
                     Relation.GE,
@@ -304,6 +311,7 @@ class Sweep:
             yield dataclasses.replace(
                 self._claim(
                     seen,
+                    f"figure-6c-{law.value}",
                     f"{law.value.capitalize()}, 1.5x penalty: traces where YARN-ME beats Meganode",
                     relation,
                     paper,
@@ -376,6 +384,10 @@ class Sweep:
             paper_shape="At 1.5x YARN-ME wins 40 to 60 % of the uniform and 20 % of the exponential traces.",
             our_shape="; ".join(told) + ".",
         )
+
+
+def _factor(penalty: float) -> str:
+    return f"{penalty:g}x".replace(".", "-")
 
 
 def _other(one: Table2, found: Sequence[float], used: Sequence[float]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from boathouse_sim.errors import Errors, Span
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
+from boathouse_sim.reproduce.sources import sourced
 from boathouse_sim.reproduce.study import Findings
 from boathouse_sim.reproduce.words import per_cent
 from boathouse_sim.reproduce.yarn_me.case import ELASTIC, YARN, Case
@@ -134,11 +135,13 @@ class Wrong:
     def _row(
         self,
         seen: Mapping[Case, Seen],
+        name: str,
         claim: str,
         figure: str,
         paper: float,
         samples: Sequence[float] | float,
         wrong: Errors,
+        *,
         relation: Relation = Relation.LE,
         reason: str = "",
     ) -> Claim:
@@ -146,7 +149,7 @@ class Wrong:
             {"value": samples, "seeds": self.traces} if isinstance(samples, float) else measured(interval.mean(samples))
         )
         return Claim(
-            paper=PAPER,
+            **sourced(PAPER, name),
             claim=claim,
             figure=figure,
             relation=relation,
@@ -198,6 +201,7 @@ class Wrong:
             wrong = errors("duration", span)
             yield self._row(
                 seen,
+                f"figure-7a-{_slug(span)}",
                 f"Durations wrong by {_span(span)}: gains similar to those without: mean loss of gain",
                 "Figure 7a",
                 0.05,
@@ -208,6 +212,7 @@ class Wrong:
         lost = self._lost(seen, wrong)
         yield self._row(
             seen,
+            "figure-7a-traces",
             f"Durations wrong by {_span(SPANS[0])}: traces whose gain falls (by more than a point)",
             "Figure 7a",
             0.35,
@@ -217,6 +222,7 @@ class Wrong:
         )
         yield self._row(
             seen,
+            "figure-7a-most",
             f"Durations wrong by {_span(SPANS[0])}: most that a trace's gain falls",
             "Figure 7a",
             0.10,
@@ -229,18 +235,20 @@ class Wrong:
         wrong = errors("memory", SPANS[3])
         yield self._row(
             seen,
+            "figure-7b-most",
             f"Memory wrong by {_span(SPANS[3])}: YARN's tasks spill too; the trace that gains most",
             "Figure 7b",
             0.45,
             max(self._gains(seen, wrong)),
             wrong,
-            Relation.GE,
+            relation=Relation.GE,
             reason=LIGHT,
         )
         for span in SPANS[:2]:
             wrong = errors("memory", span)
             yield self._row(
                 seen,
+                f"figure-7b-{_slug(span)}",
                 f"Memory wrong by {_span(span)}: negligible impact: mean loss of gain",
                 "Figure 7b",
                 0.05,
@@ -252,6 +260,7 @@ class Wrong:
         wrong = errors("penalty", SPANS[3])
         yield self._row(
             seen,
+            "figure-7c-most",
             f"Penalty estimated too high, by {_span(SPANS[3])}: most that a trace's gain falls",
             "Figure 7c",
             0.04,
@@ -262,6 +271,7 @@ class Wrong:
             wrong = errors("penalty", span)
             yield self._row(
                 seen,
+                f"figure-7c-{_slug(span)}",
                 f"Penalty estimated wrongly, by {_span(span)}: no lower gains: mean loss of gain",
                 "Figure 7c",
                 0.01,
@@ -294,6 +304,12 @@ class Wrong:
             + ", ".join(f"{label} {statistics.fmean(values):.2f}" for label, values in ratios.items())
             + ".",
         )
+
+
+def _slug(span: Span) -> str:
+    """In an id."""
+    wide = max(span, key=abs)
+    return f"{abs(wide):.0%}-{'below' if wide < 0 else 'above'}".replace("%", "")
 
 
 def _span(span: Span) -> str:

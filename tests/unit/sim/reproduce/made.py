@@ -1,20 +1,31 @@
 """Builders: what a test does not name does not matter to it."""
 
-from boathouse_sim.reproduce import figures, study
-from boathouse_sim.reproduce.claim import Claim, Relation
+from collections.abc import Sequence
+
+from boathouse_sim.reproduce import figures, sources, stored, study
+from boathouse_sim.reproduce.claim import Claim, Kind, Relation
 
 
 def claim(relation="ge", paper_value=0.5, value=0.6, interval=None, **others) -> Claim:
+    fields = {
+        "paper": "toy",
+        "id": "toy-faster",
+        "sentence": "our toy is faster",
+        "line": 7,
+        "kind": Kind.FIGURE,
+        "calibrated": False,
+        "claim": "The toy is faster",
+        "figure": "Figure 1",
+    }
     return Claim(
-        paper="toy",
-        claim="The toy is faster",
-        figure="Figure 1",
-        relation=Relation(relation),
-        paper_value=paper_value,
-        value=value,
-        interval=interval,
-        **others,
+        relation=Relation(relation), paper_value=paper_value, value=value, interval=interval, **{**fields, **others}
     )
+
+
+def assert_catalogued(study: str, claims: Sequence[Claim]) -> None:
+    """The claims are those of the study's catalogue, and no two have one text."""
+    assert sorted(one.id for one in claims) == sorted(sources.catalogue(study).sources)
+    assert not stored.repeated(one.claim for one in claims)
 
 
 def figure(*panels: figures.Panel) -> figures.Figure:
@@ -31,6 +42,17 @@ def panel(*marks: figures.Mark, categories=()) -> figures.Panel:
         marks=marks or (figures.Line(label="ours", x=(1, 2), y=(2.0, 1.0)),),
         categories=categories,
     )
+
+
+class Given(study.Runner):
+    """A runner that gives one result for every case."""
+
+    def __init__(self, result: object) -> None:
+        super().__init__(workers=1)
+        self._result = result
+
+    def map(self, what, simulate, cases, *, cost=None):  # noqa: ARG002  it simulates nothing
+        return [self._result for _ in cases]
 
 
 class Toy:

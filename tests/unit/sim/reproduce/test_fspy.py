@@ -7,10 +7,15 @@ import pytest
 
 from boathouse_policies.fspy.rcp import Scale
 from boathouse_sim import fluid
+from boathouse_sim.fspy_workload import HeldOut
 from boathouse_sim.reproduce import fspy_claims, fspy_oracle, fspy_setting
 from boathouse_sim.reproduce.fspy_found import Found, Groups
+from boathouse_sim.reproduce.fspy_predicted import Predicted, cases
 from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY, Case, Run, simulate
 from boathouse_sim.reproduce.fspy_setting import Setting
+from boathouse_sim.reproduce.study import Form
+from boathouse_sim.reproduce.study import Scale as Size
+from tests.unit.sim.reproduce.made import assert_catalogued
 
 SMALL = Setting(data=8 / 600, gaps=0.05, history=5)
 SETTING = Setting()
@@ -93,6 +98,26 @@ def test_the_mode_is_counted_and_a_wrong_one_has_its_reason():
     assert groups.members(6) == [1, 2]
     assert rows["The group of most segments"].value == 6.0
     assert "5: 1, 6: 2, 7: 1" in rows["The group of most segments"].reason
+
+
+def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue(monkeypatch):
+    first = fspy_setting.trace()[:20]
+    monkeypatch.setattr(fspy_setting, "trace", lambda: first)
+    of = {3: [0], 6: [1], 10: [2]}
+    runs = [made(policy, [10.0, 20.0], segment=one) for policy in (FSPY, FAIR) for one in range(3)]
+    seen = Found({run.case: run for run in runs}, SETTING, of, 1)
+    groups = Groups(scale=Scale(alpha=1.0, beta=5.0), loads=(1.0,) * 3, tasks=(1, 2, 3), of=tuple(of))
+    pairs = ((1.0, 2.0), (30.0, 40.0))
+    held_out = {one: HeldOut(map_s=pairs, reduce_s=pairs, size_gib_s=pairs) for one in cases(Size.of(Form.FULL, 1))}
+    rows = [*Predicted(held_out).claims("fspy"), *fspy_claims.counted(groups, ()), *fspy_oracle.claims("fspy")]
+    assert_catalogued("fspy", [*rows, *fspy_claims.judged(seen, 10, ())])
+
+
+def test_both_groups_of_figure_8_have_values_of_their_own():
+    runs = [made(policy, times, segment=one) for policy in (FSPY, FAIR) for one, times in enumerate(([20.0], [90.0]))]
+    seen = Found({run.case: run for run in runs}, SETTING, {6: [0], 10: [1]}, 1)
+    rows = {row.id: row.value for row in fspy_claims.judged(seen, 10, ())}
+    assert (rows["fspy-slowdown-most-caption"], rows["fspy-slowdown-most-text"]) == (2.0, 9.0)
 
 
 @pytest.mark.parametrize("first", [0, 2000])

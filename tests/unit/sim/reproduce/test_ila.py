@@ -26,6 +26,7 @@ from boathouse_sim.reproduce.ila import (
 from boathouse_sim.reproduce.ila.case import Case, Seen, simulate
 from boathouse_sim.reproduce.ila.study import Ila
 from boathouse_sim.workload import Workload
+from tests.unit.sim.reproduce import made
 
 # The setting
 
@@ -192,6 +193,15 @@ def test_models_are_judged_by_kind():
         "Mean error |y - ŷ| / y of the exponential model, I/O-bound",
         "Mean error |y - ŷ| / y of the exponential model, CPU-bound",
     ]
+
+
+def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
+    claims = [one for part in Ila.experiments(frame.Scale.of(frame.Form.FULL, 1)) for one in rows(part).values()]
+    accuracy = modelling.Accuracy(r2=0.9, error=0.12, deviation=0.1, samples=100)
+    found = dict.fromkeys(itertools.product(("exponential", "linear", "quadratic"), models.KINDS), accuracy)
+    claims += models.Models(seeds=1, jobs=10).findings([found]).claims
+    claims.append(placing.claim(placing.Size(hosts=1, jobs=1), 1000.0))
+    made.assert_catalogued("ila", claims)
 
 
 def test_a_reason_is_said_only_where_a_claim_does_not_hold():

@@ -17,6 +17,7 @@ from boathouse_sim.reproduce.yarn_me.study import YarnMe
 from boathouse_sim.reproduce.yarn_me.sweep import Sweep
 from boathouse_sim.table2 import Law
 from tests.unit.sim import make
+from tests.unit.sim.reproduce import made
 
 # What a simulation measures
 
@@ -186,6 +187,11 @@ def test_every_row_names_its_place_and_can_be_written(part):
     assert rows
     assert all(row["figure"] and row["claim"] for row in rows)
     assert all(figure.panels for figure in found.figures)
+
+
+def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
+    parts = YarnMe.experiments(frame.Scale.of(frame.Form.FULL, 2))
+    made.assert_catalogued("yarn-me", [one for part in parts for one in part.findings(seen_by(part, TIMES)).claims])
 
 
 def test_phases_are_watched_where_application_masters_run_too():
