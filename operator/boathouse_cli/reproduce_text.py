@@ -62,7 +62,7 @@ def claims(found: Sequence[Claim]) -> table.Table:
             asked(one),
             number(one.value, one.unit),
             span(one.interval, one.unit),
-            baseline(one),
+            markup.escape(baseline(one)),
             f"[{'blue' if one.holds else 'yellow'}]{verdict(one)}",
         )
     return drawn

@@ -1,11 +1,13 @@
 """`boathouse reproduce`, as a user calls it, with a study that takes no time."""
 
+import io
 import json
 
 import pytest
+from rich import console
 from typer.testing import CliRunner
 
-from boathouse_cli import commands, reproduce_drawing
+from boathouse_cli import commands, reproduce_drawing, reproduce_text
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_sim.reproduce import figures, studies, values
 from tests.unit.sim.reproduce import made
@@ -30,6 +32,13 @@ def test_a_table_shows_each_claims_id_and_class():
     shown = reproduce("toy", "--quick", "--workers", "1").stdout
     assert "toy-faster" in shown
     assert "figure" in shown
+
+
+def test_a_baselines_unit_in_brackets_is_shown():
+    table = reproduce_text.claims([made.claim(baseline=2.0, baseline_name="fair: mean job time [s]")])
+    screen = console.Console(width=200, file=io.StringIO())
+    screen.print(table)
+    assert "mean job time [s] 2" in screen.file.getvalue()
 
 
 def test_a_claim_that_does_not_hold_is_a_result():

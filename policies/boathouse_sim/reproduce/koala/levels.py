@@ -147,7 +147,6 @@ def parted(partition: Partition) -> Claim:
         relation=Relation.LE,
         paper_value=1.0,
         value=float(max(found)),
-        unit="nodes",
     )
 
 
