@@ -1,0 +1,1 @@
+"""Record what every profile decides, and compare two recordings. See `docs/benchmarks.md`."""
