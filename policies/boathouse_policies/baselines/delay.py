@@ -21,11 +21,12 @@ from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
+from boathouse_policies.framework.extension import Observer, Patience, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.framework import Score, Scratch, Want, Where
+    from boathouse_policies.framework import Scratch, Want, Where
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class Config:
     rack_wait_s: float = 5.0
 
 
-class Closest:
+class Closest(Score):
     """The nodes that are closest to the input of a task that waits; another score ranks equals."""
 
     def __init__(self, base: Score) -> None:
@@ -66,7 +67,7 @@ class _Level:
     since_s: float | None = None
 
 
-class Delay:
+class Delay(Patience, Observer):
     """See the module's docstring. Tasks without input in blocks never wait."""
 
     def __init__(self, config: Config) -> None:

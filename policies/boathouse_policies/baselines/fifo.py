@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
+from boathouse_policies.framework.extension import JobOrder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework import Layout, Scratch
+    from boathouse_policies.framework import Layout
 
 
-class Fifo:
+class Fifo(JobOrder):
     """The job submitted first, with backfill: what does not fit lets others pass."""
 
-    constant = True
-
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:  # noqa: ARG002 - the protocol's
-        """The time of submission."""
-        return [job.submitted_s for job in jobs]
+    lasts = constant = True
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """The time of submission."""

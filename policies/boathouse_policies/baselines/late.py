@@ -23,6 +23,7 @@ from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
+from boathouse_policies.framework.extension import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +76,7 @@ class _Attempt:
         return (1.0 - self.progress) / self.rate if self.rate else np.inf
 
 
-class Late:
+class Late(Observer):
     """See the module's docstring."""
 
     def __init__(self, config: Config) -> None:

@@ -6,11 +6,12 @@ import enum
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable
 
-    from boathouse_policies.framework import Score, Scratch, Want, Where
+    from boathouse_policies.framework import Scratch, Want, Where
 
 
 class Placement(enum.StrEnum):
@@ -20,30 +21,28 @@ class Placement(enum.StrEnum):
     PACKED = "packed"
 
 
-class LeastLoaded:
+class LeastLoaded(Score):
     """The mean free share of CPU and memory after placement, as kube-scheduler's LeastAllocated."""
+
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing: the answer depends on the shape alone."""
+        return None
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """0..1, higher is emptier."""
         return _free_share(want, scratch, where)
 
-    def of_room(self, need: Sequence[int], room: Sequence[int], inverse: Sequence[float]) -> float:
-        """The same for one node."""
-        cpu, memory = room[_CPU] - need[_CPU], room[_MEMORY] - need[_MEMORY]
-        return (cpu * inverse[_CPU] + memory * inverse[_MEMORY]) * 0.5
 
-
-class Packed:
+class Packed(Score):
     """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated."""
+
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing: the answer depends on the shape alone."""
+        return None
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """-1..0, higher is fuller."""
         return -_free_share(want, scratch, where)
-
-    def of_room(self, need: Sequence[int], room: Sequence[int], inverse: Sequence[float]) -> float:
-        """The same for one node."""
-        cpu, memory = room[_CPU] - need[_CPU], room[_MEMORY] - need[_MEMORY]
-        return -(cpu * inverse[_CPU] + memory * inverse[_MEMORY]) * 0.5
 
 
 def _free_share(want: Want, scratch: Scratch, where: Where) -> model.FloatVector:

@@ -25,6 +25,7 @@ from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import Profile
+from boathouse_policies.framework.extension import Filter, Observer, Reserve, Score
 from boathouse_policies.framework.predicates import PREDICATES
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class NonSpreadOut:
         return spare
 
 
-class Executors:
+class Executors(Observer):
     """How many executors of each application are on each node, from events."""
 
     def __init__(self) -> None:
@@ -129,7 +130,7 @@ class Executors:
             self._on[model.ClassId(one)] = {model.NodeName(node): int(count) for node, count in here.items()}
 
 
-class InTurn:
+class InTurn(Score):
     """Score of executors: the node whose turn it is."""
 
     def __init__(self, strategy: Strategy) -> None:
@@ -144,7 +145,7 @@ class InTurn:
 _LOCKED = LockedNodes()
 
 
-class Reservations:
+class Reservations(Reserve):
     """Nodes reserved for executors that found no room, in the strategy's order."""
 
     def __init__(self, strategy: Strategy, executors: Executors, one: OneApplication | None = None) -> None:
@@ -193,7 +194,7 @@ class Reservations:
         return self._strategy.taken(np.where(want.eligibility.mask, np.maximum(spare, 0), 0))
 
 
-class OneApplication:
+class OneApplication(Filter, Observer):
     """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
 
     def __init__(self) -> None:

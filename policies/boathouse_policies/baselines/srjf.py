@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse_policies import model
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
+from boathouse_policies.framework.extension import JobOrder, Observer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Scratch
 
 
-class ShortestRemaining:
+class ShortestRemaining(JobOrder, Observer):
     """The job with the least work left to place, in seconds of run time; what runs does not count.
 
     It learns what is left from Submitted and Placed. Classes of unknown duration count as no work.

@@ -15,6 +15,7 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
+from boathouse_policies.framework.extension import JobOrder, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,19 +23,17 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Layout, Scratch, Want, Where
 
 
-class MemoryHeld:
+class MemoryHeld(JobOrder):
     """The job that holds least memory first; ties by submission, then id."""
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
-        """Bytes held."""
-        return [float(scratch.job_usage(job.id)[model.MEMORY]) for job in jobs]
+    lasts = True
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """Bytes held."""
         return float(usage[model.MEMORY])
 
 
-class LockedNodes:
+class LockedNodes(Reserve):
     """Nodes kept for the first job that they cannot take, and locked for all others."""
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:

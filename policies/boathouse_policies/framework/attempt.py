@@ -33,7 +33,10 @@ class Attempt:
         self.want = want
         self.spots: list[Spot] = []
         self.hold: model.Hold | None = None
-        self.gang: Sequence[tuple[Want, int]] = profile.gang.together(want, line, scratch)
+        self.gang: Sequence[tuple[Want, int]] = ()
+        if want.task_class.gang_min:
+            classes = [one for one in line.classes_of(want.job.id) if one.task_class.gang_min]
+            self.gang = profile.gang.together(classes, scratch)
         self._line = line
         self._profile = profile
         self._scratch = scratch
@@ -111,8 +114,7 @@ class Attempt:
             self._line.placed(member)
 
     def _one_more(self, member: Want, node: int, vector: model.IntVector) -> bool:
-        here = slice(node, node + 1)
-        allowed = bool(member.feasible(here)[0]) and self._has_room(vector, node)
+        allowed = self._line.rankings.may_use(member, node) and self._has_room(vector, node)
         if not allowed or self._line.over_limit(member, vector) is not None:
             return False
         return self._profile.patience.wait(member, node, self._scratch) is None
@@ -140,30 +142,12 @@ class Attempt:
         return model.Verdict(code=model.Code.GANG, message=message)
 
 
-def at_once(want: Want, line: Line, scratch: Scratch) -> Spot | None:
-    """The turn of a class whose profile `is_plain`, if it succeeds: what `Attempt` does, without what cannot matter.
-
-    Nothing has happened if it returns None; then an `Attempt` finds out why, or obeys a limit, or places a gang.
-    """
-    if want.task_class.gang_min or line.limited(want):
-        return None
-    node = want.best()
-    pick = None if node is None else want.picker.closest(scratch.view.layout.nodes[node])
-    if node is None or pick is None:
-        return None
-    spot = Spot(want, pick, node, want.task_class.resources, want.least)
-    want.take(pick)
-    scratch.place(spot)
-    line.placed(want)
-    return spot
-
-
 def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
     """Why no node takes a class."""
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    if view.offered is None and view.max_per_node is None and profile.monotone:
+    if not scratch.room(want).any():
         return UNSCHEDULABLE
     passes = want.passes()
     if bool(passes.any()):

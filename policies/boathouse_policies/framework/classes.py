@@ -9,13 +9,14 @@ from boathouse_policies import model
 from boathouse_policies.framework.closeness import Closeness
 from boathouse_policies.framework.extension import Sized
 from boathouse_policies.framework.pool import Picker
+from boathouse_policies.framework.shapes import Shapes
 
 if TYPE_CHECKING:
     from boathouse_policies.framework.extension import Sizer
-    from boathouse_policies.framework.layout import Eligibility, Layout
+    from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.pool import Pick, TaskPool
-    from boathouse_policies.framework.view import ClusterView
+    from boathouse_policies.framework.shapes import Shape
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -28,6 +29,7 @@ class Waiting:
         pool: Its tasks.
         rank: Sorting key: order of submission of the job, then of the class within it.
         hold: What the last cycle decided to wait for.
+        shapes: The shapes of all classes of its waiting room.
         row: Its row in the columns of the waiting room.
     """
 
@@ -36,9 +38,9 @@ class Waiting:
     pool: TaskPool
     rank: tuple[float, model.JobId, int]
     hold: model.Hold | None = None
+    shapes: Shapes = dataclasses.field(default_factory=Shapes)
     row: int = -1
     _sizing: Sizing | None = None
-    _eligibility: Eligibility | None = None
     _closeness: Closeness | None = None
 
     def placement(self, pick: Pick, node: model.NodeName, resources: model.Resources) -> model.Placement:
@@ -58,13 +60,6 @@ class Waiting:
         """Whether room alone decides on which of the nodes that it may use it can go: no gang, no host ports."""
         return not self.task_class.gang_min and not self.task_class.constraints.host_ports
 
-    def eligibility(self, view: ClusterView) -> Eligibility:
-        """The nodes that its constraints allow: a memo too."""
-        known = self._eligibility
-        if known is None or known.layout is not view.layout:
-            known = self._eligibility = view.eligibilities.of(self.task_class.constraints, view.layout)
-        return known
-
     def picker(self, profile: Profile, layout: Layout) -> Picker:
         """Takes its tasks, for one cycle."""
         return Picker(self.pool, layout.topology if profile.sees_hosts else layout.hostless)
@@ -79,10 +74,10 @@ class Waiting:
     def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
         """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""
         known = self._sizing
-        if known is None or known.sizer is not sizer or len(known.least) != axis.width:
+        if known is None or known.sizer is not sizer or len(known.shape.least) != axis.width:
             ideal, least = self.task_class.resources, sizer.least(self.task_class)
-            known = Sizing(sizer, axis.vector(least), Sized(ideal), least is ideal)
-            self._sizing = known
+            shape = self.shapes.of(axis.vector(least), self.task_class.constraints)
+            known = self._sizing = Sizing(sizer, shape, Sized(ideal), least is ideal)
         return known
 
 
@@ -91,7 +86,7 @@ class Sizing:
     """What a sizer says of a class whatever the node."""
 
     sizer: Sizer
-    least: model.IntVector
+    shape: Shape
     ideal: Sized
     is_rigid: bool
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework import refill
-from boathouse_policies.framework.attempt import Attempt, at_once
+from boathouse_policies.framework.attempt import Attempt
 from boathouse_policies.framework.draft import Draft
 from boathouse_policies.framework.line import Line
 from boathouse_policies.framework.scratch import Scratch
@@ -31,30 +30,22 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
     Returns:
         The plan, for the shell to assume and carry out, and to settle in the waiting room.
     """
-    if profile.express is not None and (plan := profile.express.plan(queue, profile, view)) is not None:
-        return plan
-    if (plan := refill.plan(queue, profile, view)) is not None:
-        return plan
     scratch = Scratch(view, queue.keeping)
     draft = Draft(profile, scratch)
     draft.advise(queue)
     # 1. Order jobs: queues by share, jobs by the profile's keys.
     line = Line(queue, profile, scratch)
     draft.leave_orphans(line, queue)
-    is_plain = profile.is_plain
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
     while not scratch.exhausted and (want := line.next_class()) is not None:
-        spot = at_once(want, line, scratch) if is_plain else None
-        if spot is not None:
-            draft.decide((spot,), line)
-            continue
         attempt = Attempt(want, line, profile, scratch)
         for member in attempt.members():
             # 3. Feasible nodes. 4. Rank: the best first.
-            for node in member.ranked():
+            while (node := line.rankings.best(member)) is not None:
                 # 5. Size: how much of this node, and how many tasks on it together.
                 sized = attempt.size(member, node)
                 if sized is None:
+                    line.rankings.refuse(member, node)
                     continue
                 # 6. Reserve: is it worth to wait for a better node?
                 if attempt.waits(member, node):
@@ -64,7 +55,7 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
                 break
         # 8. Decide.
         if attempt.succeeded():
-            draft.decide(attempt.spots, line)
+            draft.decide(attempt.spots)
         # 9. Diagnose: remember why; the words are worked out when somebody asks.
         else:
             draft.diagnose(attempt, line)

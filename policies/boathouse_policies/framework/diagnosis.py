@@ -88,7 +88,8 @@ def _scarce(want: Want, scratch: Scratch, code: model.Code) -> int | None:
 
 def _holders(row: int, scratch: Scratch) -> tuple[model.Holder, ...]:
     jobs = scratch.view.by_job.keys() | scratch.jobs.keys()
-    amounts = {job: int(scratch.job_usage(job)[row]) for job in jobs}
+    usage = {job: scratch.job_usage(job) for job in jobs}
+    amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
     held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
     if row < len(scratch.view.layout.totals):
         others = int((scratch.view.layout.totals - scratch.free.sum(axis=1)[: len(scratch.view.layout.totals)])[row])

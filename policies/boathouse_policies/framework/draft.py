@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.framework import attempt as attempts
@@ -11,7 +11,6 @@ from boathouse_policies.framework.plan import Left, Plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework.extension import Refusing
     from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
@@ -43,6 +42,8 @@ class Draft:
         """With those that had no turn: no node takes anything more in this cycle, or none that they may use."""
         for want in line.rest():
             self._leave(want, _NOT_OFFERED)
+        for want in line.skipped():
+            self._leave(want, attempts.refusal(want, self._profile, self._scratch))
         return self._left
 
     def advise(self, queue: WaitingRoom) -> None:
@@ -58,13 +59,9 @@ class Draft:
         for want in line.orphans:
             self._leave(want, _no_queue(want.job, queue.queues))
 
-    def decide(self, spots: Sequence[Spot], line: Line) -> None:
-        """Turn placed tasks into decisions, and close who cannot go anywhere without the room they took."""
-        for spot in spots:
-            self._decisions.append(self._decision(spot))
-        for spot in spots:
-            for want in line.shrunk(spot.node):
-                self._leave(want, attempts.UNSCHEDULABLE)
+    def decide(self, spots: Sequence[Spot]) -> None:
+        """Turn placed tasks into decisions."""
+        self._decisions += [self._decision(spot) for spot in spots]
 
     def _decision(self, spot: Spot) -> model.Decision:
         want, task, scratch = spot.want, spot.pick.task, self._scratch
@@ -89,7 +86,7 @@ class Draft:
         left = self._left.get(attempt.want.task_class.id)
         if left is None:
             return
-        if left.verdict.code is model.Code.GANG and hasattr(self._profile.reserve, "keeps_for_gangs"):
+        if left.verdict.code is model.Code.GANG and self._profile.reserve.keeps_for_gangs:
             self._keep(attempt.want, line)
         if left.verdict.code not in _ROOM_IS_MISSING:
             return
@@ -97,14 +94,7 @@ class Draft:
         if self._scratch.confined is not None:
             line.confine(self._scratch.confined)
             self._scratch.confined = None
-        for want in line.hopeless(attempt.want):
-            line.close(want)
-            self._leave(want, attempts.refusal(want, self._profile, self._scratch))
-        if hasattr(self._profile.reserve, "refused"):
-            self._refuse(cast("Refusing", self._profile.reserve), line)
-
-    def _refuse(self, reserve: Refusing, line: Line) -> None:
-        for want, verdict, hold in reserve.refused(line.rest(), self._scratch):
+        for want, verdict, hold in self._profile.reserve.refused(line.rest(), self._scratch):
             line.close(want)
             if hold is not None:
                 self._decisions.append(hold)
@@ -143,7 +133,7 @@ def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> 
 
 
 def _still(line: Line) -> Mapping[model.ClassId, Left]:
-    wants = ((want, want.left) for want in line.untouched())
+    wants = ((want, want.left) for want in line.still())
     return {want.task_class.id: Left(want, attempts.UNSCHEDULABLE, count) for want, count in wants if count}
 
 

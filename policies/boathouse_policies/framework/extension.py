@@ -1,98 +1,93 @@
-"""The extension points: what a policy may decide, each in one to three methods.
+"""The extension points: what a policy may decide, each in one to three methods; the base classes are neutral.
 
-Vectors are over the nodes of the scratch copy. `where` selects some of them: everything is computed once for a class
-(`slice(None)`) and mended for the nodes that changed since (a slice of one, or an array of places). Implementations are
-pure functions of their arguments and of what they learnt by `Observer.observe`.
+Vectors are over the nodes of the scratch copy. `where` selects some of them: everything (`slice(None)`), one node (a
+slice of one), or an array of places. Questions (`Filter`, `Score`, `Sizer`, `Patience`, `Reserve.mask`) are pure
+functions of their arguments and of what was learnt by `Observer.observe`. What a policy keeps up within a cycle changes
+in hooks alone (`Hooks`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.waiting import WaitingRoom
-    from boathouse_policies.framework.want import Want
+    from boathouse_policies.framework.want import Spot, Want
 
 Where: TypeAlias = slice | npt.NDArray[np.intp]
 ALL = slice(None)
 
 
-class JobOrder(Protocol):
-    """Which job's task is next, within a queue."""
+class JobOrder:
+    """Which job's task is next, within a queue. The neutral order is that of submission.
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float] | model.FloatVector:
+    Attributes:
+        lasts: Whether a key depends on the job and what it holds alone, so that it lasts until that changes.
+        constant: Whether it depends on the job alone.
+    """
+
+    lasts = False
+    constant = False
+
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
+        """The key of a job that holds so much, by row; of orders that `lasts`."""
+        return 0.0
+
+    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
         """One key for each job, the least goes first; ties by submission, then id.
 
         Asked for all jobs when a cycle begins, and for one job after each of its placements.
         """
-        ...
+        layout = scratch.view.layout
+        return [self.key(job, scratch.job_usage(job.id), layout) for job in jobs]
 
-
-@runtime_checkable
-class Regrouping(JobOrder, Protocol):
-    """An order in which a job's placement may change the keys of others: shares of groups of jobs."""
-
-    def generation(self, scratch: Scratch) -> int:
+    def generation(self, scratch: Scratch) -> int:  # noqa: ARG002 - the protocol's
         """Another number than before once keys of jobs other than the one last asked for have changed."""
-        ...
+        return 0
 
 
-@runtime_checkable
-class Lasting(JobOrder, Protocol):
-    """An order whose keys depend on the job and what it holds alone: a key lasts until that changes.
+class Question:
+    """What filters, scores, sizers and reserves share: what of a class their answers depend on."""
 
-    Where `constant` is true, it depends on the job alone, and lasts for ever; an order may leave that out.
+    def key(self, want: Want) -> Hashable:
+        """What of a class the answers depend on besides its shape: classes with equal keys share answers in a cycle."""
+        return want.task_class.id
+
+
+class Filter(Question):
+    """Which nodes may be used.
+
+    Attributes:
+        of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
     """
 
-    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
-        """The same key as `keys` gives, from what the job holds, by row."""
-        ...
+    of_shape = False
 
-
-class Filter(Protocol):
-    """Which nodes may be used."""
-
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """True where the class may go; None for everywhere."""
-        ...
+        return None
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """Why it may not go to nodes among these, with their number."""
-        ...
+        return ()
 
 
-class Score(Protocol):
+class Score(Question):
     """Which node is better."""
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
-        ...
-
-
-@runtime_checkable
-class Local(Score, Protocol):
-    """A score that depends on the task's size and the node's own room alone."""
-
-    def of_room(self, need: Sequence[int], room: Sequence[int], inverse: Sequence[float]) -> float:
-        """The same as `score` gives for one node.
-
-        Args:
-            need: What the task asks for, by row.
-            room: What is free on the node.
-            inverse: 1 / allocatable of the node.
-        """
-        ...
+        return np.zeros(scratch.free.shape[1])[where]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,76 +98,82 @@ class Sized:
     count: int = 1
 
 
-class Sizer(Protocol):
+class Sizer(Question):
     """How much a task gets."""
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """The smallest size that may be decided: what filters compare with what is free."""
-        ...
+        return task_class.resources
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:  # noqa: ARG002 - the protocol's
         """The size on this node, which has room for the least; or why none will do (the next best node is tried)."""
-        ...
+        return want.ideal
 
 
-class Reserve(Protocol):
-    """Which node is kept for which class, and who may pass."""
+class Reserve(Question):
+    """Which node is kept for which class, and who may pass.
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    Attributes:
+        keeps_for_gangs: Whether it is also asked to keep nodes for what must start together.
+    """
+
+    keeps_for_gangs = False
+
+    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+        """Whether it does nothing in this cycle for a class that no node on offer has room for."""
+        return False
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """True where no reservation of another class is in the way; None for everywhere."""
-        ...
+        return None
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:  # noqa: ARG002 - the protocol's
         """A class found no node: the nodes (`Hold.node`) to keep for it from now on, if any.
 
         The waiting room remembers them over cycles until a task of the class is placed there or none waits any more.
         Where nobody else may pass, `Scratch.withdraw` says so for the rest of the cycle.
         """
-        ...
-
-
-@runtime_checkable
-class GangReserve(Reserve, Protocol):
-    """A reserve that is also asked to keep nodes for what must start together.
-
-    Attributes:
-        keeps_for_gangs: True.
-    """
-
-    keeps_for_gangs: bool
-
-
-@runtime_checkable
-class Refusing(Reserve, Protocol):
-    """A reserve that sees at once which classes no node takes, where a profile's filters are costly."""
+        return ()
 
     def refused(
-        self, wants: Sequence[Want], scratch: Scratch
+        self,
+        wants: Sequence[Want],
+        scratch: Scratch,  # noqa: ARG002 - the protocol's
     ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
         """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
-        ...
+        return ()
 
 
-class Patience(Protocol):
-    """Whether to wait for a better node than the best there is. Asked once for each task, with the last word."""
+class Patience:
+    """Whether to wait for a better node than the best there is. The neutral one takes the best."""
 
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:  # noqa: ARG002 - the protocol's
         """Until when the class waits rather than take this node; None takes it."""
-        ...
+        return None
 
 
-class Gang(Protocol):
-    """What must be placed together."""
+class Gang:
+    """What must be placed together: the `gang_min` of all gang classes of a job; what is placed already counts."""
 
-    def together(self, want: Want, line: Line, scratch: Scratch) -> Sequence[tuple[Want, int]]:
-        """Classes and how many tasks of each must be placed now, all or nothing; () for one task alone.
+    def together(self, classes: Sequence[Want], scratch: Scratch) -> Sequence[tuple[Want, int]]:
+        """How many tasks of each class must be placed now, all or nothing; () for one task alone.
 
         Args:
-            want: The class whose turn it is.
-            line: Knows the other open classes of its job (`classes_of`).
+            classes: The open classes of the job, in its order, one of which asks for a gang.
             scratch: The state of the cycle.
         """
-        ...
+        short = ((one, one.task_class.gang_min - scratch.placed(one.task_class.id)) for one in classes)
+        return [(one, count) for one, count in short if count > 0]
+
+
+class Hooks:
+    """What a policy is told of a cycle as it goes on; nobody else changes state of a cycle."""
+
+    def placed(self, spot: Spot, scratch: Scratch) -> None:
+        """A task was placed on the scratch copy."""
+
+    def undone(self, spot: Spot, scratch: Scratch) -> None:
+        """The placement of a task of a gang was taken back."""
 
 
 class Controller(Protocol):
@@ -183,30 +184,59 @@ class Controller(Protocol):
         ...
 
 
-class Observer(Protocol):
-    """Learns, or keeps state, from what happens."""
+class Observer:
+    """Learns, or keeps state, from what happens.
+
+    Attributes:
+        report_every_s: Between two reports (`Progress`) of a running task; 0 for none.
+        measure_every_s: Between two measurements (`Measured`) of a node; 0 for none.
+    """
+
+    report_every_s: float = 0.0
+    measure_every_s: float = 0.0
 
     def observe(self, event: model.Event) -> None:
         """Something happened."""
-        ...
 
     def dump(self) -> Mapping[str, Any]:
         """Its state as JSON values, small: the shell keeps it in a bounded ConfigMap."""
-        ...
+        return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump of this or an earlier version; what it does not know it ignores."""
-        ...
 
 
-@runtime_checkable
-class Curious(Observer, Protocol):
-    """An observer that wants `Progress` of running tasks and `Measured` of nodes, where a shell can choose how often.
+class _NoPreference(Score):
+    """All nodes are equal, so the first by name wins."""
 
-    Attributes:
-        report_every_s: Between two reports of a task; 0 for none.
-        measure_every_s: Between two measurements of a node; 0 for none.
-    """
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing."""
+        return None
 
-    report_every_s: float
-    measure_every_s: float
+
+class _IdealSize(Sizer):
+    """Each task gets what its class asks for, one at a time."""
+
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing."""
+        return None
+
+
+class _NoReserve(Reserve):
+    """No node is kept for anybody: work-conserving backfill."""
+
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing."""
+        return None
+
+    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+        """Always."""
+        return True
+
+
+SUBMISSION = JobOrder()
+NO_PREFERENCE = _NoPreference()
+NO_PATIENCE = Patience()
+IDEAL_SIZE = _IdealSize()
+NO_RESERVE = _NoReserve()
+MINIMUM_TOGETHER = Gang()

@@ -6,20 +6,21 @@ order of classes.
 
 from __future__ import annotations
 
+import bisect
 import collections
-from typing import TYPE_CHECKING, cast
-
-import numpy as np
+import heapq
+import itertools
+import math
+from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.narrow import Narrow
+from boathouse_policies.framework.ranking import Candidates, Rankings
 from boathouse_policies.framework.want import Want
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from boathouse_policies.framework.accounts import Share
-    from boathouse_policies.framework.extension import Regrouping
     from boathouse_policies.framework.lineup import Band
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
@@ -33,32 +34,52 @@ class _QueueLine:
         bands: Those of each namespace, the highest priority first; the namespaces in the order of their names.
         namespaces: How many share the queue, those that have no turn in this cycle included.
         places: The place of each namespace.
+        counts: Whether other queues have turns too, so that its share counts.
         share: The dominant share of the queue over its weight.
         shares: The dominant share of each namespace; infinite once nothing of it is open.
     """
 
-    __slots__ = ("bands", "limits", "namespaces", "places", "queue", "share", "shares")
+    __slots__ = ("_turns", "bands", "counts", "limits", "namespaces", "places", "queue", "share", "shares")
 
     def __init__(self, queue: model.Queue, axis: model.Axis, namespaces: int) -> None:
         self.queue = queue
         self.namespaces = namespaces
-        self.bands: list[list[Band]] = []
+        self.bands: list[list[_Turns]] = []
         self.places: dict[model.NamespaceName, int] = {}
         self.limits = [(name, axis.row(name), most) for name, most in queue.limits]
+        self.counts = False
         self.share = 0.0
-        self.shares = np.zeros(0)
+        self.shares: list[float] = []
+        self._turns: dict[tuple[model.NamespaceName, int], _Turns] = {}
 
     @property
     def is_shared(self) -> bool:
         """Whether several namespaces have pending tasks here."""
         return self.namespaces > 1
 
-    def add(self, band: Band) -> None:
+    def add(self, turns: _Turns) -> None:
         """Append a band."""
+        band = turns.band
         if band.namespace not in self.places:
             self.places[band.namespace] = len(self.bands)
             self.bands.append([])
-        self.bands[-1].append(band)
+        self.bands[-1].append(turns)
+        self._turns[band.namespace, band.priority] = turns
+
+    def turns_of(self, job: model.Job) -> list[tuple[float, int]]:
+        """The heap of a job's band."""
+        return self._turns[job.namespace, job.priority].heap
+
+
+class _Turns:
+    """The open jobs of a band, the least key first: a heap, in which entries with an earlier key are out of date."""
+
+    __slots__ = ("band", "heap")
+
+    def __init__(self, band: Band, keys: Sequence[float], jobs: Sequence[int]) -> None:
+        self.band = band
+        self.heap = list(zip(keys, jobs, strict=True))
+        heapq.heapify(self.heap)
 
 
 class Line:
@@ -71,6 +92,7 @@ class Line:
     long as every node on offer is kept for somebody, those whom they are kept for.
 
     Attributes:
+        rankings: Where each class may go.
         orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 
@@ -79,58 +101,64 @@ class Line:
         self._scratch = scratch
         self._lineup = lineup = room.lineup()
         self._wants: dict[int, Want] = {}
-        self._open = lineup.open.copy()
-        self._untouched: list[model.BoolVector] = []
         self._allowed: Collection[model.ClassId] | None = None
         self._queues: dict[model.QueueName, _QueueLine] = {}
-        self._keys = np.full(len(lineup.jobs), np.inf)
-        self._open_jobs = lineup.open_jobs(self._open)
-        for band in lineup.bands:
-            self._join(band, room)
-        for line in self._queues.values():
-            self._share(line)
-            line.shares = np.zeros(len(line.bands))
-            for namespace in line.places if line.is_shared else ():
-                self._share_of(namespace, line)
         self._kept: collections.Counter[Share] = collections.Counter()
+        self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
+        candidates = Candidates(lineup, profile, scratch)
+        self.rankings = Rankings(candidates, profile, scratch)
+        # A reserve that does nothing for a class without room: then such a class needs no turn.
+        somewhere = candidates.somewhere() if profile.reserve.is_idle(scratch) else None
+        looked_at = lineup.open
+        if somewhere is not None:
+            looked_at = lineup.open & (somewhere[lineup.shape_of(profile, scratch.view.axis)] | lineup.in_gang)
+        self._skipped = lineup.open & ~looked_at
+        self._open: list[bool] = looked_at.tolist()
+        self._keys: dict[int, float] = {}
+        self._join_all(room, looked_at)
         if scratch.kept and any(line.is_shared for line in self._queues.values()):
             self._give_kept_nodes_back()
-        self._monotone = profile.monotone_in(scratch)
-        self._narrow = self._narrowed(room)
-        self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
         begun = [self._want(i) for i in lineup.gangs if self._open[i] and self._begun(i, room)]
         self._first = sorted(begun, key=_rank)
         self._owners: list[Want] = []
         if scratch.all_kept:
             owners = scratch.owners()
             self._owners = sorted((want for want in self.rest() if want.task_class.id in owners), key=_rank)
-        # Not isinstance: for a protocol that costs as much as a small cycle.
-        self._regrouping = cast("Regrouping", profile.order) if hasattr(profile.order, "generation") else None
-        self._generation = 0 if self._regrouping is None else self._regrouping.generation(scratch)
+        self._generation = profile.order.generation(scratch)
 
-    def _join(self, band: Band, room: WaitingRoom) -> None:
-        """Ask for the keys of a band's jobs, if any is open."""
-        jobs = self._lineup.jobs
-        places = self._open_jobs[band.start : band.stop].nonzero()[0] + band.start
-        if not len(places):
-            return
-        self._keys[places] = self._profile.order.keys([jobs[i] for i in places.tolist()], self._scratch)
-        line = self._queues.get(band.queue)
+    def _join_all(self, room: WaitingRoom, looked_at: model.BoolVector) -> None:
+        """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""
+        lineup, scratch = self._lineup, self._scratch
+        jobs = lineup.open_jobs(looked_at).nonzero()[0]
+        keys = lineup.keys(self._profile.order, jobs, scratch)
+        self._keys = dict(zip(jobs.tolist(), keys, strict=True))
+        first, listed = 0, jobs.tolist()
+        for band in lineup.bands:
+            last = bisect.bisect_left(listed, band.stop, first)
+            if last > first:
+                self._join(_Turns(band, keys[first:last], listed[first:last]), room)
+            first = last
+        several = len(self._queues) > 1
+        for line in self._queues.values():
+            line.counts = several
+            if several or line.limits:
+                scratch.count_queue(line.queue.name)
+            if several:
+                self._share(line)
+            if line.is_shared:
+                line.shares = [self._dominant_share(line, namespace) for namespace in line.places]
+            else:
+                line.shares = [0.0] * len(line.bands)
+
+    def _join(self, turns: _Turns, room: WaitingRoom) -> None:
+        name = turns.band.queue
+        line = self._queues.get(name)
         if line is None:
-            line = self._queues[band.queue] = _QueueLine(
-                room.queues[band.queue], self._scratch.view.axis, self._lineup.namespaces[band.queue]
-            )
-        line.add(band)
-
-    def _narrowed(self, room: WaitingRoom) -> Narrow | None:
-        """Who can only go where room came free, as far as that is certain: nothing else can have changed for them."""
-        lineup, scratch, view = self._lineup, self._scratch, self._scratch.view
-        known = self._monotone and not scratch.kept and view.offered is None and view.max_per_node is None
-        if not known or not room.freed:
-            return None
-        index = view.layout.index
-        nodes = sorted(index[name] for name in room.freed if name in index)
-        return Narrow(lineup.narrow, lineup.sizes(self._profile.sizer, view.axis), nodes, scratch)
+            axis = self._scratch.view.axis
+            line = self._queues[name] = _QueueLine(room.queues[name], axis, self._lineup.namespaces[name])
+        line.add(turns)
+        if line.is_shared:
+            self._scratch.count_share((name, turns.band.namespace))
 
     def _want(self, place: int) -> Want:
         want = self._wants.get(place)
@@ -144,12 +172,8 @@ class Line:
         return any(one.gang_min and self._scratch.placed(one.id) for one in classes)
 
     def _share(self, line: _QueueLine) -> None:
-        if len(self._queues) > 1:
-            usage = self._scratch.queue_usage(line.queue.name)
-            line.share = self._scratch.dominant_share(usage) / line.queue.weight
-
-    def _share_of(self, namespace: model.NamespaceName, line: _QueueLine) -> None:
-        line.shares[line.places[namespace]] = self._dominant_share(line, namespace)
+        usage = self._scratch.queue_usage(line.queue.name)
+        line.share = self._scratch.dominant_share(usage) / line.queue.weight
 
     def _dominant_share(self, line: _QueueLine, namespace: model.NamespaceName) -> float:
         return self._scratch.dominant_share(self._scratch.share_usage((line.queue.name, namespace)))
@@ -170,7 +194,7 @@ class Line:
             return False
         job = self._lineup.waiting[place].job
         line = self._queues.get(job.queue)
-        return line is not None and self._dominant_share(line, job.namespace) > line.shares.min()
+        return line is not None and self._dominant_share(line, job.namespace) > min(line.shares)
 
     def most_kept(self, want: Want) -> int | None:
         """How many more nodes may be kept for a class; None for any number.
@@ -205,16 +229,12 @@ class Line:
         place = self._lineup.first[job]
         while not self._open[place] or not self._may(place):
             place += 1
-        want = self._want(place)
-        want.among = self._narrow.nodes_of(place) if self._narrow is not None and self._narrow.classes[place] else None
-        return want
+        return self._wants.get(place) or self._want(place)
 
     def _next_job(self) -> int | None:
-        if len(self._lineup.bands) == 1:
-            job = int(self._keys.argmin())
-            return job if self._keys[job] != np.inf else None
+        """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
         best: tuple[float, int] | None = None
-        for line in self._queues.values():  # in the order of names, so the first of equals wins
+        for line in self._queues.values():
             if best is None or line.share < best[0]:
                 first = self._first_of(line)
                 if first is not None:
@@ -224,19 +244,26 @@ class Line:
     def _first_of(self, line: _QueueLine) -> int | None:
         """The first job of the namespace that holds least; in the order of names, so the first of equals wins."""
         shares = line.shares
-        while shares[least := int(shares.argmin())] != np.inf:
+        while shares:
+            least = shares.index(min(shares)) if len(shares) > 1 else 0
+            if shares[least] == math.inf:
+                return None
             job = self._first_in(line.bands[least])
             if job is not None:
                 return job
-            shares[least] = np.inf
+            shares[least] = math.inf
         return None
 
-    def _first_in(self, bands: list[Band]) -> int | None:
+    def _first_in(self, bands: list[_Turns]) -> int | None:
+        """The first job of the highest priority."""
+        keys = self._keys
         while bands:
-            band = bands[0]
-            job = band.start + int(self._keys[band.start : band.stop].argmin())
-            if self._keys[job] != np.inf:
-                return job
+            heap = bands[0].heap
+            while heap:
+                key, job = heap[0]
+                if keys.get(job) == key:
+                    return job
+                heapq.heappop(heap)
             bands.pop(0)
         return None
 
@@ -259,14 +286,11 @@ class Line:
         usage = self._scratch.queue_usage(line.queue.name)
         for name, row, most in line.limits:
             need = int(size[row]) if row < len(size) else 0
-            if need and usage[row] + need > most:
-                held = f"queue {line.queue.name!r} holds {int(usage[row])} of its limit of {most} {name}"
+            holds = usage[row] if row < len(usage) else 0
+            if need and holds + need > most:
+                held = f"queue {line.queue.name!r} holds {holds} of its limit of {most} {name}"
                 return model.Verdict(code=model.Code.QUEUE_LIMIT, message=f"{held}; one task asks for {need}")
         return None
-
-    def limited(self, want: Want) -> bool:
-        """Whether the class' queue has limits."""
-        return bool(self._queues[want.job.queue].limits)
 
     def placed(self, want: Want) -> None:
         """A task of the class was placed: its job's key and the shares of its queue and namespace are mended."""
@@ -277,85 +301,61 @@ class Line:
     def taken_back(self, want: Want) -> None:
         """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
         line = self._queues[want.job.queue]
-        self._share(line)
+        if line.counts:
+            self._share(line)
         if line.is_shared:
-            self._share_of(want.job.namespace, line)
-        job = self._lineup.job_of[want.place]
-        is_open = self._keys[job] != np.inf
-        if is_open or self._regrouping is not None:
-            key = self._profile.order.keys((want.job,), self._scratch)[0]
-            if is_open:
-                self._keys[job] = key
-        if self._regrouping is not None and self._regrouping.generation(self._scratch) != self._generation:
-            self._generation = self._regrouping.generation(self._scratch)
+            line.shares[line.places[want.job.namespace]] = self._dominant_share(line, want.job.namespace)
+        job, order = self._lineup.job_of[want.place], self._profile.order
+        before = self._keys.get(job)
+        key = order.keys((want.job,), self._scratch)[0]
+        if before is not None:
+            self._keys[job] = key
+            if key != before:
+                heap = line.turns_of(want.job)
+                if heap and heap[0] == (before, job):
+                    heapq.heapreplace(heap, (key, job))
+                else:
+                    heapq.heappush(heap, (key, job))
+        generation = order.generation(self._scratch)
+        if generation != self._generation:
+            self._generation = generation
             self._ask_again()
 
     def _ask_again(self) -> None:
-        for band in self._lineup.bands:
-            places = np.isfinite(self._keys[band.start : band.stop]).nonzero()[0] + band.start
-            if len(places):
-                jobs = [self._lineup.jobs[i] for i in places.tolist()]
-                self._keys[places] = self._profile.order.keys(jobs, self._scratch)
-
-    def shrunk(self, node: int) -> Iterator[Want]:
-        """A node took tasks: close who cannot go anywhere now. Of these, the classes that have had a turn."""
-        nowhere = None if self._narrow is None else self._narrow.shrunk(node)
-        if nowhere is None:
-            return
-        nowhere &= self._open
-        if not np.count_nonzero(nowhere):
-            return
-        for place in [place for place in self._wants if nowhere[place]]:
-            nowhere[place] = False
-            self.close(self._wants[place])
-            yield self._wants[place]
-        self._untouched.append(nowhere)
-        self._open &= ~nowhere
-        self._keys[~self._lineup.open_jobs(self._open)] = np.inf
-
-    def untouched(self) -> Sequence[Want]:
-        """The classes that `shrunk` closed before they had a turn."""
-        return [self._want(i) for nowhere in self._untouched for i in nowhere.nonzero()[0].tolist()]
+        """Keys of other jobs have changed too."""
+        jobs = sorted(self._keys)
+        keys = self._profile.order.keys([self._lineup.jobs[job] for job in jobs], self._scratch)
+        self._keys = dict(zip(jobs, keys, strict=True))
+        for line in self._queues.values():
+            for turns in itertools.chain.from_iterable(line.bands):
+                turns.heap = [(self._keys[job], job) for job in jobs if turns.band.start <= job < turns.band.stop]
+                heapq.heapify(turns.heap)
 
     def close(self, want: Want) -> None:
         """The class has no turn any more in this cycle."""
         self._open[want.place] = False
         job = self._lineup.job_of[want.place]
         if not self._open_of(job):
-            self._keys[job] = np.inf
+            self._keys.pop(job, None)
 
     def confine(self, classes: Collection[model.ClassId]) -> None:
         """Only these classes have turns from now on; the others stay open, for another cycle."""
         self._allowed = classes
-        keys = np.full(len(self._keys), np.inf)
         places = [self._lineup.places[one] for one in classes if one in self._lineup.places]
-        jobs = [self._lineup.job_of[place] for place in places if self._open[place]]
-        keys[jobs] = self._keys[jobs]
-        self._keys = keys
+        jobs = {self._lineup.job_of[place] for place in places if self._open[place]}
+        self._keys = {job: self._keys[job] for job in jobs if job in self._keys}
 
     def rest(self) -> Sequence[Want]:
         """All open classes."""
-        return [self._want(place) for place in self._open.nonzero()[0].tolist()]
+        return [self._want(place) for place, is_open in enumerate(self._open) if is_open]
 
-    def hopeless(self, failed: Want) -> Iterable[Want]:
-        """Open classes that fit nowhere either, because this one did not: seen at once, not one by one.
+    def skipped(self) -> Sequence[Want]:
+        """The classes that had no turn because no node has room for them, and that were not known to wait for that."""
+        return [self._want(place) for place in (self._skipped & ~self._lineup.narrow).nonzero()[0].tolist()]
 
-        Room only shrinks within a cycle. So what asks for at least as much under the same constraints fails too, and
-        what asks for more of something than any node has free.
-        """
-        if not self._monotone:
-            return ()
-        waiting, sizes = self._lineup.waiting, self._lineup.sizes(self._profile.sizer, self._scratch.view.axis)
-        scratch, rows = self._scratch, len(sizes)
-        most = scratch.free[:rows, scratch.offered].max(axis=1, initial=0)
-        too_large = (sizes > most[:, None]).any(axis=0)
-        as_large = (sizes >= failed.least[:rows, None]).all(axis=0)
-        constraints = failed.task_class.constraints
-        return [
-            self._want(i)
-            for i in ((too_large | as_large) & self._open).nonzero()[0].tolist()
-            if not waiting[i].task_class.gang_min and (too_large[i] or waiting[i].task_class.constraints == constraints)
-        ]
+    def still(self) -> Sequence[Want]:
+        """The others that had no turn because no node has room for them."""
+        return [self._want(place) for place in (self._skipped & self._lineup.narrow).nonzero()[0].tolist()]
 
 
 def _rank(want: Want) -> tuple[float, model.JobId, int]:

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boathouse_policies.framework.shapes import ShapeColumns
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
+
+    import numpy.typing as npt
 
     from boathouse_policies import model
     from boathouse_policies.framework.classes import Waiting
-    from boathouse_policies.framework.extension import Lasting, Sizer
+    from boathouse_policies.framework.extension import JobOrder, Sizer
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.parking import Parking
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.view import ClusterView
 
 
@@ -26,6 +32,7 @@ class Band:
 
     queue: model.QueueName
     namespace: model.NamespaceName
+    priority: int
     start: int
     stop: int
 
@@ -48,6 +55,7 @@ class Lineup:
         alone: Whether all are of one queue, and it has no limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
+        in_gang: The same as a column, shape [C].
         open: Whom the next cycle looks at, shape [C].
         narrow: Who of them can only go to nodes where room came free, shape [C].
         orphans: Who is looked at, of a job whose queue does not exist or does not accept it.
@@ -60,6 +68,8 @@ class Lineup:
         self._rows = np.array([one.row for one in self.waiting], np.intp)
         self.places = {one.task_class.id: i for i, one in enumerate(self.waiting)}
         self.gangs = [i for i, one in enumerate(self.waiting) if one.task_class.gang_min]
+        self.in_gang = np.zeros(len(self.waiting), np.bool_)
+        self.in_gang[self.gangs] = True
         self.jobs: list[model.Job] = []
         self.first: list[int] = []
         self.job_of: list[int] = []
@@ -76,18 +86,17 @@ class Lineup:
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
         self.alone = len(self.namespaces) == 1 and not any(queues[name].limits for name in self.namespaces)
-        self._sizes: tuple[Sizer, int, model.IntMatrix] | None = None
-        self._needs: tuple[model.IntMatrix, Sequence[Sequence[int]], Sequence[int]] | None = None
-        self._keys: tuple[Lasting, Layout, model.FloatVector] | None = None
+        self._shapes: tuple[Sizer, int, tuple[ShapeColumns, npt.NDArray[np.intp]]] | None = None
+        self._keys: tuple[JobOrder, Layout, model.FloatVector] | None = None
         self._serial = self._looked = -1
         self.orphans: list[Waiting] = []
         self.open = self.narrow = np.zeros(len(self.waiting), np.bool_)
 
     def _bands(self) -> list[Band]:
         bands, start = [], 0
-        for (queue, namespace, _), members in itertools.groupby(self.jobs, _band):
+        for (queue, namespace, priority), members in itertools.groupby(self.jobs, _band):
             count = sum(1 for _ in members)
-            bands.append(Band(queue, namespace, start, start + count))
+            bands.append(Band(queue, namespace, priority, start, start + count))
             start += count
         return bands
 
@@ -115,44 +124,44 @@ class Lineup:
         some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return some
 
-    def keys(self, order: Lasting, view: ClusterView) -> model.FloatVector:
-        """The key of each class' job, shape [C]: asked again only for jobs that hold something else than before."""
-        known, layout = self._keys, view.layout
-        if known is None or known[0] is not order or known[1] is not layout:
-            self._keys = known = (order, layout, np.zeros(len(self.waiting)))
+    def keys(self, order: JobOrder, jobs: npt.NDArray[np.intp], scratch: Scratch) -> list[float]:
+        """The keys of some jobs; those of an order that `lasts` are asked again only where a job holds something else."""
+        if not order.lasts:
+            return list(map(float, order.keys([self.jobs[job] for job in jobs.tolist()], scratch)))
+        known, view = self._keys, scratch.view
+        if known is None or known[0] is not order or known[1] is not view.layout:
+            self._keys = known = (order, view.layout, np.zeros(len(self.jobs)))
             self._serial = -1
         keys = known[2]
         if self._serial != view.serial:
             for job_id in self._due(order, view):
                 job = self.job_places[job_id]
-                key = order.key(self.jobs[job], view.held_by(job_id), layout)
-                if self.single:
-                    keys[job] = key
-                else:
-                    keys[self.first[job] : self.first[job + 1]] = key
+                keys[job] = order.key(self.jobs[job], view.held_by(job_id), view.layout)
             self._serial = view.serial
-        return keys
+        listed: list[float] = keys[jobs].tolist()
+        return listed
 
-    def _due(self, order: Lasting, view: ClusterView) -> Iterable[model.JobId]:
-        if self._serial >= 0 and getattr(order, "constant", False):
+    def _due(self, order: JobOrder, view: ClusterView) -> Iterable[model.JobId]:
+        if self._serial >= 0 and order.constant:
             return ()
         return self.job_places.keys() & view.held.touched if self._serial == view.serial - 1 else self.job_places
 
-    def sizes(self, sizer: Sizer, axis: model.Axis) -> model.IntMatrix:
-        """The least size of each class, shape [R, C]."""
-        known = self._sizes
-        if known is None or known[0] is not sizer or known[1] != axis.width:
-            rows = [one.sizing(sizer, axis).least for one in self.waiting]
-            matrix = np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), len(axis)).T)
-            known = self._sizes = (sizer, len(axis), matrix)
-        return known[2]
+    def shapes(self, sizer: Sizer, axis: model.Axis) -> ShapeColumns:
+        """The shapes of the classes as columns."""
+        return self._shaped(sizer, axis)[0]
 
-    def needs(self, sizer: Sizer, axis: model.Axis) -> tuple[Sequence[Sequence[int]], Sequence[int]]:
-        """The same as plain numbers, class by class; and the least of each resource that any class asks for."""
-        sizes = self.sizes(sizer, axis)
-        if self._needs is None or self._needs[0] is not sizes:
-            self._needs = (sizes, sizes.T.tolist(), sizes.min(axis=1).tolist())
-        return self._needs[1:]
+    def shape_of(self, profile: Profile, axis: model.Axis) -> npt.NDArray[np.intp]:
+        """The column of each class' shape, shape [C]."""
+        return self._shaped(profile.sizer, axis)[1]
+
+    def _shaped(self, sizer: Sizer, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
+        known = self._shapes
+        if known is None or known[0] is not sizer or known[1] != axis.width:
+            own = [one.sizing(sizer, axis).shape for one in self.waiting]
+            columns = ShapeColumns.of(own, axis.width)
+            shape_of = np.array([columns.index[shape] for shape in own], np.intp)
+            known = self._shapes = (sizer, axis.width, (columns, shape_of))
+        return known[2]
 
 
 def _acceptance(queues: Mapping[model.QueueName, model.Queue]) -> Callable[[model.Job], bool]:

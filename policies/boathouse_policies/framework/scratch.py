@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies.framework.extension import ALL
 from boathouse_policies.framework.kept import Kept
+from boathouse_policies.framework.sums import combined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from boathouse_policies import model
     from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.extension import Where
+    from boathouse_policies.framework.shapes import Shape
+    from boathouse_policies.framework.sums import Step
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.want import Spot, Want
 
@@ -55,42 +59,35 @@ class Scratch:
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
         self.most_kept: int | None = None
-        self._nothing = view.axis.nothing
-        self._by_job = view.by_job
-        self._jobs: dict[model.JobId, model.IntVector] = {}
-        self._queues: dict[model.QueueName, model.IntVector] = {}
-        self._shares: dict[Share, model.IntVector] = {}
+        self._jobs: dict[model.JobId, model.Amounts] = {}
+        self._queues: dict[model.QueueName, model.Amounts] = {}
+        self._shares: dict[Share, model.Amounts] = {}
         self._classes: dict[model.ClassId, int] = {}
         self._ports: dict[int, tuple[model.HostPort, ...]] = {}
         self._placed_on: dict[int, int] = {}
-        self._room: dict[bytes, tuple[int, model.BoolVector]] = {}
+        self._room: dict[Shape, tuple[int, model.BoolVector]] = {}
 
     # Reading
 
-    def job_usage(self, job: model.JobId) -> model.IntVector:
-        """What a job holds, tasks of this cycle included, shape [R]."""
-        usage = self._jobs.get(job)
-        if usage is None:
-            usage = self._by_job.get(job, self._nothing)
-        return usage if len(usage) == len(self._nothing) else self._wide(usage)
+    def job_usage(self, job: model.JobId) -> model.Amounts:
+        """What a job holds, tasks of this cycle included, by row."""
+        return self._jobs.get(job) or self.view.held_by(job)
 
-    def queue_usage(self, queue: model.QueueName) -> model.IntVector:
-        """What a queue's jobs hold, tasks of this cycle included, shape [R]."""
-        usage = self._queues.get(queue)
-        if usage is None:
-            usage = self.view.by_queue.get(queue, self._nothing)
-        return usage if len(usage) == len(self._nothing) else self._wide(usage)
+    def queue_usage(self, queue: model.QueueName) -> model.Amounts:
+        """What a queue's jobs hold, tasks of this cycle included, by row; of queues that are counted."""
+        return self._queues[queue]
 
-    def share_usage(self, share: Share) -> model.IntVector:
-        """What a namespace's jobs hold of a queue, tasks of this cycle included, shape [R].
+    def share_usage(self, share: Share) -> model.Amounts:
+        """What a namespace's jobs hold of a queue, by row; tasks of this cycle included where it is counted."""
+        return self._shares.get(share) or self.view.held_in(share)
 
-        Counted from the first call on, which must come before the cycle's first task: most cycles never ask.
-        """
-        usage = self._shares.get(share)
-        if usage is None:
-            assert not self._placed_on, "a namespace's share was asked for too late to be right"
-            usage = self._shares[share] = self.view.by_share.get(share, self._nothing)
-        return usage if len(usage) == len(self._nothing) else self._wide(usage)
+    def count_queue(self, queue: model.QueueName) -> None:
+        """Count what a queue's jobs hold: before the cycle's first task, for most cycles never ask."""
+        self._queues[queue] = self.view.queue_held(queue)
+
+    def count_share(self, share: Share) -> None:
+        """Count what a namespace's jobs hold of a queue: before the cycle's first task, for most cycles never ask."""
+        self._shares[share] = self.view.held_in(share)
 
     def placed(self, task_class: model.ClassId) -> int:
         """Tasks of a class that are placed, those of this cycle included."""
@@ -111,18 +108,18 @@ class Scratch:
         return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else changed
 
     def room(self, want: Want) -> model.BoolVector:
-        """Which nodes have room for the least size of a class, shape [N]: shared by all of that size: read-only."""
-        key = want.least.tobytes()
-        known = self._room.get(key)
+        """Which nodes have room for the least size of a class, shape [N]: shared by all of its shape: read-only."""
+        shape = want.shape
+        known = self._room.get(shape)
         where = ALL if known is None else self.to_mend(known[0])
         enough = np.empty(len(self.offered), np.bool_) if known is None else known[1]
         if where is not None:
-            enough[where] = np.logical_and.reduce(self.free[:, where][want.rows] >= want.need)
-            self._room[key] = self.changes, enough
+            enough[where] = np.logical_and.reduce(self.free[:, where][shape.rows] >= shape.need)
+            self._room[shape] = self.changes, enough
         return enough
 
     @property
-    def jobs(self) -> Mapping[model.JobId, model.IntVector]:
+    def jobs(self) -> Mapping[model.JobId, model.Amounts]:
         """What the jobs hold that got tasks in this cycle."""
         return self._jobs
 
@@ -131,12 +128,9 @@ class Scratch:
         """Host ports that this cycle took, by node."""
         return self._ports
 
-    def dominant_share(self, usage: model.IntVector) -> float:
+    def dominant_share(self, usage: model.Amounts) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
-        return self.view.layout.dominant_share(usage.tolist())
-
-    def _wide(self, vector: model.IntVector) -> model.IntVector:
-        return np.pad(vector, (0, len(self._nothing) - len(vector)))
+        return self.view.layout.dominant_share(usage)
 
     @property
     def exhausted(self) -> bool:
@@ -169,7 +163,7 @@ class Scratch:
 
     def place(self, spot: Spot) -> None:
         """Take the room of a task."""
-        self._shift(spot, spot.vector, +1)
+        self._shift(spot, operator.add)
         if spot.want.task_class.constraints.host_ports:
             self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
         limit = self.view.max_per_node
@@ -178,7 +172,7 @@ class Scratch:
 
     def undo(self, spot: Spot) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self._shift(spot, -spot.vector, -1)
+        self._shift(spot, operator.sub)
         ports = spot.want.task_class.constraints.host_ports
         if ports:
             left = list(self._ports[spot.node])
@@ -235,13 +229,16 @@ class Scratch:
         self._changed[self.changes : last] = nodes
         self.changes = last
 
-    def _shift(self, spot: Spot, vector: model.IntVector, step: int) -> None:
+    def _shift(self, spot: Spot, step: Step) -> None:
         node, job, class_id = spot.node, spot.want.job, spot.want.task_class.id
-        self.free[:, node] -= vector
-        self._jobs[job.id] = self.job_usage(job.id) + vector
-        self._queues[job.queue] = self.queue_usage(job.queue) + vector
+        column = self.free[:, node]
+        column[:] = step(column, -spot.vector)
+        amounts: list[int] = spot.vector.tolist()
+        self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
+        if job.queue in self._queues:
+            self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)
         if self._shares and (share := (job.queue, job.namespace)) in self._shares:
-            self._shares[share] = self.share_usage(share) + vector
-        self._classes[class_id] = self._classes.get(class_id, 0) + step
-        self._placed_on[node] = self._placed_on.get(node, 0) + step
+            self._shares[share] = combined(step, self._shares[share], amounts)
+        self._classes[class_id] = step(self._classes.get(class_id, 0), 1)
+        self._placed_on[node] = step(self._placed_on.get(node, 0), 1)
         self.touch(node)

@@ -86,6 +86,11 @@ class ClusterView:
         """What a queue's jobs hold, shape [R]."""
         return self._padded(self.by_queue.get(queue))
 
+    def queue_held(self, queue: model.QueueName) -> model.Amounts:
+        """What a queue's jobs hold, as plain numbers, as far as there is something."""
+        usage = self.by_queue.get(queue)
+        return _NOTHING if usage is None else tuple(usage.tolist())
+
     def held_in(self, share: Share) -> model.Amounts:
         """What a namespace's jobs hold of a queue, as plain numbers, as far as there is something."""
         return self.held.shares.plain.get(share, _NOTHING)

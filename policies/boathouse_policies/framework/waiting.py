@@ -29,6 +29,7 @@ from boathouse_policies.framework.kept import Kept
 from boathouse_policies.framework.lineup import Lineup
 from boathouse_policies.framework.parking import Parking, Wake
 from boathouse_policies.framework.pool import TaskPool
+from boathouse_policies.framework.shapes import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -52,6 +53,7 @@ class WaitingRoom:
         self._jobs: dict[model.JobId, dict[model.ClassId, Waiting]] = {}
         self._classes: dict[model.ClassId, Waiting] = {}
         self._kept = Kept()
+        self._shapes = Shapes()
         self._in_line: Lineup | None = None
         self._parking = Parking(axis)
         self._backoffs = Backoffs()
@@ -121,7 +123,7 @@ class WaitingRoom:
     def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, pool: TaskPool) -> Waiting:
         self._axis.vector(task_class.resources)  # extended resources are known before the next snapshot
         known = self._classes.get(task_class.id)
-        fresh = _classes.Waiting(job, task_class, pool, (job.submitted_s, job.id, order))
+        fresh = _classes.Waiting(job, task_class, pool, (job.submitted_s, job.id, order), shapes=self._shapes)
         for task in pool.order if self._backoffs else ():
             if task.id in self._backoffs:
                 pool.remove(task.id)

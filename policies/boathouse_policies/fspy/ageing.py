@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Reserve
 from boathouse_policies.fspy.order import Group
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy.order import SizeBased
 
 
-class KeptForAged:
+class KeptForAged(Reserve):
     """One node is kept for an aged job that fits nowhere.
 
     Args:
@@ -31,7 +32,7 @@ class KeptForAged:
         self._order = order
         self._owner: model.ClassId | None = None
 
-    def idle(self, scratch: Scratch) -> bool:
+    def is_idle(self, scratch: Scratch) -> bool:
         """Whether nothing is kept in this cycle, nor will be."""
         return not scratch.kept and self._order.nobody_aged(scratch)
 

@@ -33,6 +33,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import JobOrder, Observer
 from boathouse_policies.fspy import jobs
 from boathouse_policies.fspy.jobs import JobRecord
 from boathouse_policies.fspy.prediction import Predictor
@@ -58,7 +59,7 @@ class Group(enum.IntEnum):
     OVER = 6
 
 
-class SizeBased:
+class SizeBased(JobOrder, Observer):
     """FSPY's order, and the observer that keeps its fair world and its models.
 
     Args:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Observer
 from boathouse_policies.ikayak.bank import Bank
 from boathouse_policies.ikayak.history import History
 
@@ -121,7 +122,7 @@ class Columns:
         return Columns(np.zeros(len(here), np.intp), self.held[:, here], self.left_s[here])
 
 
-class Book:
+class Book(Observer):
     """Keeps account of jobs and of the tasks of MapReduce that run.
 
     Args:

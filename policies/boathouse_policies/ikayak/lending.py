@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ikayak.book import Running
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 LENT = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
 
-class Lending:
+class Lending(Filter):
     """A filter, and what is free for tasks that may not take lent CPU.
 
     Args:
@@ -63,6 +64,11 @@ class Lending:
         return total
 
     # Filter
+
+    def key(self, want: Want) -> Hashable:
+        """The job of maps, for its own reducers' CPU comes first, where any is lent."""
+        is_map = want.task_class.stage is model.Stage.MAP
+        return (is_map, want.job.id if is_map else None) if self._lenders else None
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where the class fits without CPU that is lent to others."""

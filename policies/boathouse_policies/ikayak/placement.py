@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Patience, Reserve, Score
 from boathouse_policies.ikayak import waits
 from boathouse_policies.ikayak.book import SPARK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ikayak.book import Book
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from boathouse_policies.ikayak.lending import Lending
 
 
-class MostFree:
+class MostFree(Score):
     """Tier 1: the node with most free resource, by the scarcest one (Algorithm 1, line 5).
 
     Args:
@@ -41,13 +42,17 @@ class MostFree:
     def __init__(self, lending: Lending) -> None:
         self._lending = lending
 
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing: the answer depends on the shape alone."""
+        return None
+
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """How many such executors would fit."""
         free = self._lending.free(scratch)[:, where]
         return waits.fitting(free, want.least)
 
 
-class Executors:
+class Executors(Reserve, Patience):
     """Reserve and Patience for executors and drivers: `keep` chooses nodes, `mask` closes them, `wait` gives them up.
 
     Args:
@@ -59,8 +64,9 @@ class Executors:
         keeps_for_gangs: It is asked for applications with a minimum too.
     """
 
+    keeps_for_gangs = True
+
     def __init__(self, config: Config, book: Book, lending: Lending) -> None:
-        self.keeps_for_gangs = True
         self._config = config
         self._book = book
         self._lending = lending

@@ -19,19 +19,20 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Sized
+from boathouse_policies.framework.extension import Filter, Observer, Score, Sizer
 from boathouse_policies.ikayak.config import Shrink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
-    from boathouse_policies.framework import Score, Scratch, Want, Where
+    from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ikayak.config import Config
 
 REMOTE = "node(s) with too little room for a map whose input is elsewhere"
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
 
-class Locality:
+class Locality(Observer):
     """μ, from where maps were placed: an observer."""
 
     def __init__(self, config: Config) -> None:
@@ -79,7 +80,7 @@ class Locality:
             self.local, self.remote = near, far
 
 
-class Shrinking:
+class Shrinking(Sizer, Filter):
     """Sizer and filter for maps; other stages get what they ask for.
 
     Args:
@@ -110,6 +111,10 @@ class Shrinking:
             ephemeral_storage_bytes=size.ephemeral_storage_bytes,
             extended=size.extended,
         )
+
+    def key(self, want: Want) -> Hashable:
+        """The class, of maps: where its input is."""
+        return want.task_class.id if want.task_class.stage is model.Stage.MAP else None
 
     def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
         """Algorithm 3 for a node with room for the least."""
@@ -201,7 +206,7 @@ class Shrinking:
         return [model.Refusal(reason=REMOTE, nodes=count)] if count else []
 
 
-class LocalFirst:
+class LocalFirst(Score):
     """A score for maps: local and whole, local and shrunk, remote (Figure 6); then the rank of other tasks.
 
     Args:

@@ -11,7 +11,7 @@ Clusters", HPDC 2013.
 | `cover` | 4.2, appendix A: eqs 5, 6, .11 |
 | `demand`, `alone`, `book` | 4.3: eq. 7, system monitoring |
 | `interference`, `moment`, `thresholds` | 4.4: Algorithm 1 (IASM), H and H_d |
-| `schedule`, `express` | 4.4: Algorithm 3 |
+| `schedule` | 4.4: Algorithm 3 |
 
 Each module lists its readings and deviations with their reasons.
 """
@@ -29,7 +29,6 @@ from boathouse_policies.framework import PREDICATES, Profile, neutral
 from boathouse_policies.ila.book import Running
 from boathouse_policies.ila.config import Config, Family, static
 from boathouse_policies.ila.delay import AdaptiveDelay
-from boathouse_policies.ila.express import Express
 from boathouse_policies.ila.interference import Interference
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.schedule import Acceptance, LookAgain, Nearest
@@ -76,9 +75,6 @@ def build(
     delay = AdaptiveDelay(config) if config.locality else None
     nearest, acceptance = Nearest(interference, base, by_distance=config.locality), Acceptance(delay, interference)
     look_again = None if interference is None else LookAgain(interference)
-    express = None
-    if interference is not None and look_again is not None:
-        express = Express(interference, nearest, acceptance, look_again)
     return Profile(
         name=name,
         order=order or FairShare(),
@@ -88,7 +84,6 @@ def build(
         patience=acceptance,
         reserve=look_again or neutral.NO_RESERVE,
         observers=tuple(one for one in (interference, delay) if one is not None),
-        express=express,
     )
 
 

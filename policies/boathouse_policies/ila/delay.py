@@ -18,6 +18,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Waited:
     since_s: float | None = None
 
 
-class AdaptiveDelay:
+class AdaptiveDelay(Observer):
     """Algorithm 2 for all classes.
 
     Args:

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Filter, Observer
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.alone import Alone
 from boathouse_policies.ila.book import Book, Running
@@ -19,7 +20,7 @@ from boathouse_policies.ila.moment import Moment
 from boathouse_policies.ila.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ila.config import Config
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from boathouse_policies.model import FloatVector
 
 
-class Interference:
+class Interference(Filter, Observer):
     """Predicts, judges and learns: a Filter and an Observer.
 
     Args:
@@ -66,6 +67,11 @@ class Interference:
             self._accepted.clear()
             self._moment = Moment(scratch, self.book, self._thresholds, self.learner.model, self._config)
         return self._moment
+
+    def key(self, want: Want) -> Hashable:
+        """The demand, and whether Algorithm 1 has a say."""
+        one = want.task_class
+        return self.demands.of(one), self._judges(one, want.scratch.view.now_s)
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where Algorithm 1 accepts the class."""

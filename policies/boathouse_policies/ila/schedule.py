@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import ALL
+from boathouse_policies.framework.extension import ALL, Patience, Reserve, Score
 from boathouse_policies.ila.demand import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
-    from boathouse_policies.framework import Score, Scratch, Want, Where
+    from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ila.delay import AdaptiveDelay
     from boathouse_policies.ila.interference import Interference
     from boathouse_policies.model import FloatVector
 
 
-class Nearest:
+class Nearest(Score):
     """A score: the closest node first; of equals the one with the least predicted slowdown, or the one a base prefers.
 
     Args:
@@ -35,6 +35,12 @@ class Nearest:
         self._interference = interference
         self._base = base
         self._by_distance = by_distance
+
+    def key(self, want: Want) -> Hashable:
+        """The class where its input is in blocks; else what slowdowns depend on."""
+        if self._by_distance and want.waiting.pool.located:
+            return want.task_class.id
+        return self._base.key(want) if self._interference is None else self._interference.key(want)
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
         """Higher is better."""
@@ -51,7 +57,7 @@ class Nearest:
         return score - _LEVEL * want.levels[where]
 
 
-class Acceptance:
+class Acceptance(Patience):
     """Patience: the last word on a node (Algorithm 3, lines 10 to 15).
 
     Args:
@@ -81,7 +87,7 @@ class Acceptance:
         return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s)
 
 
-class LookAgain:
+class LookAgain(Reserve):
     """A Reserve that keeps no node: what interference refused everywhere looks again after a while.
 
     No event tells that a host has had idle slots for long enough.
@@ -93,8 +99,8 @@ class LookAgain:
     def __init__(self, interference: Interference) -> None:
         self._interference = interference
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """Everywhere."""
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing: it keeps no node."""
         return None
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:

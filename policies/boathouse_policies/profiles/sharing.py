@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Filter, Patience, Reserve, Score, Sizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_policies.framework import Patience, Refusing, Reserve, Scratch, Sized, Sizer, Want, Where
+    from boathouse_policies.framework import Scratch, Sized, Want, Where
 
 BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
@@ -44,7 +45,7 @@ class Shrinking(Protocol):
         ...
 
 
-class Unhindered:
+class Unhindered(Score):
     """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
 
     Args:
@@ -64,7 +65,7 @@ class Unhindered:
         return score
 
 
-class OneOfTwo:
+class OneOfTwo(Sizer, Filter):
     """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
 
     Args:
@@ -118,7 +119,7 @@ class OneOfTwo:
         return [model.Refusal(reason=BOTH, nodes=count)] if count else []
 
 
-class InTurn:
+class InTurn(Patience):
     """Several policies' patience: the first that declines a node."""
 
     def __init__(self, *parts: Patience) -> None:
@@ -133,7 +134,7 @@ class InTurn:
         return None
 
 
-class ByStage:
+class ByStage(Reserve):
     """Who keeps nodes, by stage; a kept node is open to whom either says so, its owner's job or who is gone in time.
 
     Args:
@@ -144,15 +145,16 @@ class ByStage:
         calm: Whether none of the others would keep a node for them: only then it is asked.
     """
 
+    keeps_for_gangs = True  # executors that must start together have nodes kept for them too
+
     def __init__(
         self,
         keepers: Mapping[model.Stage, Reserve],
         others: Sequence[Reserve],
         passing: Sequence[Reserve],
-        refusing: Refusing,
+        refusing: Reserve,
         calm: Callable[[Scratch], bool],
     ) -> None:
-        self.keeps_for_gangs = True  # executors that must start together have nodes kept for them too
         self._keepers = keepers
         self._others = others
         self._passing = passing

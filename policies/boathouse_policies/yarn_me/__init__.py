@@ -10,7 +10,6 @@ data-parallel applications and its application to cluster scheduling", USENIX AT
 | `book`, `timeline` | 3.2: the timeline generator |
 | `decide` | 3.3: Algorithm 1, the disk budget |
 | `reserve` | 3.3: node reservations, and who may pass |
-| `express`, `cast` | 3.3: Algorithm 1 at once for the plain case |
 
 Deviations, each with its reason where it is made: the timeline plays the future on a heap instead of adding up
 durations (`timeline`); one cycle looks at all nodes on offer (`decide`); the spills' formula is ours (`penalty`).
@@ -25,7 +24,6 @@ from boathouse_policies.baselines.yarn import LockedNodes, MemoryHeld
 from boathouse_policies.framework import PREDICATES, Profile
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity
-from boathouse_policies.yarn_me.express import Express
 from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
 
@@ -60,6 +58,5 @@ def build(
         reserve=reserve,
         controllers=(elastic,),
         observers=(elastic,),
-        express=Express(elastic, None if passing is None else passing.waits),
         node_driven=True,
     )

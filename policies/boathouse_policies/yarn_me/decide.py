@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Sized
+from boathouse_policies.framework.extension import Filter, Observer, Score, Sized, Sizer
 from boathouse_policies.yarn_me.book import Book
 from boathouse_policies.yarn_me.penalty import Elastic
 from boathouse_policies.yarn_me.timeline import Timeline
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from boathouse_policies.framework import ClusterView, Score, Scratch, WaitingRoom, Want, Where
+    from boathouse_policies.framework import ClusterView, Scratch, WaitingRoom, Want, Where
     from boathouse_policies.yarn_me.config import Config
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
@@ -57,7 +57,7 @@ class _Cycle:
         self.disk: dict[int, float] = {}
 
 
-class Elasticity:
+class Elasticity(Filter, Score, Sizer, Observer):
     """Filter, score, sizer, controller and observer in one: they share the book and the timeline.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import keep_unkept
+from boathouse_policies.framework.extension import Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +67,7 @@ class Waits:
         return -math.inf
 
 
-class Passing:
+class Passing(Reserve):
     """A reserved node may be used by others whose task ends before the reserved task could start there regularly.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies import framework, model
+from boathouse_policies import model
 from boathouse_sim.ground import Call
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Reports:
     def __init__(self, world: LiveWorld) -> None:
         self._world = world
         self.ticked = False
-        curious = [one for one in world.profile.observers if isinstance(one, framework.Curious)]
+        curious = [one for one in world.profile.observers if one.report_every_s or one.measure_every_s]
         every_ms = [round(one.report_every_s * 1000) for one in curious if one.report_every_s > 0]
         if every_ms:
             self._every(min(every_ms), self._report)

@@ -6,6 +6,7 @@ import collections
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.want import Want
 
 
-class Allowed:
+class Allowed(Filter):
     """What depends on the node and the constraints alone."""
+
+    of_shape = True
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """The kept mask."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.scratch import Scratch
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
-class FreePorts:
+class FreePorts(Filter):
     """No port of the class is taken on the node, by pods of the view or of this cycle."""
+
+    def key(self, want: Want) -> Hashable:
+        """Nothing: the host ports are constraints, which are part of the shape."""
+        return None
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Everywhere for a class without host ports; else the nodes that take any port are looked at."""

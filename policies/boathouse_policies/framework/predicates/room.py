@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.want import Want
 
 
-class Room:
+class Room(Filter):
     """What is free covers the least size. A request of 0 fits also where a resource is over-committed."""
+
+    of_shape = True
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """All rows that are asked for."""

@@ -14,6 +14,7 @@ from boathouse_policies import ila, model
 from boathouse_policies.baselines import LeastLoaded
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.framework import PREDICATES, Groups, Profile
+from boathouse_policies.framework.extension import Filter, Observer, Patience, Reserve
 from boathouse_sim.reproduce.ila import programs
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ NAME = "oracle"
 _IO_BOUND = {program.name for program in programs.ALL if program.io_bound}
 
 
-class Oracle:
+class Oracle(Filter, Patience, Reserve, Observer):
     """Caps of maps of a kind on a host, as a filter; it counts what is placed.
 
     Args:

@@ -1,0 +1,259 @@
+"""Where each class may go in a cycle, the best node first.
+
+As the cycle begins, the nodes on offer that have room for anything pending are found, and which shapes each of them has
+room for: one comparison for all shapes and all such nodes. So with few nodes, as after a task ended or at a heartbeat,
+the cycle sees all classes for these nodes at once; a class that no node has room for costs nothing.
+
+A class is ranked at its first turn: the questions of the profile are asked for the nodes that have room for it. Later
+turns ask again for nodes that changed since and still have room. Classes of one shape for which every question gives the
+same key share a ranking.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies.framework.extension import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import numpy.typing as npt
+
+    from boathouse_policies import model
+    from boathouse_policies.framework.extension import Where
+    from boathouse_policies.framework.lineup import Lineup
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.shapes import Shape
+    from boathouse_policies.framework.want import Want
+
+
+class Candidates:
+    """The nodes on offer with room for anything pending, and the shapes that each had room for as the cycle began.
+
+    Args:
+        lineup: The pending classes.
+        profile: Its sizer decides the least size of each class.
+        scratch: The state of the cycle.
+
+    Attributes:
+        nodes: The places of the nodes, ascending, shape [K].
+        span: The same to select them from a column: a slice where they are all nodes.
+        at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
+    """
+
+    def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
+        self._scratch = scratch
+        shapes = lineup.shapes(profile.sizer, scratch.view.axis)
+        self._shapes = shapes.all
+        self._index = shapes.index
+        self._sizes = shapes.sizes
+        self.nodes = self._with_room(shapes.least)
+        everything = len(self.nodes) == len(scratch.offered)
+        self.span: Where = ALL if everything else self.nodes
+        self.at = None if everything else {node: i for i, node in enumerate(self.nodes.tolist())}
+        self._fits: npt.NDArray[np.bool_] | None = None
+        if len(self._shapes) * len(self.nodes) <= _COMPARED_AT_ONCE:
+            self._fits = self._compared()
+
+    def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
+        """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
+        scratch = self._scratch
+        free, offered = scratch.free, scratch.offered
+        if scratch.view.offered is not None:
+            places = offered.nonzero()[0]
+            return places[np.logical_and.reduce(np.maximum(free[:, places], 0) >= least[:, None])]
+        enough = offered
+        for row, amount in enumerate(least.tolist()):
+            if amount:
+                enough = enough & (free[row] >= amount)
+        return enough.nonzero()[0]
+
+    def _compared(self) -> npt.NDArray[np.bool_]:
+        """Which shapes fit on which nodes, shape [S, K]."""
+        sizes, room = self._sizes, np.maximum(self._scratch.free[:, self.span], 0)
+        fits = np.logical_and.reduce(sizes[:, :, None] <= room[:, None, :])
+        for i, shape in enumerate(self._shapes):
+            eligibility = shape.eligibility(self._scratch.view)
+            if not eligibility.everywhere:
+                fits[i] &= eligibility.mask[self.span]
+        return fits
+
+    def somewhere(self) -> model.BoolVector | None:
+        """Which shapes fit on any of the nodes, length S; None where that is not known yet."""
+        return None if self._fits is None else self._fits.any(axis=1)
+
+    def row(self, shape: Shape) -> tuple[model.BoolVector, int]:
+        """The nodes that a shape fits on, shape [K], and how many changes of the cycle that takes into account."""
+        if self._fits is not None:
+            return self._fits[self._index[shape]].copy(), 0
+        return self.fits(shape, self.span), self._scratch.changes
+
+    def fits(self, shape: Shape, where: Where) -> model.BoolVector:
+        """Which of some nodes are on offer, allowed by the shape's constraints and have room for it now."""
+        scratch = self._scratch
+        found: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][shape.rows] >= shape.need)
+        found &= scratch.offered[where]
+        eligibility = shape.eligibility(scratch.view)
+        return found if eligibility.everywhere else found & eligibility.mask[where]
+
+    def still_fits(self, shape: Shape, node: int) -> bool:
+        """The same of one node."""
+        scratch = self._scratch
+        if not scratch.offered[node]:
+            return False
+        room: list[int] = scratch.free[:, node].tolist()
+        for row, amount in shape.asks:
+            if room[row] < amount:
+                return False
+        eligibility = shape.eligibility(scratch.view)
+        return eligibility.everywhere or bool(eligibility.mask[node])
+
+
+class Ranking:
+    """The scores of the candidate nodes for some classes.
+
+    Attributes:
+        scores: -inf where none of them may go, shape [K].
+        seen: The changes of the cycle that they take into account.
+        refused: Nodes that the sizer refused.
+    """
+
+    __slots__ = ("refused", "scores", "seen")
+
+    def __init__(self, scores: model.FloatVector, seen: int) -> None:
+        self.scores = scores
+        self.seen = seen
+        self.refused: set[int] = set()
+
+
+class Rankings:
+    """The ranking of each class that had a turn.
+
+    Args:
+        candidates: The nodes.
+        profile: Asked for filters, reservations and scores.
+        scratch: The state of the cycle.
+    """
+
+    def __init__(self, candidates: Candidates, profile: Profile, scratch: Scratch) -> None:
+        self._candidates = candidates
+        self._profile = profile
+        self._scratch = scratch
+        self._known: dict[Hashable, Ranking] = {}
+
+    def best(self, want: Want) -> int | None:
+        """The best node that a class may use now; of equal ones, the first. None if there is none."""
+        ranking = self._of(want)
+        scores = ranking.scores
+        if not len(scores):
+            return None
+        i = int(scores.argmax())
+        if scores[i] == _NEVER:
+            return None
+        return i if self._candidates.at is None else int(self._candidates.nodes[i])
+
+    def refuse(self, want: Want, node: int) -> None:
+        """The class does not take this node in this cycle."""
+        ranking = self._of(want)
+        i = self._candidates.at[node] if self._candidates.at is not None else node
+        ranking.refused.add(i)
+        ranking.scores[i] = _NEVER
+
+    def may_use(self, want: Want, node: int) -> bool:
+        """Whether a class may have one more task on a node."""
+        if not self._candidates.still_fits(want.shape, node):
+            return False
+        return bool(self._passing(want, slice(node, node + 1), np.ones(1, np.bool_))[0])
+
+    def _of(self, want: Want) -> Ranking:
+        ranking = want.ranking
+        if ranking is None:
+            key = self._profile.ranking_key(want)
+            ranking = self._known.get(key)
+            if ranking is None:
+                ranking = self._known[key] = self._ranked(want)
+            want.ranking = ranking
+        if ranking.seen != self._scratch.changes or want.moved:
+            self._mend(want, ranking)
+        return ranking
+
+    def _ranked(self, want: Want) -> Ranking:
+        candidates = self._candidates
+        fits, seen = candidates.row(want.shape)
+        for i in self._indices(self._scratch.changed_since(seen).tolist()) if seen != self._scratch.changes else ():
+            if fits[i]:
+                fits[i] = candidates.still_fits(want.shape, int(candidates.nodes[i]))
+        where: Where = ALL
+        if candidates.at is not None or not fits.all():
+            where = candidates.nodes[fits]
+        scores = np.full(len(fits), _NEVER)
+        scores[fits] = self._scores(want, where)
+        want.moved.clear()
+        return Ranking(scores, self._scratch.changes)
+
+    def _indices(self, nodes: Sequence[int]) -> Sequence[int]:
+        """The indices of those nodes that are candidates, each once."""
+        at = self._candidates.at
+        if at is None:
+            return list(dict.fromkeys(nodes))
+        return list(dict.fromkeys([at[node] for node in nodes if node in at]))
+
+    def _mend(self, want: Want, ranking: Ranking) -> None:
+        scratch, candidates, scores = self._scratch, self._candidates, ranking.scores
+        changed = scratch.changed_since(ranking.seen).tolist()
+        ranking.seen = scratch.changes
+        if want.moved:
+            changed += want.moved
+            want.moved.clear()
+        indices = self._indices(changed)
+        if ranking.refused:
+            indices = [i for i in indices if i not in ranking.refused]
+        if len(indices) > _ONE_BY_ONE:
+            many = np.array(indices, np.intp)
+            scores[many] = _NEVER
+            many = many[candidates.fits(want.shape, candidates.nodes[many])]
+        else:
+            left = []
+            for i in indices:
+                scores[i] = _NEVER
+                if candidates.still_fits(want.shape, int(candidates.nodes[i])):
+                    left.append(i)
+            many = np.array(left, np.intp) if len(left) > 1 else left
+        if len(many) == 1:
+            node = int(candidates.nodes[many[0]])
+            scores[many[0]] = self._scores(want, slice(node, node + 1))[0]
+        elif len(many):
+            scores[many] = self._scores(want, candidates.nodes[many])
+
+    def _scores(self, want: Want, where: Where) -> model.FloatVector:
+        """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
+        count = len(self._candidates.nodes) if where is ALL else _length(where)
+        passing = self._passing(want, where, np.ones(count, np.bool_))
+        if not np.count_nonzero(passing):
+            return np.full(count, _NEVER)
+        if len(self._candidates.nodes) == 1:
+            return np.zeros(1)  # nothing to choose from
+        score = self._profile.score_of(want.task_class.stage).score(want, self._scratch, where)
+        return np.where(passing, score, _NEVER)
+
+    def _passing(self, want: Want, where: Where, passing: model.BoolVector) -> model.BoolVector:
+        for one in self._profile.questions:
+            passed = one.mask(want, self._scratch, where)
+            if passed is not None:
+                passing = passing & passed
+                if not np.count_nonzero(passing):  # quicker than any()
+                    break
+        return passing
+
+
+def _length(where: Where) -> int:
+    return where.stop - where.start if isinstance(where, slice) else len(where)
+
+
+_NEVER = -np.inf
+_ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
+_COMPARED_AT_ONCE = 1 << 17  # shapes times nodes: a fraction of a millisecond, and little memory
