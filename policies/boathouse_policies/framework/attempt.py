@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boathouse_policies import model
 from boathouse_policies.framework.want import Spot
 
@@ -147,7 +149,7 @@ def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    if not scratch.room(want).any():
+    if not np.count_nonzero(scratch.room(want)):
         return UNSCHEDULABLE
     passes = want.passes()
     if bool(passes.any()):

@@ -137,7 +137,7 @@ class Reserve(Question):
 
     def refused(
         self,
-        wants: Sequence[Want],
+        wants: Iterable[Want],
         scratch: Scratch,  # noqa: ARG002 - the protocol's
     ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
         """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""

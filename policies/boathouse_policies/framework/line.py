@@ -13,12 +13,14 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boathouse_policies import model
 from boathouse_policies.framework.ranking import Candidates, Rankings
 from boathouse_policies.framework.want import Want
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.lineup import Band
@@ -105,14 +107,14 @@ class Line:
         self._queues: dict[model.QueueName, _QueueLine] = {}
         self._kept: collections.Counter[Share] = collections.Counter()
         self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
-        candidates = Candidates(lineup, profile, scratch)
+        self._candidates = candidates = Candidates(lineup, profile, scratch)
         self.rankings = Rankings(candidates, profile, scratch)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
-        somewhere = candidates.somewhere() if profile.reserve.is_idle(scratch) else None
-        looked_at = lineup.open
-        if somewhere is not None:
-            looked_at = lineup.open & (somewhere[lineup.shape_of(profile, scratch.view.axis)] | lineup.in_gang)
-        self._skipped = lineup.open & ~looked_at
+        self._skips = profile.reserve.is_idle(scratch)
+        self._skipped = np.zeros(len(lineup.open), np.bool_)
+        if self._skips and (without_room := candidates.without_room()) is not None:
+            self._skipped = lineup.open & without_room & ~lineup.in_gang
+        looked_at = lineup.open & ~self._skipped
         self._open: list[bool] = looked_at.tolist()
         self._keys: dict[int, float] = {}
         self._join_all(room, looked_at)
@@ -223,13 +225,17 @@ class Line:
             if self._open[self._owners[0].place]:
                 return self._owners[0]
             self._owners.pop(0)
-        job = self._next_job()
-        if job is None:
-            return None
-        place = self._lineup.first[job]
-        while not self._open[place] or not self._may(place):
-            place += 1
-        return self._wants.get(place) or self._want(place)
+        if self._skips:
+            self._candidates.renew()
+        while (job := self._next_job()) is not None:
+            place = self._lineup.first[job]
+            while not self._open[place] or not self._may(place):
+                place += 1
+            if not self._skips or self._candidates.has_room(place) or self._lineup.in_gang[place]:
+                return self._wants.get(place) or self._want(place)
+            self._skipped[place] = True
+            self._close(place)
+        return None
 
     def _next_job(self) -> int | None:
         """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
@@ -333,9 +339,12 @@ class Line:
 
     def close(self, want: Want) -> None:
         """The class has no turn any more in this cycle."""
-        self._open[want.place] = False
-        job = self._lineup.job_of[want.place]
-        if not self._open_of(job):
+        self._close(want.place)
+
+    def _close(self, place: int) -> None:
+        self._open[place] = False
+        job = self._lineup.job_of[place]
+        if self._lineup.single or not self._open_of(job):
             self._keys.pop(job, None)
 
     def confine(self, classes: Collection[model.ClassId]) -> None:
@@ -345,9 +354,11 @@ class Line:
         jobs = {self._lineup.job_of[place] for place in places if self._open[place]}
         self._keys = {job: self._keys[job] for job in jobs if job in self._keys}
 
-    def rest(self) -> Sequence[Want]:
+    def rest(self) -> Iterator[Want]:
         """All open classes."""
-        return [self._want(place) for place, is_open in enumerate(self._open) if is_open]
+        for place, is_open in enumerate(self._open):
+            if is_open:
+                yield self._want(place)
 
     def skipped(self) -> Sequence[Want]:
         """The classes that had no turn because no node has room for them, and that were not known to wait for that."""

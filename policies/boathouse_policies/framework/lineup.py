@@ -146,15 +146,8 @@ class Lineup:
             return ()
         return self.job_places.keys() & view.held.touched if self._serial == view.serial - 1 else self.job_places
 
-    def shapes(self, sizer: Sizer, axis: model.Axis) -> ShapeColumns:
-        """The shapes of the classes as columns."""
-        return self._shaped(sizer, axis)[0]
-
-    def shape_of(self, profile: Profile, axis: model.Axis) -> npt.NDArray[np.intp]:
-        """The column of each class' shape, shape [C]."""
-        return self._shaped(profile.sizer, axis)[1]
-
-    def _shaped(self, sizer: Sizer, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
+    def shapes(self, sizer: Sizer, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
+        """The shapes of the classes as columns, and the column of each class' shape, shape [C]."""
         known = self._shapes
         if known is None or known[0] is not sizer or known[1] != axis.width:
             own = [one.sizing(sizer, axis).shape for one in self.waiting]

@@ -18,7 +18,7 @@ import numpy as np
 from boathouse_policies.framework.extension import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.shapes import Shape
+    from boathouse_policies.framework.shapes import Shape, ShapeColumns
     from boathouse_policies.framework.want import Want
 
 
 class Candidates:
-    """The nodes on offer with room for anything pending, and the shapes that each had room for as the cycle began.
+    """The nodes on offer with room for anything pending, and the shapes that each has room for.
 
     Args:
         lineup: The pending classes.
@@ -41,23 +41,25 @@ class Candidates:
 
     Attributes:
         nodes: The places of the nodes, ascending, shape [K].
-        span: The same to select them from a column: a slice where they are all nodes.
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
     """
 
     def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
         self._scratch = scratch
-        shapes = lineup.shapes(profile.sizer, scratch.view.axis)
-        self._shapes = shapes.all
+        shapes, self._shape_of = lineup.shapes(profile.sizer, scratch.view.axis)
+        shapes, self._columns = shapes.among(self._shape_of, lineup.open)
         self._index = shapes.index
         self._sizes = shapes.sizes
         self.nodes = self._with_room(shapes.least)
         everything = len(self.nodes) == len(scratch.offered)
-        self.span: Where = ALL if everything else self.nodes
+        self._span: Where = ALL if everything else self.nodes
         self.at = None if everything else {node: i for i, node in enumerate(self.nodes.tolist())}
-        self._fits: npt.NDArray[np.bool_] | None = None
-        if len(self._shapes) * len(self.nodes) <= _COMPARED_AT_ONCE:
-            self._fits = self._compared()
+        self._first: npt.NDArray[np.bool_] | None = None
+        if len(shapes.all) * len(self.nodes) <= _COMPARED_AT_ONCE:
+            self._first = self._compared(shapes)
+            self._fits = self._first.copy()
+            self._on: npt.NDArray[np.int64] = np.add.reduce(self._fits, axis=0, dtype=np.int64)
+        self._seen = scratch.changes
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
         """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
@@ -72,25 +74,50 @@ class Candidates:
                 enough = enough & (free[row] >= amount)
         return enough.nonzero()[0]
 
-    def _compared(self) -> npt.NDArray[np.bool_]:
-        """Which shapes fit on which nodes, shape [S, K]."""
-        sizes, room = self._sizes, np.maximum(self._scratch.free[:, self.span], 0)
-        fits = np.logical_and.reduce(sizes[:, :, None] <= room[:, None, :])
-        for i, shape in enumerate(self._shapes):
+    def _compared(self, shapes: ShapeColumns) -> npt.NDArray[np.bool_]:
+        """Which shapes fit on which nodes, shape [K, S]."""
+        sizes, room = self._sizes, np.maximum(self._scratch.free[:, self._span], 0)
+        fits = np.ones((len(self.nodes), len(shapes.all)), np.bool_)
+        for row in range(len(sizes)):
+            if sizes[row].any():
+                fits &= sizes[row] <= room[row][:, None]
+        for shape, i in shapes.index.items():
             eligibility = shape.eligibility(self._scratch.view)
             if not eligibility.everywhere:
-                fits[i] &= eligibility.mask[self.span]
+                fits[:, i] &= eligibility.mask[self._span]
         return fits
 
-    def somewhere(self) -> model.BoolVector | None:
-        """Which shapes fit on any of the nodes, length S; None where that is not known yet."""
-        return None if self._fits is None else self._fits.any(axis=1)
+    def renew(self) -> None:
+        """Compare the nodes that changed since the last call with all shapes."""
+        scratch = self._scratch
+        if self._seen == scratch.changes or self._first is None:
+            return
+        for i in indices(self.at, scratch.changed_since(self._seen).tolist()):
+            node = int(self.nodes[i])
+            room = np.maximum(scratch.free[:, node], 0)
+            fits = np.logical_and.reduce(self._sizes <= room[:, None])
+            fits &= self._first[i]
+            if not scratch.offered[node]:
+                fits[:] = False
+            self._on += fits
+            self._on -= self._fits[i]
+            self._fits[i] = fits
+        self._seen = scratch.changes
 
-    def row(self, shape: Shape) -> tuple[model.BoolVector, int]:
-        """The nodes that a shape fits on, shape [K], and how many changes of the cycle that takes into account."""
-        if self._fits is not None:
-            return self._fits[self._index[shape]].copy(), 0
-        return self.fits(shape, self.span), self._scratch.changes
+    def has_room(self, place: int) -> bool:
+        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        return self._first is None or bool(self._on[self._columns[self._shape_of[place]]])
+
+    def without_room(self) -> model.BoolVector | None:
+        """The classes that fit on none of the nodes, shape [C]; None where that is not known. Others may be named too."""
+        return None if self._first is None else (self._on == 0)[self._columns[self._shape_of]]
+
+    def row(self, shape: Shape) -> model.BoolVector:
+        """The nodes that a shape fits on, shape [K]."""
+        if self._first is None:
+            return self.fits(shape, self._span)
+        self.renew()
+        return self._fits[:, self._index[shape]]
 
     def fits(self, shape: Shape, where: Where) -> model.BoolVector:
         """Which of some nodes are on offer, allowed by the shape's constraints and have room for it now."""
@@ -111,6 +138,15 @@ class Candidates:
                 return False
         eligibility = shape.eligibility(scratch.view)
         return eligibility.everywhere or bool(eligibility.mask[node])
+
+
+def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]:
+    """The indices of those nodes that are candidates, each once."""
+    if len(nodes) == 1:
+        return nodes if at is None else [at[nodes[0]]] if nodes[0] in at else ()
+    if at is None:
+        return list(dict.fromkeys(nodes))
+    return list(dict.fromkeys([at[node] for node in nodes if node in at]))
 
 
 class Ranking:
@@ -183,24 +219,15 @@ class Rankings:
 
     def _ranked(self, want: Want) -> Ranking:
         candidates = self._candidates
-        fits, seen = candidates.row(want.shape)
-        for i in self._indices(self._scratch.changed_since(seen).tolist()) if seen != self._scratch.changes else ():
-            if fits[i]:
-                fits[i] = candidates.still_fits(want.shape, int(candidates.nodes[i]))
+        fits = candidates.row(want.shape)
         where: Where = ALL
         if candidates.at is not None or not fits.all():
             where = candidates.nodes[fits]
         scores = np.full(len(fits), _NEVER)
-        scores[fits] = self._scores(want, where)
+        if len(scores):
+            scores[fits] = self._scores(want, where)
         want.moved.clear()
         return Ranking(scores, self._scratch.changes)
-
-    def _indices(self, nodes: Sequence[int]) -> Sequence[int]:
-        """The indices of those nodes that are candidates, each once."""
-        at = self._candidates.at
-        if at is None:
-            return list(dict.fromkeys(nodes))
-        return list(dict.fromkeys([at[node] for node in nodes if node in at]))
 
     def _mend(self, want: Want, ranking: Ranking) -> None:
         scratch, candidates, scores = self._scratch, self._candidates, ranking.scores
@@ -209,25 +236,25 @@ class Rankings:
         if want.moved:
             changed += want.moved
             want.moved.clear()
-        indices = self._indices(changed)
+        found = indices(candidates.at, changed)
         if ranking.refused:
-            indices = [i for i in indices if i not in ranking.refused]
-        if len(indices) > _ONE_BY_ONE:
-            many = np.array(indices, np.intp)
+            found = [i for i in found if i not in ranking.refused]
+        if len(found) > _ONE_BY_ONE:
+            many = np.array(found, np.intp)
             scores[many] = _NEVER
-            many = many[candidates.fits(want.shape, candidates.nodes[many])]
+            found = many[candidates.fits(want.shape, candidates.nodes[many])]
         else:
             left = []
-            for i in indices:
+            for i in found:
                 scores[i] = _NEVER
                 if candidates.still_fits(want.shape, int(candidates.nodes[i])):
                     left.append(i)
-            many = np.array(left, np.intp) if len(left) > 1 else left
-        if len(many) == 1:
-            node = int(candidates.nodes[many[0]])
-            scores[many[0]] = self._scores(want, slice(node, node + 1))[0]
-        elif len(many):
-            scores[many] = self._scores(want, candidates.nodes[many])
+            found = np.array(left, np.intp) if len(left) > 1 else left
+        if len(found) == 1:
+            node = int(candidates.nodes[found[0]])
+            scores[found[0]] = self._scores(want, slice(node, node + 1))[0]
+        elif len(found):
+            scores[found] = self._scores(want, candidates.nodes[found])
 
     def _scores(self, want: Want, where: Where) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
@@ -256,4 +283,4 @@ def _length(where: Where) -> int:
 
 _NEVER = -np.inf
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
-_COMPARED_AT_ONCE = 1 << 17  # shapes times nodes: a fraction of a millisecond, and little memory
+_COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a fraction of a millisecond, and little memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -90,3 +90,19 @@ class ShapeColumns:
         sizes = np.ascontiguousarray(listed.T)
         least = sizes.min(axis=1) if distinct else np.zeros(rows, np.int64)
         return cls(distinct, {one: i for i, one in enumerate(distinct)}, sizes, least)
+
+    def among(
+        self, shape_of: npt.NDArray[np.intp], classes: npt.NDArray[np.bool_]
+    ) -> tuple[Self, npt.NDArray[np.intp]]:
+        """The columns of some classes' shapes, and the column of each of these shapes among them, -1 for the others."""
+        used = np.zeros(len(self.all) + 1, np.bool_)
+        used[shape_of[classes]] = True
+        if used[:-1].all():
+            return self, np.arange(len(self.all))
+        kept = used.nonzero()[0].tolist()
+        columns = np.full(len(self.all), -1)
+        columns[kept] = np.arange(len(kept))
+        distinct = tuple(self.all[i] for i in kept)
+        sizes = self.sizes[:, kept]
+        least = sizes.min(axis=1) if kept else np.zeros(len(sizes), np.int64)
+        return type(self)(distinct, {one: i for i, one in enumerate(distinct)}, sizes, least), columns
