@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Score
+from boathouse_policies.framework.extension import ShapeScore
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    import numpy as np
+    import numpy.typing as npt
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import Score
 
 
 class Placement(enum.StrEnum):
@@ -21,38 +22,29 @@ class Placement(enum.StrEnum):
     PACKED = "packed"
 
 
-class LeastLoaded(Score):
+class LeastLoaded(ShapeScore):
     """The mean free share of CPU and memory after placement, as kube-scheduler's LeastAllocated."""
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the answer depends on the shape alone."""
-        return None
-
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def of_shapes(self, sizes: model.IntMatrix, free: model.IntMatrix, inverse: FloatMatrix) -> FloatMatrix:
         """0..1, higher is emptier."""
-        return _free_share(want, scratch, where)
+        return _free_share(sizes, free, inverse)
 
 
-class Packed(Score):
+class Packed(ShapeScore):
     """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated."""
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the answer depends on the shape alone."""
-        return None
-
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def of_shapes(self, sizes: model.IntMatrix, free: model.IntMatrix, inverse: FloatMatrix) -> FloatMatrix:
         """-1..0, higher is fuller."""
-        return -_free_share(want, scratch, where)
+        return -_free_share(sizes, free, inverse)
 
 
-def _free_share(want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
-    free = scratch.free[:_CPU_AND_MEMORY, where] - want.least[:_CPU_AND_MEMORY, None]
-    shares: model.FloatVector = (free * scratch.view.layout.inverse_allocatable[:_CPU_AND_MEMORY, where]).sum(axis=0)
-    return shares * 0.5
+def _free_share(sizes: model.IntMatrix, free: model.IntMatrix, inverse: FloatMatrix) -> FloatMatrix:
+    cpu, memory = ((free[row] - sizes[row][:, None]) * inverse[row] for row in (model.CPU, model.MEMORY))
+    shares: FloatMatrix = (cpu + memory) * 0.5
+    return shares
 
 
-_CPU, _MEMORY = model.CPU, model.MEMORY
-_CPU_AND_MEMORY = _MEMORY + 1
+FloatMatrix: TypeAlias = "npt.NDArray[np.float64]"
 
 
 def scorer(placement: Placement) -> Score:

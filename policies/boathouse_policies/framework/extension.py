@@ -59,6 +59,10 @@ class JobOrder:
 class Question:
     """What filters, scores, sizers and reserves share: what of a class their answers depend on."""
 
+    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
+        """Whether it has a say on a class in this cycle."""
+        return True
+
     def key(self, want: Want) -> Hashable:
         """What of a class the answers depend on besides its shape: classes with equal keys share answers in a cycle."""
         return want.task_class.id
@@ -83,11 +87,44 @@ class Filter(Question):
 
 
 class Score(Question):
-    """Which node is better."""
+    """Which node is better.
+
+    Attributes:
+        of_shape: Whether it depends on the shape and what is free alone (`ShapeScore`).
+    """
+
+    of_shape = False
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
         return np.zeros(scratch.free.shape[1])[where]
+
+
+class ShapeScore(Score):
+    """A score that depends on a class' least size and on what is free on the node alone."""
+
+    of_shape = True
+
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing: the answer depends on the shape alone."""
+        return None
+
+    def of_shapes(
+        self, sizes: model.IntMatrix, free: model.IntMatrix, inverse: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """The scores of some nodes for some shapes, shape [S, K].
+
+        Args:
+            sizes: The least sizes, shape [R, S].
+            free: What is free on the nodes, shape [R, K].
+            inverse: 1 / allocatable, 0 where there is none, shape [R, K].
+        """
+        raise NotImplementedError
+
+    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+        """The scores for one class."""
+        inverse = scratch.view.layout.inverse_allocatable[:, where]
+        return self.of_shapes(want.least[:, None], scratch.free[:, where], inverse)[0]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -206,12 +243,17 @@ class Observer:
         """Continue from a dump of this or an earlier version; what it does not know it ignores."""
 
 
-class _NoPreference(Score):
+class _NoPreference(ShapeScore):
     """All nodes are equal, so the first by name wins."""
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing."""
-        return None
+    def of_shapes(
+        self,
+        sizes: model.IntMatrix,
+        free: model.IntMatrix,
+        inverse: npt.NDArray[np.float64],  # noqa: ARG002 - the protocol's
+    ) -> npt.NDArray[np.float64]:
+        """Zeros."""
+        return np.zeros((sizes.shape[1], free.shape[1]))
 
 
 class _IdealSize(Sizer):
@@ -225,9 +267,9 @@ class _IdealSize(Sizer):
 class _NoReserve(Reserve):
     """No node is kept for anybody: work-conserving backfill."""
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing."""
-        return None
+    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
+        """Never."""
+        return False
 
     def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
         """Always."""

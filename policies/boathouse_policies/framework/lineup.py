@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.extension import JobOrder, Sizer
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.parking import Parking
-    from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.view import ClusterView
 

@@ -10,7 +10,7 @@ from boathouse_policies.framework import extension
 from boathouse_policies.framework.predicates import PREDICATES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Mapping
 
     from boathouse_policies import model
     from boathouse_policies.framework.want import Want
@@ -65,7 +65,6 @@ class Profile:
         """The score for a kind of stage."""
         return self.scores.get(stage, self.score)
 
-    def ranking_key(self, want: Want) -> Hashable:
-        """Classes of one shape with equal keys have the same nodes, in the same order."""
-        score = self.score_of(want.task_class.stage)
-        return (want.shape, score, self.sizer.key(want), score.key(want), *(one.key(want) for one in self.questions))
+    def questions_for(self, want: Want) -> tuple[extension.Filter | extension.Reserve, ...]:
+        """Those of `questions` that have a say on a class."""
+        return tuple([one for one in self.questions if one.concerns(want)])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.framework.extension import ALL
+from boathouse_policies.framework.extension import ALL, ShapeScore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies import model
-    from boathouse_policies.framework.extension import Where
+    from boathouse_policies.framework.extension import Filter, Reserve, Where
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.scratch import Scratch
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Candidates:
-    """The nodes on offer with room for anything pending, and the shapes that each has room for.
+    """The nodes on offer with room for anything pending, and how each ranks for each shape.
 
     Args:
         lineup: The pending classes.
@@ -42,24 +42,27 @@ class Candidates:
     Attributes:
         nodes: The places of the nodes, ascending, shape [K].
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
+        compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
     """
 
     def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
         self._scratch = scratch
         shapes, self._shape_of = lineup.shapes(profile.sizer, scratch.view.axis)
         shapes, self._columns = shapes.among(self._shape_of, lineup.open)
-        self._index = shapes.index
-        self._sizes = shapes.sizes
+        self._index, self._sizes = shapes.index, shapes.sizes
+        self._requested = shapes.sizes.any(axis=1).nonzero()[0]
+        self._requests = shapes.sizes[self._requested]
+        self._score = profile.score if isinstance(profile.score, ShapeScore) else None
         self.nodes = self._with_room(shapes.least)
         everything = len(self.nodes) == len(scratch.offered)
         self._span: Where = ALL if everything else self.nodes
         self.at = None if everything else {node: i for i, node in enumerate(self.nodes.tolist())}
-        self._first: npt.NDArray[np.bool_] | None = None
-        if len(shapes.all) * len(self.nodes) <= _COMPARED_AT_ONCE:
-            self._first = self._compared(shapes)
-            self._fits = self._first.copy()
-            self._on: npt.NDArray[np.int64] = np.add.reduce(self._fits, axis=0, dtype=np.int64)
+        self.compares = len(shapes.all) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = scratch.changes
+        if self.compares:
+            self._allowed = self._allowing(shapes)
+            self._scores = self._scored(self._span, self._allowed)
+            self._on: npt.NDArray[np.int64] = np.add.reduce(self._scores != _NEVER, axis=1, dtype=np.int64)
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
         """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
@@ -74,50 +77,65 @@ class Candidates:
                 enough = enough & (free[row] >= amount)
         return enough.nonzero()[0]
 
-    def _compared(self, shapes: ShapeColumns) -> npt.NDArray[np.bool_]:
-        """Which shapes fit on which nodes, shape [K, S]."""
-        sizes, room = self._sizes, np.maximum(self._scratch.free[:, self._span], 0)
-        fits = np.ones((len(self.nodes), len(shapes.all)), np.bool_)
-        for row in range(len(sizes)):
-            if sizes[row].any():
-                fits &= sizes[row] <= room[row][:, None]
+    def _allowing(self, shapes: ShapeColumns) -> npt.NDArray[np.bool_] | None:
+        """Which nodes the shapes' constraints allow, shape [S, K]; None for all."""
+        view, allowed = self._scratch.view, None
         for shape, i in shapes.index.items():
-            eligibility = shape.eligibility(self._scratch.view)
+            eligibility = shape.eligibility(view)
             if not eligibility.everywhere:
-                fits[:, i] &= eligibility.mask[self._span]
-        return fits
+                if allowed is None:
+                    allowed = np.ones((len(shapes.all), len(self.nodes)), np.bool_)
+                allowed[i] = eligibility.mask[self._span]
+        return allowed
+
+    def _scored(self, where: Where, allowed: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.float64]:
+        """The scores of some nodes for all shapes, -inf where there is no room, shape [S, len(where)]."""
+        scratch = self._scratch
+        free = scratch.free[:, where]
+        # A request of 0 fits also where a resource is over-committed.
+        fits = np.logical_and.reduce(
+            self._requests[:, :, None] <= np.maximum(free[self._requested], 0)[:, None, :], axis=0
+        )
+        if allowed is not None:
+            fits &= allowed
+        if self._score is None:
+            return np.where(fits, 0.0, _NEVER)
+        inverse = scratch.view.layout.inverse_allocatable[:, where]
+        return np.where(fits, self._score.of_shapes(self._sizes, free, inverse), _NEVER)
 
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
         scratch = self._scratch
-        if self._seen == scratch.changes or self._first is None:
+        if self._seen == scratch.changes or not self.compares:
             return
         for i in indices(self.at, scratch.changed_since(self._seen).tolist()):
             node = int(self.nodes[i])
-            room = np.maximum(scratch.free[:, node], 0)
-            fits = np.logical_and.reduce(self._sizes <= room[:, None])
-            fits &= self._first[i]
-            if not scratch.offered[node]:
-                fits[:] = False
-            self._on += fits
-            self._on -= self._fits[i]
-            self._fits[i] = fits
+            if scratch.offered[node]:
+                allowed = None if self._allowed is None else self._allowed[:, i : i + 1]
+                scores = self._scored(slice(node, node + 1), allowed)[:, 0]
+            else:
+                scores = np.full(len(self._sizes[0]), _NEVER)
+            self._on += scores != _NEVER
+            self._on -= self._scores[:, i] != _NEVER
+            self._scores[:, i] = scores
         self._seen = scratch.changes
 
     def has_room(self, place: int) -> bool:
         """Whether a class, by its place in the lineup, may fit on any of the nodes."""
-        return self._first is None or bool(self._on[self._columns[self._shape_of[place]]])
+        return not self.compares or bool(self._on[self._columns[self._shape_of[place]]])
 
     def without_room(self) -> model.BoolVector | None:
         """The classes that fit on none of the nodes, shape [C]; None where that is not known. Others may be named too."""
-        return None if self._first is None else (self._on == 0)[self._columns[self._shape_of]]
+        return (self._on == 0)[self._columns[self._shape_of]] if self.compares else None
+
+    def scores(self, shape: Shape) -> model.FloatVector:
+        """The scores of the nodes for a shape, -inf where it does not fit, shape [K]: kept up by `renew`, read-only."""
+        self.renew()
+        return self._scores[self._index[shape]]
 
     def row(self, shape: Shape) -> model.BoolVector:
         """The nodes that a shape fits on, shape [K]."""
-        if self._first is None:
-            return self.fits(shape, self._span)
-        self.renew()
-        return self._fits[:, self._index[shape]]
+        return self.scores(shape) != _NEVER if self.compares else self.fits(shape, self._span)
 
     def fits(self, shape: Shape, where: Where) -> model.BoolVector:
         """Which of some nodes are on offer, allowed by the shape's constraints and have room for it now."""
@@ -154,14 +172,16 @@ class Ranking:
 
     Attributes:
         scores: -inf where none of them may go, shape [K].
+        questions: Who is asked beside the candidates.
         seen: The changes of the cycle that they take into account.
-        refused: Nodes that the sizer refused.
+        refused: Indices of nodes that the sizer refused.
     """
 
-    __slots__ = ("refused", "scores", "seen")
+    __slots__ = ("questions", "refused", "scores", "seen")
 
-    def __init__(self, scores: model.FloatVector, seen: int) -> None:
+    def __init__(self, scores: model.FloatVector, questions: Sequence[Filter | Reserve] | None, seen: int) -> None:
         self.scores = scores
+        self.questions = questions
         self.seen = seen
         self.refused: set[int] = set()
 
@@ -183,8 +203,7 @@ class Rankings:
 
     def best(self, want: Want) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        ranking = self._of(want)
-        scores = ranking.scores
+        scores = self._of(want).scores
         if not len(scores):
             return None
         i = int(scores.argmax())
@@ -203,21 +222,33 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not self._candidates.still_fits(want.shape, node):
             return False
-        return bool(self._passing(want, slice(node, node + 1), np.ones(1, np.bool_))[0])
+        passing = self._passing(want, slice(node, node + 1), self._profile.questions_for(want))
+        return passing is None or bool(passing[0])
 
     def _of(self, want: Want) -> Ranking:
         ranking = want.ranking
         if ranking is None:
-            key = self._profile.ranking_key(want)
-            ranking = self._known.get(key)
-            if ranking is None:
-                ranking = self._known[key] = self._ranked(want)
-            want.ranking = ranking
-        if ranking.seen != self._scratch.changes or want.moved:
-            self._mend(want, ranking)
+            ranking = want.ranking = self._shared(want)
+        if ranking.questions is None:
+            self._candidates.renew()
+        elif ranking.seen != self._scratch.changes or want.moved:
+            self._mend(want, ranking, ranking.questions)
         return ranking
 
-    def _ranked(self, want: Want) -> Ranking:
+    def _shared(self, want: Want) -> Ranking:
+        """The ranking that classes with the same answers have in common."""
+        profile, candidates = self._profile, self._candidates
+        questions, score = profile.questions_for(want), profile.score_of(want.task_class.stage)
+        sizes = profile.sizer.key(want)
+        if candidates.compares and not questions and sizes is None and score is profile.score and score.of_shape:
+            return Ranking(candidates.scores(want.shape), None, 0)
+        key = (want.shape, sizes, score, score.key(want), *((one, one.key(want)) for one in questions))
+        ranking = self._known.get(key)
+        if ranking is None:
+            ranking = self._known[key] = self._ranked(want, questions)
+        return ranking
+
+    def _ranked(self, want: Want, questions: Sequence[Filter | Reserve]) -> Ranking:
         candidates = self._candidates
         fits = candidates.row(want.shape)
         where: Where = ALL
@@ -225,11 +256,11 @@ class Rankings:
             where = candidates.nodes[fits]
         scores = np.full(len(fits), _NEVER)
         if len(scores):
-            scores[fits] = self._scores(want, where)
+            scores[fits] = self._scores(want, where, questions)
         want.moved.clear()
-        return Ranking(scores, self._scratch.changes)
+        return Ranking(scores, questions, self._scratch.changes)
 
-    def _mend(self, want: Want, ranking: Ranking) -> None:
+    def _mend(self, want: Want, ranking: Ranking, questions: Sequence[Filter | Reserve]) -> None:
         scratch, candidates, scores = self._scratch, self._candidates, ranking.scores
         changed = scratch.changed_since(ranking.seen).tolist()
         ranking.seen = scratch.changes
@@ -252,26 +283,28 @@ class Rankings:
             found = np.array(left, np.intp) if len(left) > 1 else left
         if len(found) == 1:
             node = int(candidates.nodes[found[0]])
-            scores[found[0]] = self._scores(want, slice(node, node + 1))[0]
+            scores[found[0]] = self._scores(want, slice(node, node + 1), questions)[0]
         elif len(found):
-            scores[found] = self._scores(want, candidates.nodes[found])
+            scores[found] = self._scores(want, candidates.nodes[found], questions)
 
-    def _scores(self, want: Want, where: Where) -> model.FloatVector:
+    def _scores(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
         count = len(self._candidates.nodes) if where is ALL else _length(where)
-        passing = self._passing(want, where, np.ones(count, np.bool_))
-        if not np.count_nonzero(passing):
+        passing = self._passing(want, where, questions)
+        if passing is not None and not np.count_nonzero(passing):
             return np.full(count, _NEVER)
         if len(self._candidates.nodes) == 1:
             return np.zeros(1)  # nothing to choose from
         score = self._profile.score_of(want.task_class.stage).score(want, self._scratch, where)
-        return np.where(passing, score, _NEVER)
+        return score if passing is None else np.where(passing, score, _NEVER)
 
-    def _passing(self, want: Want, where: Where, passing: model.BoolVector) -> model.BoolVector:
-        for one in self._profile.questions:
+    def _passing(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.BoolVector | None:
+        """Where all filters and the reserve pass; None for everywhere."""
+        passing: model.BoolVector | None = None
+        for one in questions:
             passed = one.mask(want, self._scratch, where)
             if passed is not None:
-                passing = passing & passed
+                passing = passed if passing is None else passing & passed
                 if not np.count_nonzero(passing):  # quicker than any()
                     break
         return passing
@@ -283,4 +316,4 @@ def _length(where: Where) -> int:
 
 _NEVER = -np.inf
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
-_COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a fraction of a millisecond, and little memory
+_COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

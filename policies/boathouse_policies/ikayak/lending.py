@@ -65,10 +65,14 @@ class Lending(Filter):
 
     # Filter
 
+    def concerns(self, want: Want) -> bool:
+        """All classes, where any CPU is lent."""
+        return bool(self._lenders)
+
     def key(self, want: Want) -> Hashable:
-        """The job of maps, for its own reducers' CPU comes first, where any is lent."""
+        """The job of maps, for its own reducers' CPU comes first."""
         is_map = want.task_class.stage is model.Stage.MAP
-        return (is_map, want.job.id if is_map else None) if self._lenders else None
+        return is_map, want.job.id if is_map else None
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where the class fits without CPU that is lent to others."""

@@ -112,6 +112,10 @@ class Shrinking(Sizer, Filter):
             extended=size.extended,
         )
 
+    def concerns(self, want: Want) -> bool:
+        """Maps, where they are made smaller."""
+        return want.task_class.stage is model.Stage.MAP and self._shrink is not Shrink.OFF
+
     def key(self, want: Want) -> Hashable:
         """The class, of maps: where its input is."""
         return want.task_class.id if want.task_class.stage is model.Stage.MAP else None

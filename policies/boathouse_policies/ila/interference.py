@@ -68,10 +68,13 @@ class Interference(Filter, Observer):
             self._moment = Moment(scratch, self.book, self._thresholds, self.learner.model, self._config)
         return self._moment
 
+    def concerns(self, want: Want) -> bool:
+        """Maps and reducers that are judged."""
+        return self._judges(want.task_class, want.scratch.view.now_s)
+
     def key(self, want: Want) -> Hashable:
-        """The demand, and whether Algorithm 1 has a say."""
-        one = want.task_class
-        return self.demands.of(one), self._judges(one, want.scratch.view.now_s)
+        """The demand."""
+        return self.demands.of(want.task_class)
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where Algorithm 1 accepts the class."""

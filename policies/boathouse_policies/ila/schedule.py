@@ -99,9 +99,9 @@ class LookAgain(Reserve):
     def __init__(self, interference: Interference) -> None:
         self._interference = interference
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: it keeps no node."""
-        return None
+    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
+        """No class: it keeps no node."""
+        return False
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """When to look again."""

@@ -78,6 +78,10 @@ class OneOfTwo(Sizer, Filter):
         self._cpu = cpu
         self._least: dict[model.ClassId, tuple[model.TaskClass, model.Resources]] = {}
 
+    def concerns(self, want: Want) -> bool:
+        """Maps."""
+        return want.task_class.stage is model.Stage.MAP
+
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """The least of each; the mask keeps off nodes that have no more than that of both."""
         known = self._least.get(task_class.id)

@@ -103,6 +103,10 @@ class Elasticity(Filter, Score, Sizer, Observer):
 
     # Filter
 
+    def concerns(self, want: Want) -> bool:
+        """Classes that are known to run with less memory."""
+        return isinstance(want.task_class.estimates, Elastic)
+
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where the class fits regularly, or elastically within its job's estimated finish and the disk's budget."""
         one = want.task_class.estimates

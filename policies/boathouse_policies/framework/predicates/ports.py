@@ -22,6 +22,10 @@ REASON = "node(s) didn't have free ports for the requested pod ports"
 class FreePorts(Filter):
     """No port of the class is taken on the node, by pods of the view or of this cycle."""
 
+    def concerns(self, want: Want) -> bool:
+        """Classes with host ports."""
+        return bool(want.task_class.constraints.host_ports)
+
     def key(self, want: Want) -> Hashable:
         """Nothing: the host ports are constraints, which are part of the shape."""
         return None
