@@ -101,7 +101,8 @@ class Attempt:
     def take(self, member: Want, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
         scratch = self._scratch
-        vector = scratch.view.axis.vector(sized.resources)
+        is_ideal = sized.resources is member.ideal.resources and member.is_rigid
+        vector = member.least if is_ideal else scratch.view.axis.vector(sized.resources)
         most = min(sized.count, member.left) if not self.gang else 1
         for already in range(most):
             if already and not self._one_more(member, node, vector):

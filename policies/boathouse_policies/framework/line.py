@@ -13,8 +13,6 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from boathouse_policies import model
 from boathouse_policies.framework.ranking import Candidates, Rankings
 from boathouse_policies.framework.want import Want
@@ -111,10 +109,11 @@ class Line:
         self.rankings = Rankings(candidates, profile, scratch)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
         self._skips = profile.reserve.is_idle(scratch)
-        self._skipped = np.zeros(len(lineup.open), np.bool_)
+        self._no_room: list[int] = []
+        looked_at = lineup.open
         if self._skips and (without_room := candidates.without_room()) is not None:
-            self._skipped = lineup.open & without_room & ~lineup.in_gang
-        looked_at = lineup.open & ~self._skipped
+            looked_at = lineup.open & ~(without_room & ~lineup.in_gang)
+            self._no_room += (lineup.open & ~looked_at).nonzero()[0].tolist()
         self._open: list[bool] = looked_at.tolist()
         self._keys: dict[int, float] = {}
         self._join_all(room, looked_at)
@@ -227,15 +226,31 @@ class Line:
             self._owners.pop(0)
         if self._skips:
             self._candidates.renew()
-        while (job := self._next_job()) is not None:
-            place = self._lineup.first[job]
-            while not self._open[place] or not self._may(place):
-                place += 1
-            if not self._skips or self._candidates.has_room(place) or self._lineup.in_gang[place]:
-                return self._wants.get(place) or self._want(place)
-            self._skipped[place] = True
-            self._close(place)
-        return None
+            if not self._candidates.anything_fits and not self._lineup.gangs:
+                return self._skip_all()
+        job = self._next_job()
+        if job is None:
+            return None
+        place = self._lineup.first[job]
+        while not self._open[place] or not self._may(place):
+            place += 1
+        return self._wants.get(place) or self._want(place)
+
+    def _skip_all(self) -> None:
+        """No node has room for anything: nobody else needs a turn."""
+        self._no_room += [place for place, is_open in enumerate(self._open) if is_open]
+        self._open = [False] * len(self._open)
+
+    def _needs_turn(self, job: int) -> bool:
+        """Whether some node has room for a class of the job; those for which none has are closed."""
+        lineup, has_room = self._lineup, self._candidates.has_room
+        for place in range(lineup.first[job], lineup.first[job + 1]):
+            if self._open[place]:
+                if has_room(place) or lineup.in_gang[place]:
+                    return True
+                self._open[place] = False
+                self._no_room.append(place)
+        return False
 
     def _next_job(self) -> int | None:
         """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
@@ -267,7 +282,7 @@ class Line:
             heap = bands[0].heap
             while heap:
                 key, job = heap[0]
-                if keys.get(job) == key:
+                if keys.get(job) == key and (not self._skips or self._needs_turn(job)):
                     return job
                 heapq.heappop(heap)
             bands.pop(0)
@@ -362,11 +377,11 @@ class Line:
 
     def skipped(self) -> Sequence[Want]:
         """The classes that had no turn because no node has room for them, and that were not known to wait for that."""
-        return [self._want(place) for place in (self._skipped & ~self._lineup.narrow).nonzero()[0].tolist()]
+        return [self._want(place) for place in self._no_room if not self._lineup.narrow[place]]
 
     def still(self) -> Sequence[Want]:
         """The others that had no turn because no node has room for them."""
-        return [self._want(place) for place in (self._skipped & self._lineup.narrow).nonzero()[0].tolist()]
+        return [self._want(place) for place in self._no_room if self._lineup.narrow[place]]
 
 
 def _rank(want: Want) -> tuple[float, model.JobId, int]:

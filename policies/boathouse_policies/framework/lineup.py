@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.parking import Parking
     from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.framework.view import ClusterView
 
 
@@ -150,9 +151,9 @@ class Lineup:
         known = self._shapes
         if known is None or known[0] is not sizer or known[1] != axis.width:
             own = [one.sizing(sizer, axis).shape for one in self.waiting]
-            columns = ShapeColumns.of(own, axis.width)
-            shape_of = np.array([columns.index[shape] for shape in own], np.intp)
-            known = self._shapes = (sizer, axis.width, (columns, shape_of))
+            numbers: dict[Shape, int] = {}
+            shape_of = np.array([numbers.setdefault(shape, len(numbers)) for shape in own], np.intp)
+            known = self._shapes = (sizer, axis.width, (ShapeColumns.of(list(numbers), axis.width), shape_of))
         return known[2]
 
 

@@ -11,6 +11,8 @@ same key share a ranking.
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,24 +47,55 @@ class Candidates:
         compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
     """
 
+    nodes: npt.NDArray[np.intp]
+    at: dict[int, int] | None
+
     def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
         self._scratch = scratch
-        shapes, self._shape_of = lineup.shapes(profile.sizer, scratch.view.axis)
-        shapes, self._columns = shapes.among(self._shape_of, lineup.open)
-        self._index, self._sizes = shapes.index, shapes.sizes
-        self._requested = shapes.sizes.any(axis=1).nonzero()[0]
-        self._requests = shapes.sizes[self._requested]
+        shapes, self._row_of = self._looked_at(lineup, profile)
+        self._sizes = shapes.sizes
+        self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
         self._score = profile.score if isinstance(profile.score, ShapeScore) else None
-        self.nodes = self._with_room(shapes.least)
-        everything = len(self.nodes) == len(scratch.offered)
-        self._span: Where = ALL if everything else self.nodes
-        self.at = None if everything else {node: i for i, node in enumerate(self.nodes.tolist())}
-        self.compares = len(shapes.all) * len(self.nodes) <= _COMPARED_AT_ONCE
+        self._place(self._with_room(shapes.least))
+        self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = scratch.changes
+        self._least = [amount or -math.inf for amount in shapes.least.tolist()]
+        self._on: list[int] = []
         if self.compares:
-            self._allowed = self._allowing(shapes)
-            self._scores = self._scored(self._span, self._allowed)
-            self._on: npt.NDArray[np.int64] = np.add.reduce(self._scores != _NEVER, axis=1, dtype=np.int64)
+            self._compare(shapes)
+
+    def _place(self, nodes: npt.NDArray[np.intp]) -> None:
+        self.nodes = nodes
+        everything = len(nodes) == len(self._scratch.offered)
+        self._span: Where = ALL if everything else nodes
+        self.at = None if everything else {node: i for i, node in enumerate(nodes.tolist())}
+
+    def _compare(self, shapes: ShapeColumns) -> None:
+        """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
+        fits = self._fitting(self._span)
+        self._allowed = shapes.allowed(self._scratch.view, self._span)
+        if self._allowed is not None:
+            fits &= self._allowed
+        of_use = fits.any(axis=0)
+        if not of_use.all():
+            self._place(self.nodes[of_use])
+            fits = fits[:, of_use]
+            self._allowed = None if self._allowed is None else self._allowed[:, of_use]
+        self._scores = self._scored(self._span, fits)
+        self._counts: npt.NDArray[np.int64] = np.add.reduce(fits, axis=1, dtype=np.int64)
+        self._on = self._counts.tolist()
+
+    def _looked_at(self, lineup: Lineup, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
+        """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
+        shapes, shape_of = lineup.shapes(profile.sizer, self._scratch.view.axis)
+        used = np.zeros(len(shapes), np.bool_)
+        used[shape_of[lineup.open]] = True
+        count = np.count_nonzero(used)
+        if 2 * count >= len(used):
+            return shapes, shape_of
+        rows = np.zeros(len(used), np.intp)
+        rows[used] = np.arange(count)
+        return shapes.among(used), rows[shape_of]
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
         """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
@@ -77,31 +110,20 @@ class Candidates:
                 enough = enough & (free[row] >= amount)
         return enough.nonzero()[0]
 
-    def _allowing(self, shapes: ShapeColumns) -> npt.NDArray[np.bool_] | None:
-        """Which nodes the shapes' constraints allow, shape [S, K]; None for all."""
-        view, allowed = self._scratch.view, None
-        for shape, i in shapes.index.items():
-            eligibility = shape.eligibility(view)
-            if not eligibility.everywhere:
-                if allowed is None:
-                    allowed = np.ones((len(shapes.all), len(self.nodes)), np.bool_)
-                allowed[i] = eligibility.mask[self._span]
-        return allowed
+    def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
+        """Which shapes some nodes have room for, shape [S, len(where)].
 
-    def _scored(self, where: Where, allowed: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.float64]:
-        """The scores of some nodes for all shapes, -inf where there is no room, shape [S, len(where)]."""
-        scratch = self._scratch
-        free = scratch.free[:, where]
-        # A request of 0 fits also where a resource is over-committed.
-        fits = np.logical_and.reduce(
-            self._requests[:, :, None] <= np.maximum(free[self._requested], 0)[:, None, :], axis=0
-        )
-        if allowed is not None:
-            fits &= allowed
+        A request of 0 fits also where a resource is over-committed.
+        """
+        room = np.maximum(self._scratch.free[:, where], 0)
+        return np.logical_and.reduce([size[:, None] <= room[row] for row, size in self._requests])
+
+    def _scored(self, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
         if self._score is None:
             return np.where(fits, 0.0, _NEVER)
-        inverse = scratch.view.layout.inverse_allocatable[:, where]
-        return np.where(fits, self._score.of_shapes(self._sizes, free, inverse), _NEVER)
+        inverse = self._scratch.view.layout.inverse_allocatable[:, where]
+        return np.where(fits, self._score.of_shapes(self._sizes, self._scratch.free[:, where], inverse), _NEVER)
 
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
@@ -110,32 +132,41 @@ class Candidates:
             return
         for i in indices(self.at, scratch.changed_since(self._seen).tolist()):
             node = int(self.nodes[i])
-            if scratch.offered[node]:
-                allowed = None if self._allowed is None else self._allowed[:, i : i + 1]
-                scores = self._scored(slice(node, node + 1), allowed)[:, 0]
+            before = self._scores[:, i] != _NEVER
+            if scratch.offered[node] and all(map(operator.le, self._least, scratch.free[:, node].tolist())):
+                here = slice(node, node + 1)
+                fits = self._fitting(here)
+                if self._allowed is not None:
+                    fits &= self._allowed[:, i : i + 1]
+                self._scores[:, i] = self._scored(here, fits)[:, 0]
+                self._counts += fits[:, 0]
             else:
-                scores = np.full(len(self._sizes[0]), _NEVER)
-            self._on += scores != _NEVER
-            self._on -= self._scores[:, i] != _NEVER
-            self._scores[:, i] = scores
+                self._scores[:, i] = _NEVER
+            self._counts -= before
+        self._on = self._counts.tolist()
         self._seen = scratch.changes
+
+    @property
+    def anything_fits(self) -> bool:
+        """Whether anything pending may fit on any of the nodes."""
+        return not self.compares or any(self._on)
 
     def has_room(self, place: int) -> bool:
         """Whether a class, by its place in the lineup, may fit on any of the nodes."""
-        return not self.compares or bool(self._on[self._columns[self._shape_of[place]]])
+        return not self.compares or self._on[self._row_of[place]] > 0
 
     def without_room(self) -> model.BoolVector | None:
         """The classes that fit on none of the nodes, shape [C]; None where that is not known. Others may be named too."""
-        return (self._on == 0)[self._columns[self._shape_of]] if self.compares else None
+        return (self._counts == 0)[self._row_of] if self.compares else None
 
-    def scores(self, shape: Shape) -> model.FloatVector:
-        """The scores of the nodes for a shape, -inf where it does not fit, shape [K]: kept up by `renew`, read-only."""
+    def scores(self, want: Want) -> model.FloatVector:
+        """The scores of the nodes for a class' shape, -inf where it does not fit, shape [K]: kept up by `renew`."""
         self.renew()
-        return self._scores[self._index[shape]]
+        return self._scores[self._row_of[want.place]]
 
-    def row(self, shape: Shape) -> model.BoolVector:
-        """The nodes that a shape fits on, shape [K]."""
-        return self.scores(shape) != _NEVER if self.compares else self.fits(shape, self._span)
+    def row(self, want: Want) -> model.BoolVector:
+        """The nodes that a class' shape fits on, shape [K]."""
+        return self.scores(want) != _NEVER if self.compares else self.fits(want.shape, self._span)
 
     def fits(self, shape: Shape, where: Where) -> model.BoolVector:
         """Which of some nodes are on offer, allowed by the shape's constraints and have room for it now."""
@@ -241,7 +272,7 @@ class Rankings:
         questions, score = profile.questions_for(want), profile.score_of(want.task_class.stage)
         sizes = profile.sizer.key(want)
         if candidates.compares and not questions and sizes is None and score is profile.score and score.of_shape:
-            return Ranking(candidates.scores(want.shape), None, 0)
+            return Ranking(candidates.scores(want), None, 0)
         key = (want.shape, sizes, score, score.key(want), *((one, one.key(want)) for one in questions))
         ranking = self._known.get(key)
         if ranking is None:
@@ -250,7 +281,7 @@ class Rankings:
 
     def _ranked(self, want: Want, questions: Sequence[Filter | Reserve]) -> Ranking:
         candidates = self._candidates
-        fits = candidates.row(want.shape)
+        fits = candidates.row(want)
         where: Where = ALL
         if candidates.at is not None or not fits.all():
             where = candidates.nodes[fits]

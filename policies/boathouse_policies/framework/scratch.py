@@ -163,6 +163,7 @@ class Scratch:
 
     def place(self, spot: Spot) -> None:
         """Take the room of a task."""
+        self.free[:, spot.node] -= spot.vector
         self._shift(spot, operator.add)
         if spot.want.task_class.constraints.host_ports:
             self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
@@ -172,6 +173,7 @@ class Scratch:
 
     def undo(self, spot: Spot) -> None:
         """Give the room of a task back that was placed in this cycle."""
+        self.free[:, spot.node] += spot.vector
         self._shift(spot, operator.sub)
         ports = spot.want.task_class.constraints.host_ports
         if ports:
@@ -231,8 +233,6 @@ class Scratch:
 
     def _shift(self, spot: Spot, step: Step) -> None:
         node, job, class_id = spot.node, spot.want.job, spot.want.task_class.id
-        column = self.free[:, node]
-        column[:] = step(column, -spot.vector)
         amounts: list[int] = spot.vector.tolist()
         self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
         if job.queue in self._queues:
@@ -240,5 +240,6 @@ class Scratch:
         if self._shares and (share := (job.queue, job.namespace)) in self._shares:
             self._shares[share] = combined(step, self._shares[share], amounts)
         self._classes[class_id] = step(self._classes.get(class_id, 0), 1)
-        self._placed_on[node] = step(self._placed_on.get(node, 0), 1)
+        if self.view.max_per_node is not None:
+            self._placed_on[node] = step(self._placed_on.get(node, 0), 1)
         self.touch(node)

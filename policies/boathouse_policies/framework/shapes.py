@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from boathouse_policies import model
+    from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.layout import Eligibility
     from boathouse_policies.framework.view import ClusterView
 
@@ -66,43 +66,52 @@ class Shapes:
         return known
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class ShapeColumns:
     """Some shapes as columns.
 
-    Attributes:
-        all: The shapes, length S.
-        index: The column of each.
+    Args:
         sizes: Their least sizes, shape [R, S].
+        constraints: The distinct constraints among them.
+        constraints_of: The index in `constraints` of each shape's, shape [S].
+
+    Attributes:
+        sizes: As given.
         least: The least amount of each resource that any of them requests, shape [R].
+        requested: The resources that any of them requests.
     """
 
-    all: tuple[Shape, ...]
-    index: dict[Shape, int]
-    sizes: npt.NDArray[np.int64]
-    least: npt.NDArray[np.int64]
+    __slots__ = ("_constraints", "_constraints_of", "least", "requested", "sizes")
+
+    def __init__(
+        self,
+        sizes: npt.NDArray[np.int64],
+        constraints: Sequence[model.Constraints],
+        constraints_of: npt.NDArray[np.intp],
+    ) -> None:
+        self.sizes = sizes
+        self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
+        self.requested: list[int] = sizes.any(axis=1).nonzero()[0].tolist()
+        self._constraints = constraints
+        self._constraints_of = constraints_of
 
     @classmethod
-    def of(cls, shapes: Iterable[Shape], rows: int) -> ShapeColumns:
-        """The columns of the distinct ones of some shapes."""
-        distinct = tuple(dict.fromkeys(shapes))
-        listed = np.array([one.least for one in distinct], np.int64).reshape(len(distinct), rows)
-        sizes = np.ascontiguousarray(listed.T)
-        least = sizes.min(axis=1) if distinct else np.zeros(rows, np.int64)
-        return cls(distinct, {one: i for i, one in enumerate(distinct)}, sizes, least)
+    def of(cls, shapes: Sequence[Shape], rows: int) -> Self:
+        """The columns of some shapes, of so many resources."""
+        sizes = np.array([one.least for one in shapes], np.int64).reshape(len(shapes), rows)
+        numbers: dict[model.Constraints, int] = {}
+        constraints_of = [numbers.setdefault(one.constraints, len(numbers)) for one in shapes]
+        return cls(np.ascontiguousarray(sizes.T), tuple(numbers), np.array(constraints_of, np.intp))
 
-    def among(
-        self, shape_of: npt.NDArray[np.intp], classes: npt.NDArray[np.bool_]
-    ) -> tuple[Self, npt.NDArray[np.intp]]:
-        """The columns of some classes' shapes, and the column of each of these shapes among them, -1 for the others."""
-        used = np.zeros(len(self.all) + 1, np.bool_)
-        used[shape_of[classes]] = True
-        if used[:-1].all():
-            return self, np.arange(len(self.all))
-        kept = used.nonzero()[0].tolist()
-        columns = np.full(len(self.all), -1)
-        columns[kept] = np.arange(len(kept))
-        distinct = tuple(self.all[i] for i in kept)
-        sizes = self.sizes[:, kept]
-        least = sizes.min(axis=1) if kept else np.zeros(len(sizes), np.int64)
-        return type(self)(distinct, {one: i for i, one in enumerate(distinct)}, sizes, least), columns
+    def __len__(self) -> int:
+        return len(self._constraints_of)
+
+    def among(self, used: npt.NDArray[np.bool_]) -> Self:
+        """The columns of some of them."""
+        return type(self)(self.sizes[:, used], self._constraints, self._constraints_of[used])
+
+    def allowed(self, view: ClusterView, where: Where) -> npt.NDArray[np.bool_] | None:
+        """Which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
+        found = [view.eligibilities.of(one, view.layout) for one in self._constraints]
+        if all([one.everywhere for one in found]):
+            return None
+        return np.array([one.mask[where] for one in found])[self._constraints_of]

@@ -126,13 +126,11 @@ class Columns:
     ) -> model.IntMatrix:
         """A new matrix, read-only."""
         columns, index = arrays.copy(), self._layout.index
-        for name in stale:
-            i = index.get(name)
-            if i is not None:
-                total = _saturated(plain.get(name, ()), 2 * model.LARGEST)
-                columns[: len(total), i] = total
-                if len(total) < len(columns):
-                    columns[len(total) :, i] = 0
+        names = [name for name in stale if name in index]
+        if names:
+            width = len(columns)
+            totals = [_wide(_saturated(plain.get(name, ()), 2 * model.LARGEST), width) for name in names]
+            columns[:, [index[name] for name in names]] = np.array(totals, np.int64).T
         columns.setflags(write=False)
         return columns
 
@@ -199,6 +197,10 @@ def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
 
 def _vector(total: model.Amounts) -> model.IntVector:
     return np.array(_saturated(total, model.LARGEST_SUM), np.int64)
+
+
+def _wide(total: model.Amounts, width: int) -> model.Amounts:
+    return total if len(total) == width else (*total, *(0,) * (width - len(total)))
 
 
 def _saturated(total: model.Amounts, most: int) -> model.Amounts:
