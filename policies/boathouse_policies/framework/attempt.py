@@ -115,6 +115,8 @@ class Attempt:
             scratch.place(spot)
             self.spots.append(spot)
             self._line.placed(member)
+            for hooks in self._profile.hooks:
+                hooks.placed(spot, scratch)
 
     def _one_more(self, member: Want, node: int, vector: model.IntVector) -> bool:
         allowed = self._line.rankings.may_use(member, node) and self._has_room(vector, node)
@@ -130,6 +132,8 @@ class Attempt:
             self._scratch.undo(spot)
             spot.want.give_back(spot.pick)
             self._line.taken_back(spot.want)
+            for hooks in self._profile.hooks:
+                hooks.undone(spot, self._scratch)
         self.spots.clear()
         return False
 

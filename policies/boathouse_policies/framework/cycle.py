@@ -33,6 +33,8 @@ def run_cycle(queue: WaitingRoom, profile: Profile, view: ClusterView) -> Plan:
     scratch = Scratch(view, queue.keeping)
     draft = Draft(profile, scratch)
     draft.advise(queue)
+    for hooks in profile.hooks:
+        hooks.begins(queue, scratch)
     # 1. Order jobs: queues by share, jobs by the profile's keys.
     line = Line(queue, profile, scratch)
     draft.leave_orphans(line, queue)

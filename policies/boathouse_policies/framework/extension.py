@@ -204,7 +204,10 @@ class Gang:
 
 
 class Hooks:
-    """What a policy is told of a cycle as it goes on; nobody else changes state of a cycle."""
+    """What a policy is told of a cycle as it goes on: here it changes what it keeps of the cycle, and nowhere else."""
+
+    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:
+        """A cycle begins; the controllers have advised."""
 
     def placed(self, spot: Spot, scratch: Scratch) -> None:
         """A task was placed on the scratch copy."""

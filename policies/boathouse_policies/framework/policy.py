@@ -32,6 +32,7 @@ class Profile:
         gang: What must be placed together.
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.
+        hooks: What is told of a cycle as it goes on.
         node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new:
             what failed on the others fails there still. A shell may offer all nodes all the same.
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
@@ -50,6 +51,7 @@ class Profile:
     gang: extension.Gang = extension.MINIMUM_TOGETHER
     controllers: tuple[extension.Controller, ...] = ()
     observers: tuple[extension.Observer, ...] = ()
+    hooks: tuple[extension.Hooks, ...] = ()
     node_driven: bool = False
     sees_hosts: bool = True
     questions: tuple[extension.Filter | extension.Reserve, ...] = dataclasses.field(
