@@ -7,6 +7,7 @@ fails at once with a reason such as OutOfcpu, and nothing moves it elsewhere: it
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse.cluster import wire
 from boathouse.resources import podreasons
@@ -26,7 +27,7 @@ def rejection(pod: wire.PodView) -> str | None:
     return None if ran else podreasons.known(reason, reason)
 
 
-class Exclusions:
+class Exclusions(framework.Filter):
     """Nodes that refused a pod of a class lately: a filter for the cycle.
 
     Args:
@@ -58,20 +59,27 @@ class Exclusions:
         """Return when the next exclusion ends; infinity if there is none."""
         return min((until for nodes in self._until_s.values() for until in nodes.values()), default=float("inf"))
 
-    # extension.Filter
+    # framework.Filter
 
-    def mask(self, wanted: framework.Want, state: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
+    @override
+    def concerns(self, want: framework.Want) -> bool:
+        """Whether a node refused a pod of the class lately."""
+        return want.task_class.id in self._until_s
+
+    @override
+    def mask(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
         """Return True where the class may go; None for everywhere."""
-        excluded = self._until_s.get(wanted.task_class.id)
+        excluded = self._until_s.get(want.task_class.id)
         if not excluded:
             return None
-        return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
+        return np.array([node.name not in excluded for node in scratch.view.nodes], np.bool_)[where]
 
+    @override
     def refusals(
-        self, wanted: framework.Want, state: framework.Scratch, among: model.BoolVector
+        self, want: framework.Want, scratch: framework.Scratch, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
         """Return how many of these nodes are left alone."""
-        mask = self.mask(wanted, state, slice(None))
+        mask = self.mask(want, scratch, slice(None))
         count = 0 if mask is None else int((~mask & among).sum())
         return (
             [model.Refusal(reason="node(s) refused a pod of this kind less than 30 s ago", nodes=count)]

@@ -2,10 +2,11 @@
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse.cluster import storage, wire
 from boathouse.scheduling import mounts, notices, translate, volumes
@@ -37,7 +38,7 @@ class Promise:
     bindings: volumes.Bindings
 
 
-class VolumeBook:
+class VolumeBook(framework.Filter):
     """What volumes allow, with what was promised but is not yet visible.
 
     Args:
@@ -121,6 +122,17 @@ class VolumeBook:
 
     # framework.Filter
 
+    @override
+    def concerns(self, want: framework.Want) -> bool:
+        """Whether the class has claims."""
+        return bool(want.task_class.constraints.claims)
+
+    @override
+    def key(self, want: framework.Want) -> Hashable:
+        """Nothing: the claims are constraints, which are part of the shape."""
+        return None
+
+    @override
     def mask(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
         """Return True where the class' claims can be mounted; None for everywhere."""
         claims = want.task_class.constraints.claims
@@ -129,6 +141,7 @@ class VolumeBook:
         reasons = self._refusals(claims, scratch.view.nodes)
         return np.array([reason is None for reason in reasons], np.bool_)[where]
 
+    @override
     def refusals(
         self, want: framework.Want, scratch: framework.Scratch, among: model.BoolVector
     ) -> Sequence[model.Refusal]:

@@ -124,7 +124,8 @@ class ShapeScore(Score):
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """The scores for one class."""
         inverse = scratch.view.layout.inverse_allocatable[:, where]
-        return self.of_shapes(want.least[:, None], scratch.free[:, where], inverse)[0]
+        found: model.FloatVector = self.of_shapes(want.least[:, None], scratch.free[:, where], inverse)[0]
+        return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class Reserve(Question):
 
     def refused(
         self,
-        wants: Iterable[Want],
+        wants: Iterable[Want],  # noqa: ARG002 - the protocol's
         scratch: Scratch,  # noqa: ARG002 - the protocol's
     ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
         """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""

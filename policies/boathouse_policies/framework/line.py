@@ -227,7 +227,8 @@ class Line:
         if self._skips:
             self._candidates.renew()
             if not self._candidates.anything_fits and not self._lineup.gangs:
-                return self._skip_all()
+                self._skip_all()
+                return None
         job = self._next_job()
         if job is None:
             return None

@@ -125,7 +125,7 @@ class Lineup:
         return some
 
     def keys(self, order: JobOrder, jobs: npt.NDArray[np.intp], scratch: Scratch) -> list[float]:
-        """The keys of some jobs; those of an order that `lasts` are asked again only where a job holds something else."""
+        """The keys of some jobs; an order that `lasts` is asked again only where a job holds something else."""
         if not order.lasts:
             return list(map(float, order.keys([self.jobs[job] for job in jobs.tolist()], scratch)))
         known, view = self._keys, scratch.view

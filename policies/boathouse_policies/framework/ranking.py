@@ -5,8 +5,8 @@ room for: one comparison for all shapes and all such nodes. So with few nodes, a
 the cycle sees all classes for these nodes at once; a class that no node has room for costs nothing.
 
 A class is ranked at its first turn: the questions of the profile are asked for the nodes that have room for it. Later
-turns ask again for nodes that changed since and still have room. Classes of one shape for which every question gives the
-same key share a ranking.
+turns ask again for nodes that changed since and still have room. Classes of one shape for which every question gives
+the same key share a ranking.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Candidates:
     Attributes:
         nodes: The places of the nodes, ascending, shape [K].
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
-        compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
+        compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
     """
 
     nodes: npt.NDArray[np.intp]
@@ -116,7 +116,10 @@ class Candidates:
         A request of 0 fits also where a resource is over-committed.
         """
         room = np.maximum(self._scratch.free[:, where], 0)
-        return np.logical_and.reduce([size[:, None] <= room[row] for row, size in self._requests])
+        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(
+            [size[:, None] <= room[row] for row, size in self._requests]
+        )
+        return fits
 
     def _scored(self, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
@@ -156,13 +159,14 @@ class Candidates:
         return not self.compares or self._on[self._row_of[place]] > 0
 
     def without_room(self) -> model.BoolVector | None:
-        """The classes that fit on none of the nodes, shape [C]; None where that is not known. Others may be named too."""
+        """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
         return (self._counts == 0)[self._row_of] if self.compares else None
 
     def scores(self, want: Want) -> model.FloatVector:
         """The scores of the nodes for a class' shape, -inf where it does not fit, shape [K]: kept up by `renew`."""
         self.renew()
-        return self._scores[self._row_of[want.place]]
+        found: model.FloatVector = self._scores[self._row_of[want.place]]
+        return found
 
     def row(self, want: Want) -> model.BoolVector:
         """The nodes that a class' shape fits on, shape [K]."""
@@ -304,19 +308,18 @@ class Rankings:
         if len(found) > _ONE_BY_ONE:
             many = np.array(found, np.intp)
             scores[many] = _NEVER
-            found = many[candidates.fits(want.shape, candidates.nodes[many])]
+            many = many[candidates.fits(want.shape, candidates.nodes[many])]
         else:
-            left = []
             for i in found:
                 scores[i] = _NEVER
-                if candidates.still_fits(want.shape, int(candidates.nodes[i])):
-                    left.append(i)
-            found = np.array(left, np.intp) if len(left) > 1 else left
-        if len(found) == 1:
-            node = int(candidates.nodes[found[0]])
-            scores[found[0]] = self._scores(want, slice(node, node + 1), questions)[0]
-        elif len(found):
-            scores[found] = self._scores(want, candidates.nodes[found], questions)
+            left = [i for i in found if candidates.still_fits(want.shape, int(candidates.nodes[i]))]
+            if len(left) == 1:
+                node = int(candidates.nodes[left[0]])
+                scores[left[0]] = self._scores(want, slice(node, node + 1), questions)[0]
+                return
+            many = np.array(left, np.intp)
+        if len(many):
+            scores[many] = self._scores(want, candidates.nodes[many], questions)
 
     def _scores(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""

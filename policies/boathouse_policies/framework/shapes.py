@@ -90,7 +90,7 @@ class ShapeColumns:
     ) -> None:
         self.sizes = sizes
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
-        self.requested: list[int] = sizes.any(axis=1).nonzero()[0].tolist()
+        self.requested: list[int] = np.logical_or.reduce(sizes, axis=1).nonzero()[0].tolist()
         self._constraints = constraints
         self._constraints_of = constraints_of
 
@@ -112,6 +112,6 @@ class ShapeColumns:
     def allowed(self, view: ClusterView, where: Where) -> npt.NDArray[np.bool_] | None:
         """Which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
         found = [view.eligibilities.of(one, view.layout) for one in self._constraints]
-        if all([one.everywhere for one in found]):
+        if all(one.everywhere for one in found):
             return None
         return np.array([one.mask[where] for one in found])[self._constraints_of]

@@ -65,7 +65,7 @@ class Lending(Filter):
 
     # Filter
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
         """All classes, where any CPU is lent."""
         return bool(self._lenders)
 

@@ -14,7 +14,7 @@ from boathouse_policies.framework.extension import ALL, Patience, Reserve, Score
 from boathouse_policies.ila.demand import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ila.delay import AdaptiveDelay
@@ -109,7 +109,7 @@ class LookAgain(Reserve):
         return () if again_s is None else (_again(want, again_s),)
 
     def refused(
-        self, wants: Sequence[Want], scratch: Scratch
+        self, wants: Iterable[Want], scratch: Scratch
     ) -> Iterator[tuple[Want, model.Verdict, model.Hold | None]]:
         """Of these, the maps and reducers for which no node has room, or none of those that have."""
         for want in wants:

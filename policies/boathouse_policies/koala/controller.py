@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.extension import Observer
 from boathouse_policies.koala import master, provider
 from boathouse_policies.koala.cluster import Grow, Kind, Shrink
 from boathouse_policies.koala.config import Policy
@@ -41,22 +42,22 @@ class _Member:
     reclaim_s: float = 0.0
 
 
-class Koala:
+class Koala(Observer):
     """A controller, and the observer that feeds it.
+
+    It dumps nothing: masters report again, and offers begin a new period.
 
     Args:
         config: The constants.
 
     Attributes:
         report_every_s: How often masters should report.
-        measure_every_s: Nodes need not be measured.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._members: dict[model.JobId, _Member] = {}
         self.report_every_s = config.report_every_s
-        self.measure_every_s = 0.0
 
     # Observer
 
@@ -87,13 +88,6 @@ class Koala:
         if member.cluster is None:
             member.offer_s = event.now_s + member.grower.every_s
         member.cluster = cluster
-
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing: masters report again, and offers begin a new period."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """See `dump`."""
 
     # Controller
 

@@ -185,7 +185,7 @@ class ByStage(Reserve):
         return [hold for one in self._others for hold in one.keep(want, scratch)]
 
     def refused(
-        self, wants: Sequence[Want], scratch: Scratch
+        self, wants: Iterable[Want], scratch: Scratch
     ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
         """Whom no node takes, seen at once."""
         return self._refusing.refused(wants, scratch) if self._calm(scratch) else ()

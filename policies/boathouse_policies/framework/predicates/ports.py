@@ -26,7 +26,7 @@ class FreePorts(Filter):
         """Classes with host ports."""
         return bool(want.task_class.constraints.host_ports)
 
-    def key(self, want: Want) -> Hashable:
+    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
         """Nothing: the host ports are constraints, which are part of the shape."""
         return None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import override
+
 from boathouse_policies import framework, model, profiles
 from boathouse_sim import work
 from boathouse_sim.conditions import Conditions
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 LESS: Final = 0.8
 
 
-class _Part:
+class _Part(framework.Sizer):
     """A sizer that gives each task a part of what it asks for.
 
     Args:
@@ -30,6 +32,7 @@ class _Part:
     def __init__(self, share: float) -> None:
         self._share = share
 
+    @override
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """The part of the class' size."""
         asked = task_class.resources
@@ -37,7 +40,8 @@ class _Part:
             cpu_milli=round(self._share * asked.cpu_milli), memory_bytes=round(self._share * asked.memory_bytes)
         )
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> framework.Sized | model.Verdict:  # noqa: ARG002 - the protocol's
+    @override
+    def size(self, want: Want, node: int, scratch: Scratch) -> framework.Sized | model.Verdict:
         """The same."""
         return framework.Sized(self.least(want.task_class))
 

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse_policies import ikayak, model
+from boathouse_policies.framework import Observer
 from boathouse_policies.ikayak.bank import Bank
 from boathouse_policies.ikayak.history import History
 from boathouse_sim import contention, topology, work
@@ -32,7 +34,7 @@ from boathouse_sim.live import Live, MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from boathouse_sim.live.course import App
 
@@ -156,7 +158,7 @@ class Recorded:
         return found
 
 
-class Recorder:
+class Recorder(Observer):
     """An observer that writes down what reducers report."""
 
     def __init__(self) -> None:
@@ -166,6 +168,7 @@ class Recorder:
         self._running: dict[model.TaskId, Recorded] = {}
         self.ended: list[Recorded] = []
 
+    @override
     def observe(self, event: model.Event) -> None:
         """Write down."""
         match event:
@@ -187,13 +190,6 @@ class Recorder:
                 self._running.pop(event.task, None)
             case _:
                 pass
-
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Nothing."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing_extensions import override
 from boathouse_policies import ikayak, model, profiles
 from boathouse_policies.baselines import delay, placement
 from boathouse_policies.baselines.fifo import Fifo
+from boathouse_policies.framework import Patience
 from boathouse_policies.ikayak.bank import Bank
 from boathouse_policies.ikayak.book import Book
 
@@ -135,12 +136,13 @@ class Erring(Bank):
 _SALT = 0xE44
 
 
-class _MapsWait:
+class _MapsWait(Patience):
     """Patience of maps alone."""
 
     def __init__(self, patience: delay.Delay) -> None:
         self._patience = patience
 
+    @override
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """As delay scheduling says."""
         return self._patience.wait(want, node, scratch) if want.task_class.stage is model.Stage.MAP else None

@@ -141,7 +141,7 @@ class _Recording(ila.Learner):
         return fitting.Samples.of_rows(self._all[_WARM_UP * len(programs.ALL) :])
 
 
-class _Watching:
+class _Watching(framework.Filter, framework.Score):
     """Places tasks at random near their input, so that hosts differ, and lets the policy's profiler watch."""
 
     def __init__(self, random: np.random.Generator) -> None:
@@ -150,25 +150,13 @@ class _Watching:
         self.interference = ila.Interference(_CONFIG)
         self.learner = self.interference.learner = _Recording()
 
-    def mask(
-        self,
-        want: framework.Want,  # noqa: ARG002  the protocol's arguments
-        scratch: framework.Scratch,
-        where: framework.Where,  # noqa: ARG002 - the protocol's
-    ) -> model.BoolVector | None:
+    @override
+    def mask(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
         """Everywhere; the profiler hears of the nodes."""
         self.interference.moment(scratch)
         return None
 
-    def refusals(
-        self,
-        want: framework.Want,  # noqa: ARG002  the protocol's arguments
-        scratch: framework.Scratch,  # noqa: ARG002 - the protocol's
-        among: model.BoolVector,  # noqa: ARG002 - the protocol's
-    ) -> tuple[model.Refusal, ...]:
-        """None."""
-        return ()
-
+    @override
     def score(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.FloatVector:
         """Chance, of the nodes that are closest to its input: reading from afar is not what is modelled."""
         chance = self._random.random((len(scratch.offered),))

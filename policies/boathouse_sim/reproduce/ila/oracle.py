@@ -6,15 +6,15 @@ does not reach, no model of interference can. Else it is ILA: fair sharing, adap
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse_policies import ila, model
 from boathouse_policies.baselines import LeastLoaded
 from boathouse_policies.baselines.fair import FairShare
-from boathouse_policies.framework import PREDICATES, Groups, Profile
-from boathouse_policies.framework.extension import Filter, Observer, Patience, Reserve
+from boathouse_policies.framework import PREDICATES, Filter, Groups, Observer, Patience, Profile, Reserve
 from boathouse_sim.reproduce.ila import programs
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
             observers=(self, self._delay),
         )
 
+    @override
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """As a filter: hosts that take one more; as a reserve it keeps nothing, so nodes pass there too."""
         if want.task_class.stage is not model.Stage.MAP:
@@ -71,11 +72,13 @@ class Oracle(Filter, Patience, Reserve, Observer):
             self._names, self._groups = layout.index, layout.servers
             self._counts = {kind: np.zeros(len(self._groups), np.int64) for kind in (False, True)}
 
+    @override
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes of full hosts."""
         mask = self.mask(want, scratch, slice(None))
         return [] if mask is None else [model.Refusal(reason="host is full", nodes=int((among & ~mask).sum()))]
 
+    @override
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """As ILA's delays; what is taken is counted."""
         hold = self._acceptance.wait(want, node, scratch)
@@ -88,25 +91,20 @@ class Oracle(Filter, Patience, Reserve, Observer):
                 scratch.touch(member)
         return hold
 
+    @override
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """Look again in a second: a place on a host may come free without room on the nodes that it fits."""
         verdict = model.Verdict(code=model.Code.PATIENCE, message="every host has as many of its kind as it takes")
         until_s = scratch.view.now_s + 1.0
         return (model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s),)
 
+    @override
     def observe(self, event: model.Event) -> None:
         """Count what has ended."""
         if isinstance(event, model.Finished | model.Failed):
             kinds = self._running.get((event.task_class, event.node))
             if kinds:
                 self._counts[kinds.pop()][self._groups.of[self._names[event.node]]] -= 1
-
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Nothing."""
 
 
 def caps(assumed: programs.Assumed, cores: float = 10.0, disk_mb_per_s: float = 100.0) -> tuple[int, int]:

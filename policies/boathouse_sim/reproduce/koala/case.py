@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse_policies import koala, model
+from boathouse_policies.framework import Observer
 from boathouse_sim.conditions import Conditions, Outage, Outages
 from boathouse_sim.koala import Hadoop
 from boathouse_sim.koala_course import HadoopCourse
@@ -121,29 +123,21 @@ class Seen:
         return ran
 
 
-class Meter:
+class Meter(Observer):
     """An observer that averages what nodes use."""
-
-    report_every_s = 0.0
 
     def __init__(self, every_s: float, nodes: int) -> None:
         self.measure_every_s = every_s
         self._nodes = nodes
         self._sums: dict[float, list[float]] = {}
 
+    @override
     def observe(self, event: model.Event) -> None:
         """Add up."""
         if isinstance(event, model.Measured):
             sums = self._sums.setdefault(event.now_s, [0.0, 0.0])
             sums[0] += event.usage["cpu_cores"] / setting.CORES
             sums[1] += event.usage["disk_bytes_per_s"] / (setting.DISKS.write_mb_per_s * 1e6)
-
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Nothing."""
 
     def used(self) -> tuple[Used, ...]:
         """Over time."""

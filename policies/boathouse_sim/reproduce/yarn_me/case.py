@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
+from typing_extensions import override
+
 from boathouse_policies import model, profiles, yarn_me
+from boathouse_policies.framework import Observer
 from boathouse_sim import simulation
 from boathouse_sim.errors import Errors
 from boathouse_sim.heartbeat import Heartbeats
@@ -167,7 +170,7 @@ def _profile(case: Case, watch: Watch | None) -> Profile:
     return profile if watch is None else dataclasses.replace(profile, observers=(*profile.observers, watch))
 
 
-class Watch:
+class Watch(Observer):
     """An observer that notes phases and what is given out. Classes are named JOB/STEP/KIND by the simulator."""
 
     def __init__(self) -> None:
@@ -179,6 +182,7 @@ class Watch:
         self._given: dict[model.TaskId, tuple[float, int, bool]] = {}
         self._held: list[tuple[float, float, int, bool]] = []  # start, end, MB, whether elastic
 
+    @override
     def observe(self, event: model.Event) -> None:
         """Note it."""
         match event:
@@ -192,13 +196,6 @@ class Watch:
                 self._ended_s[event.task_class] = event.now_s
             case _:
                 pass
-
-    def dump(self) -> dict[str, object]:
-        """Nothing is kept beyond a simulation."""
-        return {}
-
-    def load(self, state: object) -> None:
-        """Nothing."""
 
     def _submitted(self, event: model.Submitted) -> None:
         for one, following in zip(event.classes, [*event.classes[1:], None], strict=True):
