@@ -89,7 +89,7 @@ class Candidates:
         """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
         shapes, shape_of = lineup.shapes(profile.sizer, self._scratch.view.axis)
         used = np.zeros(len(shapes), np.bool_)
-        used[shape_of[lineup.open]] = True
+        used[shape_of[lineup.open] if lineup.open.any() else slice(1)] = True  # one at least: rows name it
         count = np.count_nonzero(used)
         if 2 * count >= len(used):
             return shapes, shape_of
@@ -116,6 +116,8 @@ class Candidates:
         A request of 0 fits also where a resource is over-committed.
         """
         room = np.maximum(self._scratch.free[:, where], 0)
+        if not self._requests:
+            return np.ones((self._sizes.shape[1], room.shape[1]), np.bool_)
         fits: npt.NDArray[np.bool_] = np.logical_and.reduce(
             [size[:, None] <= room[row] for row, size in self._requests]
         )
