@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from boathouse_policies import framework, model, profiles
-from boathouse_policies.framework import neutral
 
 from . import builders as make
 
@@ -120,7 +119,7 @@ def spread(placement: str) -> list[tuple[str, str]]:
 
 
 def test_a_profile_ranks_nodes_by_the_kind_of_stage():
-    class Last:
+    class Last(framework.Score):
         def score(self, want, scratch, where):
             return np.arange(scratch.free.shape[1], dtype=np.float64)[where]
 
@@ -300,7 +299,7 @@ def test_room_for_expected_executors_is_kept_in_every_cycle_until_their_pods_com
 
 
 def test_a_sizer_decides_less_where_less_is_free():
-    class Half(neutral.IdealSize):
+    class Half(framework.Sizer):
         def least(self, task_class):
             return make.amount(1000, 2)
 
@@ -316,7 +315,7 @@ def test_a_sizer_decides_less_where_less_is_free():
 
 
 def test_a_sizer_may_place_several_at_once_but_never_too_many():
-    class Ten(neutral.IdealSize):
+    class Ten(framework.Sizer):
         def size(self, want, node, scratch):
             return framework.Sized(want.task_class.resources, count=10)
 
@@ -326,7 +325,7 @@ def test_a_sizer_may_place_several_at_once_but_never_too_many():
 
 
 def test_a_sizer_that_refuses_every_node_gives_its_own_reason():
-    class Never(neutral.IdealSize):
+    class Never(framework.Sizer):
         def size(self, want, node, scratch):
             return model.Verdict(code=model.Code.SIZING, message="it would straggle")
 
@@ -337,7 +336,7 @@ def test_a_sizer_that_refuses_every_node_gives_its_own_reason():
 
 
 def test_patience_holds_a_class_until_a_time():
-    class Wait:
+    class Wait(framework.Patience):
         def wait(self, want, node, scratch):
             verdict = model.Verdict(code=model.Code.PATIENCE, message="a closer node may come free")
             late = scratch.view.now_s >= 5.0
@@ -352,7 +351,7 @@ def test_patience_holds_a_class_until_a_time():
 
 
 def test_a_kept_node_is_passed_by_nobody_else():
-    class KeepFirst(neutral.NoReserve):
+    class KeepFirst(framework.Reserve):
         def mask(self, want, scratch, where):
             mask = np.ones(scratch.free.shape[1], np.bool_)
             for node, owner in scratch.kept.items():
@@ -383,7 +382,7 @@ def test_controllers_are_asked_first():
 
 
 def test_a_filter_of_a_profile_has_its_say_in_the_diagnosis():
-    class Even:
+    class Even(framework.Filter):
         def mask(self, want, scratch, where):
             return (np.arange(scratch.free.shape[1]) % 2 == 0)[where]
 

@@ -13,10 +13,9 @@ from tests.unit.policies.yarn_me.test_timeline import estimates
 from tests.unit.sim import make
 
 
-def drive(workload: Workload, *, quick: bool = True, **config) -> Instant:
-    """A simulation by YARN-ME, run to its end; its cycles go the general way where they must not be quick."""
-    profile = yarn_me.build(config=yarn_me.Config(**config))
-    driver = Instant(workload, profile if quick else dataclasses.replace(profile, express=None))
+def drive(workload: Workload, **config) -> Instant:
+    """A simulation by YARN-ME, run to its end."""
+    driver = Instant(workload, yarn_me.build(config=yarn_me.Config(**config)))
     while driver.advance():
         pass
     return driver
@@ -97,15 +96,14 @@ def test_a_reserved_node_is_passed_only_without_harm(seconds, passing, ends_s):
     assert times_s == (50.0, 99.0, ends_s)
 
 
-@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_who_ends_when_the_reserved_task_could_start_may_pass(nodes, quick):
+def test_who_ends_when_the_reserved_task_could_start_may_pass(nodes):
     jobs = (
         make.job("0", make.phase(nodes, 50, 6000)),
         make.job("1", make.phase(nodes, 50, 9000, factor=3.0), at_s=1),
         make.job("2", make.phase(nodes, 48, 3500, factor=3.0), at_s=2),
     )
-    assert job_times_s(make.workload(*jobs, nodes=nodes), quick=quick) == (50.0, 99.0, 48.0)
+    assert job_times_s(make.workload(*jobs, nodes=nodes)) == (50.0, 99.0, 48.0)
 
 
 def most_elastic_at_once(workload, **config):
