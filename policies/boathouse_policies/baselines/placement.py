@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
 from boathouse_policies.framework.extension import ShapeScore
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from boathouse_policies.framework import Score
 
 
@@ -23,28 +20,26 @@ class Placement(enum.StrEnum):
 
 
 class LeastLoaded(ShapeScore):
-    """The mean free share of CPU and memory after placement, as kube-scheduler's LeastAllocated."""
+    """The mean free share of CPU and memory after placement, as kube-scheduler's LeastAllocated: 0..1."""
 
-    def of_shapes(self, sizes: model.IntMatrix, free: model.IntMatrix, inverse: FloatMatrix) -> FloatMatrix:
-        """0..1, higher is emptier."""
+    def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
+        """Higher is emptier."""
         return _free_share(sizes, free, inverse)
 
 
 class Packed(ShapeScore):
-    """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated."""
+    """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated: -1..0."""
 
-    def of_shapes(self, sizes: model.IntMatrix, free: model.IntMatrix, inverse: FloatMatrix) -> FloatMatrix:
-        """-1..0, higher is fuller."""
+    def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
+        """Higher is fuller."""
         return -_free_share(sizes, free, inverse)
 
 
-def _free_share(sizes: model.IntMatrix, free: model.IntMatrix, inverse: FloatMatrix) -> FloatMatrix:
-    cpu, memory = ((free[row] - sizes[row][:, None]) * inverse[row] for row in (model.CPU, model.MEMORY))
-    shares: FloatMatrix = (cpu + memory) * 0.5
-    return shares
+def _free_share(sizes: Any, free: Any, inverse: Any) -> Any:
+    return ((free[_CPU] - sizes[_CPU]) * inverse[_CPU] + (free[_MEMORY] - sizes[_MEMORY]) * inverse[_MEMORY]) * 0.5
 
 
-FloatMatrix: TypeAlias = "npt.NDArray[np.float64]"
+_CPU, _MEMORY = model.CPU, model.MEMORY
 
 
 def scorer(placement: Placement) -> Score:

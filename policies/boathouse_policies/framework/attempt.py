@@ -65,10 +65,10 @@ class Attempt:
                     return
 
     def _may_try(self, member: Want) -> bool:
-        refusal = self._line.over_limit(member, member.least)
-        if refusal is not None:
+        if self._line.has_limits and (refusal := self._line.over_limit(member, member.least)) is not None:
             self._refusal = refusal
-        return refusal is None and member.left > 0
+            return False
+        return member.left > 0
 
     def size(self, member: Want, node: int) -> Sized | None:
         """The sizer's answer, if the node has room for it and the queue's limit allows it."""
@@ -76,7 +76,7 @@ class Attempt:
         if isinstance(sized, model.Verdict):
             self._refusal = sized
             return None
-        if sized.resources is member.ideal.resources and member.is_rigid:
+        if sized is member.ideal and member.is_rigid:
             return sized  # the filters and the limit have just seen this very size
         vector = self._scratch.view.axis.vector(sized.resources)
         if not self._has_room(vector, node):
@@ -89,8 +89,8 @@ class Attempt:
         self._refusal = model.Verdict(code=code, message=message)
 
     def _has_room(self, vector: model.IntVector, node: int) -> bool:
-        rows = vector.nonzero()[0]
-        return bool((self._scratch.free[rows, node] >= vector[rows]).all())
+        room = self._scratch.free_on(node)
+        return all(amount <= room[row] for row, amount in enumerate(vector.tolist()) if amount)
 
     def waits(self, member: Want, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
@@ -101,13 +101,14 @@ class Attempt:
     def take(self, member: Want, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
         scratch = self._scratch
-        is_ideal = sized.resources is member.ideal.resources and member.is_rigid
-        vector = member.least if is_ideal else scratch.view.axis.vector(sized.resources)
-        most = min(sized.count, member.left) if not self.gang else 1
+        vector = member.least
+        if sized is not member.ideal or not member.is_rigid:
+            vector = scratch.view.axis.vector(sized.resources)
+        most = min(sized.count, member.left) if sized.count > 1 and not self.gang else 1
         for already in range(most):
             if already and not self._one_more(member, node, vector):
                 return
-            pick = member.picker.closest(scratch.view.nodes[node])
+            pick = member.picker.closest(scratch.view.layout.nodes[node])
             if pick is None:
                 return
             spot = Spot(member, pick, node, sized.resources, vector)
@@ -126,7 +127,7 @@ class Attempt:
 
     def succeeded(self) -> bool:
         """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
-        if len(self.spots) >= max(1, sum(count for _, count in self.gang)):
+        if len(self.spots) >= (sum([count for _, count in self.gang]) if self.gang else 1):
             return True
         for spot in reversed(self.spots):
             self._scratch.undo(spot)

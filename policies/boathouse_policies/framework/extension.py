@@ -73,9 +73,11 @@ class Filter(Question):
 
     Attributes:
         of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
+        until_freed: Whether a node that it refuses stays refused until room comes free there.
     """
 
     of_shape = False
+    until_freed = False
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """True where the class may go; None for everywhere."""
@@ -109,23 +111,21 @@ class ShapeScore(Score):
         """Nothing: the answer depends on the shape alone."""
         return None
 
-    def of_shapes(
-        self, sizes: model.IntMatrix, free: model.IntMatrix, inverse: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
-        """The scores of some nodes for some shapes, shape [S, K].
+    def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
+        """The score of a node for a size: numbers, or arrays that are broadcast against each other.
 
         Args:
-            sizes: The least sizes, shape [R, S].
-            free: What is free on the nodes, shape [R, K].
-            inverse: 1 / allocatable, 0 where there is none, shape [R, K].
+            sizes: The least size, by row.
+            free: What is free on the node, by row.
+            inverse: 1 / allocatable of the node, 0 where it has none, by row.
         """
         raise NotImplementedError
 
     def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """The scores for one class."""
         inverse = scratch.view.layout.inverse_allocatable[:, where]
-        found: model.FloatVector = self.of_shapes(want.least[:, None], scratch.free[:, where], inverse)[0]
-        return found
+        scores: model.FloatVector = self.of_shapes(want.least, scratch.free[:, where], inverse)
+        return scores
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -250,14 +250,9 @@ class Observer:
 class _NoPreference(ShapeScore):
     """All nodes are equal, so the first by name wins."""
 
-    def of_shapes(
-        self,
-        sizes: model.IntMatrix,
-        free: model.IntMatrix,
-        inverse: npt.NDArray[np.float64],  # noqa: ARG002 - the protocol's
-    ) -> npt.NDArray[np.float64]:
+    def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:  # noqa: ARG002 - the protocol's
         """Zeros."""
-        return np.zeros((sizes.shape[1], free.shape[1]))
+        return 0.0 * (free[0] - sizes[0])
 
 
 class _IdealSize(Sizer):

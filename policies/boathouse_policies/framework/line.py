@@ -14,7 +14,7 @@ import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.ranking import Candidates, Rankings
+from boathouse_policies.framework.ranking import Rankings, candidates
 from boathouse_policies.framework.want import Want
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Line:
 
     Attributes:
         rankings: Where each class may go.
+        has_limits: Whether any queue has limits.
         orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 
@@ -104,14 +105,15 @@ class Line:
         self._allowed: Collection[model.ClassId] | None = None
         self._queues: dict[model.QueueName, _QueueLine] = {}
         self._kept: collections.Counter[Share] = collections.Counter()
+        self.has_limits = any(room.queues[name].limits for name in lineup.namespaces)
         self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
-        self._candidates = candidates = Candidates(lineup, profile, scratch)
-        self.rankings = Rankings(candidates, profile, scratch)
+        self._candidates = candidates(lineup, profile, scratch, room.freed)
+        self.rankings = Rankings(self._candidates, profile, scratch)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
         self._skips = profile.reserve.is_idle(scratch)
         self._no_room: list[int] = []
         looked_at = lineup.open
-        if self._skips and (without_room := candidates.without_room()) is not None:
+        if self._skips and (without_room := self._candidates.without_room()) is not None:
             looked_at = lineup.open & ~(without_room & ~lineup.in_gang)
             self._no_room += (lineup.open & ~looked_at).nonzero()[0].tolist()
         self._open: list[bool] = looked_at.tolist()
@@ -327,21 +329,35 @@ class Line:
             self._share(line)
         if line.is_shared:
             line.shares[line.places[want.job.namespace]] = self._dominant_share(line, want.job.namespace)
-        job, order = self._lineup.job_of[want.place], self._profile.order
-        before = self._keys.get(job)
-        key = order.keys((want.job,), self._scratch)[0]
-        if before is not None:
-            self._keys[job] = key
-            if key != before:
-                heap = line.turns_of(want.job)
-                if heap and heap[0] == (before, job):
-                    heapq.heapreplace(heap, (key, job))
-                else:
-                    heapq.heappush(heap, (key, job))
-        generation = order.generation(self._scratch)
+        order = self._profile.order
+        if order.constant:
+            return
+        job, scratch = self._lineup.job_of[want.place], self._scratch
+        if order.lasts:
+            if job in self._keys:
+                self._move(
+                    want.job, job, order.key(want.job, scratch.job_usage(want.job.id), scratch.view.layout), line
+                )
+            return
+        key = float(order.keys((want.job,), scratch)[0])
+        if job in self._keys:
+            self._move(want.job, job, key, line)
+        generation = order.generation(scratch)
         if generation != self._generation:
             self._generation = generation
             self._ask_again()
+
+    def _move(self, owner: model.Job, job: int, key: float, line: _QueueLine) -> None:
+        """The job has another key."""
+        before = self._keys[job]
+        if key == before:
+            return
+        self._keys[job] = key
+        heap = line.turns_of(owner)
+        if heap and heap[0] == (before, job):
+            heapq.heapreplace(heap, (key, job))
+        else:
+            heapq.heappush(heap, (key, job))
 
     def _ask_again(self) -> None:
         """Keys of other jobs have changed too."""

@@ -86,7 +86,7 @@ class Lineup:
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
         self.alone = len(self.namespaces) == 1 and not any(queues[name].limits for name in self.namespaces)
-        self._shapes: tuple[Sizer, int, tuple[ShapeColumns, npt.NDArray[np.intp]]] | None = None
+        self._shapes: tuple[Sizer, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[JobOrder, Layout, model.FloatVector] | None = None
         self._serial = self._looked = -1
         self.orphans: list[Waiting] = []
@@ -146,14 +146,14 @@ class Lineup:
             return ()
         return self.job_places.keys() & view.held.touched if self._serial == view.serial - 1 else self.job_places
 
-    def shapes(self, sizer: Sizer, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
-        """The shapes of the classes as columns, and the column of each class' shape, shape [C]."""
+    def shapes(self, sizer: Sizer, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
+        """The shapes of the classes as columns, the column of each class' shape, shape [C], and each class' shape."""
         known = self._shapes
         if known is None or known[0] is not sizer or known[1] != axis.width:
             own = [one.sizing(sizer, axis).shape for one in self.waiting]
             numbers: dict[Shape, int] = {}
             shape_of = np.array([numbers.setdefault(shape, len(numbers)) for shape in own], np.intp)
-            known = self._shapes = (sizer, axis.width, (ShapeColumns.of(list(numbers), axis.width), shape_of))
+            known = self._shapes = (sizer, axis.width, (ShapeColumns.of(list(numbers), axis.width), shape_of, own))
         return known[2]
 
 

@@ -37,6 +37,7 @@ class Profile:
             what failed on the others fails there still. A shell may offer all nodes all the same.
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
             schedulers that were not made for virtual machines do not know of hosts.
+        until_freed: Whether a class that found no room can go only where room comes free: worked out from the others.
         questions: The filters that are asked class by class, and the reserve: worked out from the others.
     """
 
@@ -54,12 +55,14 @@ class Profile:
     hooks: tuple[extension.Hooks, ...] = ()
     node_driven: bool = False
     sees_hosts: bool = True
+    until_freed: bool = dataclasses.field(init=False, repr=False, compare=False)
     questions: tuple[extension.Filter | extension.Reserve, ...] = dataclasses.field(
         init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
         """Work out once what every cycle asks."""
+        object.__setattr__(self, "until_freed", all(one.until_freed for one in self.filters))
         asked = tuple(one for one in self.filters if not one.of_shape)
         object.__setattr__(self, "questions", (*asked, self.reserve))
 

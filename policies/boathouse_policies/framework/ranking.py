@@ -11,20 +11,20 @@ the same key share a ranking.
 
 from __future__ import annotations
 
-import math
+import functools
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework.extension import ALL, ShapeScore
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from boathouse_policies import model
     from boathouse_policies.framework.extension import Filter, Reserve, Where
     from boathouse_policies.framework.lineup import Lineup
     from boathouse_policies.framework.policy import Profile
@@ -33,8 +33,153 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.want import Want
 
 
-class Candidates:
-    """The nodes on offer with room for anything pending, and how each ranks for each shape.
+class Candidates(Protocol):
+    """The nodes on offer that may have room for anything pending."""
+
+    @property
+    def nodes(self) -> npt.NDArray[np.intp]:
+        """The places of the nodes, ascending, shape [K]."""
+        ...
+
+    @property
+    def compares(self) -> bool:
+        """Whether `best` is known for every shape."""
+        ...
+
+    @property
+    def at(self) -> Mapping[int, int] | None:
+        """The index of a node in `nodes`; None where they are all nodes, so that a place is its own index."""
+        ...
+
+    def renew(self) -> None:
+        """Take in what the cycle changed since the last call."""
+        ...
+
+    @property
+    def anything_fits(self) -> bool:
+        """Whether anything pending may fit on any of the nodes."""
+        ...
+
+    def has_room(self, place: int) -> bool:
+        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        ...
+
+    def without_room(self) -> model.BoolVector | None:
+        """The classes that fit on none of the nodes, shape [C], perhaps with others; None where that is not known."""
+        ...
+
+    def best(self, want: Want) -> int | None:
+        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
+        ...
+
+    def row(self, want: Want) -> model.BoolVector:
+        """The nodes that a class' shape fits on, shape [K]."""
+        ...
+
+
+def candidates(lineup: Lineup, profile: Profile, scratch: Scratch, freed: Collection[model.NodeName]) -> Candidates:
+    """Find the nodes that the cycle looks at.
+
+    Args:
+        lineup: The pending classes.
+        profile: Its sizer decides the least size of each class.
+        scratch: The state of the cycle.
+        freed: Where room came free since the last cycle.
+    """
+    if scratch.view.offered is not None:
+        few = scratch.offered_places() if scratch.offers <= _FEW else None
+    elif (
+        lineup.open is lineup.narrow and len(freed) <= _FEW and profile.until_freed and profile.reserve.is_idle(scratch)
+    ):
+        index = scratch.view.layout.index  # nothing else can have changed for who found no room
+        few = sorted([index[name] for name in freed if name in index])
+    else:
+        few = None
+    return Table(lineup, profile, scratch) if few is None else FewNodes(few, lineup, profile, scratch)
+
+
+class FewNodes:
+    """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
+
+    Args:
+        nodes: The places of the nodes, ascending.
+        lineup: The pending classes.
+        profile: Its sizer decides the least size of each class.
+        scratch: The state of the cycle.
+
+    Attributes:
+        compares: Always.
+    """
+
+    compares = True
+
+    def __init__(self, nodes: Sequence[int], lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
+        self._scratch = scratch
+        shapes, _, self._shapes = lineup.shapes(profile.sizer, scratch.view.axis)
+        self._least = shapes.least_listed
+        self._score = profile.score
+        self._listed = nodes
+        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
+        self._rooms: dict[int, list[int]] = {}
+        self._most = 0
+        self._seen = scratch.changes
+        self._find_rooms()
+
+    def _find_rooms(self) -> None:
+        scratch, least = self._scratch, self._least
+        rooms = [(node, scratch.free_on(node)) for node in self._listed if scratch.offered[node]]
+        self._rooms = {node: room for node, room in rooms if all(map(operator.ge, room, least))}
+        self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
+
+    @functools.cached_property
+    def nodes(self) -> npt.NDArray[np.intp]:
+        """See `Candidates`."""
+        return np.array(self._listed, np.intp)
+
+    def renew(self) -> None:
+        """See `Candidates`."""
+        if self._seen != self._scratch.changes:
+            self._seen = self._scratch.changes
+            self._find_rooms()
+
+    @property
+    def anything_fits(self) -> bool:
+        """See `Candidates`."""
+        return bool(self._rooms)
+
+    def has_room(self, place: int) -> bool:
+        """See `Candidates`."""
+        shape = self._shapes[place]
+        if shape.memory > self._most:  # scarce nearly always, so asked first
+            return False
+        return any(fits_in(shape, room) for room in self._rooms.values())
+
+    def without_room(self) -> model.BoolVector | None:
+        """See `Candidates`."""
+        return None
+
+    def best(self, want: Want) -> int | None:
+        """See `Candidates`."""
+        self.renew()
+        shape, layout = want.shape, self._scratch.view.layout
+        eligibility = shape.eligibility(self._scratch.view)
+        found, most = None, _NEVER
+        for node, room in self._rooms.items():
+            if fits_in(shape, room) and (eligibility.everywhere or eligibility.mask[node]):
+                if len(self._rooms) == 1:
+                    return node
+                score = self._score.of_shapes(shape.sizes, room, layout.inverse_by_node[node])
+                if score > most:
+                    found, most = node, score
+        return found
+
+    def row(self, want: Want) -> model.BoolVector:
+        """See `Candidates`."""
+        return np.array([still_fits(want.shape, node, self._scratch) for node in self._listed], np.bool_)
+
+
+class Table:
+    """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
 
     Args:
         lineup: The pending classes.
@@ -42,9 +187,7 @@ class Candidates:
         scratch: The state of the cycle.
 
     Attributes:
-        nodes: The places of the nodes, ascending, shape [K].
-        at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
-        compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
+        compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
     """
 
     nodes: npt.NDArray[np.intp]
@@ -53,13 +196,13 @@ class Candidates:
     def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
         self._scratch = scratch
         shapes, self._row_of = self._looked_at(lineup, profile)
-        self._sizes = shapes.sizes
+        self._sizes = shapes.sizes[:, :, None]
         self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
         self._score = profile.score if isinstance(profile.score, ShapeScore) else None
         self._place(self._with_room(shapes.least))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = scratch.changes
-        self._least = [amount or -math.inf for amount in shapes.least.tolist()]
+        self._least = shapes.least_listed
         self._on: list[int] = []
         if self.compares:
             self._compare(shapes)
@@ -87,7 +230,7 @@ class Candidates:
 
     def _looked_at(self, lineup: Lineup, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
         """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
-        shapes, shape_of = lineup.shapes(profile.sizer, self._scratch.view.axis)
+        shapes, shape_of, _ = lineup.shapes(profile.sizer, self._scratch.view.axis)
         used = np.zeros(len(shapes), np.bool_)
         used[shape_of[lineup.open] if lineup.open.any() else slice(1)] = True  # one at least: rows name it
         count = np.count_nonzero(used)
@@ -135,10 +278,10 @@ class Candidates:
         scratch = self._scratch
         if self._seen == scratch.changes or not self.compares:
             return
-        for i in indices(self.at, scratch.changed_since(self._seen).tolist()):
+        for i in indices(self.at, scratch.changed_since(self._seen)):
             node = int(self.nodes[i])
             before = self._scores[:, i] != _NEVER
-            if scratch.offered[node] and all(map(operator.le, self._least, scratch.free[:, node].tolist())):
+            if scratch.offered[node] and all(map(operator.ge, scratch.free_on(node), self._least)):
                 here = slice(node, node + 1)
                 fits = self._fitting(here)
                 if self._allowed is not None:
@@ -164,35 +307,45 @@ class Candidates:
         """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
         return (self._counts == 0)[self._row_of] if self.compares else None
 
-    def scores(self, want: Want) -> model.FloatVector:
-        """The scores of the nodes for a class' shape, -inf where it does not fit, shape [K]: kept up by `renew`."""
+    def best(self, want: Want) -> int | None:
+        """See `Candidates`."""
         self.renew()
-        found: model.FloatVector = self._scores[self._row_of[want.place]]
-        return found
+        scores = self._scores[self._row_of[want.place]]
+        i = int(scores.argmax()) if len(scores) else -1
+        if i < 0 or scores[i] == _NEVER:
+            return None
+        return i if self.at is None else int(self.nodes[i])
 
     def row(self, want: Want) -> model.BoolVector:
-        """The nodes that a class' shape fits on, shape [K]."""
-        return self.scores(want) != _NEVER if self.compares else self.fits(want.shape, self._span)
+        """See `Candidates`."""
+        if not self.compares:
+            return all_fits(want.shape, self._span, self._scratch)
+        self.renew()
+        return self._scores[self._row_of[want.place]] != _NEVER
 
-    def fits(self, shape: Shape, where: Where) -> model.BoolVector:
-        """Which of some nodes are on offer, allowed by the shape's constraints and have room for it now."""
-        scratch = self._scratch
-        found: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][shape.rows] >= shape.need)
-        found &= scratch.offered[where]
-        eligibility = shape.eligibility(scratch.view)
-        return found if eligibility.everywhere else found & eligibility.mask[where]
 
-    def still_fits(self, shape: Shape, node: int) -> bool:
-        """The same of one node."""
-        scratch = self._scratch
-        if not scratch.offered[node]:
+def fits_in(shape: Shape, room: Sequence[int]) -> bool:
+    """Whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
+    for row, amount in shape.asks:  # noqa: SIM110 - a generator would take twice as long
+        if room[row] < amount:
             return False
-        room: list[int] = scratch.free[:, node].tolist()
-        for row, amount in shape.asks:
-            if room[row] < amount:
-                return False
-        eligibility = shape.eligibility(scratch.view)
-        return eligibility.everywhere or bool(eligibility.mask[node])
+    return True
+
+
+def still_fits(shape: Shape, node: int, scratch: Scratch) -> bool:
+    """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
+    if not scratch.offered[node] or not fits_in(shape, scratch.free_on(node)):
+        return False
+    eligibility = shape.eligibility(scratch.view)
+    return eligibility.everywhere or bool(eligibility.mask[node])
+
+
+def all_fits(shape: Shape, where: Where, scratch: Scratch) -> model.BoolVector:
+    """The same of some nodes."""
+    found: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][shape.rows] >= shape.need)
+    found &= scratch.offered[where]
+    eligibility = shape.eligibility(scratch.view)
+    return found if eligibility.everywhere else found & eligibility.mask[where]
 
 
 def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]:
@@ -216,7 +369,7 @@ class Ranking:
 
     __slots__ = ("questions", "refused", "scores", "seen")
 
-    def __init__(self, scores: model.FloatVector, questions: Sequence[Filter | Reserve] | None, seen: int) -> None:
+    def __init__(self, scores: model.FloatVector, questions: Sequence[Filter | Reserve], seen: int) -> None:
         self.scores = scores
         self.questions = questions
         self.seen = seen
@@ -240,6 +393,8 @@ class Rankings:
 
     def best(self, want: Want) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
+        if want.ranking is None and self._of_shape_alone(want):
+            return self._candidates.best(want)
         scores = self._of(want).scores
         if not len(scores):
             return None
@@ -257,29 +412,44 @@ class Rankings:
 
     def may_use(self, want: Want, node: int) -> bool:
         """Whether a class may have one more task on a node."""
-        if not self._candidates.still_fits(want.shape, node):
+        if not still_fits(want.shape, node, self._scratch):
             return False
         passing = self._passing(want, slice(node, node + 1), self._profile.questions_for(want))
         return passing is None or bool(passing[0])
+
+    def _of_shape_alone(self, want: Want) -> bool:
+        """Whether nothing but its shape decides where a class goes."""
+        if want.of_shape is None:
+            profile = self._profile
+            score = profile.score_of(want.task_class.stage)
+            want.of_shape = (
+                score.of_shape
+                and score is profile.score
+                and self._candidates.compares
+                and profile.sizer.key(want) is None
+                and not profile.questions_for(want)
+            )
+        return want.of_shape
 
     def _of(self, want: Want) -> Ranking:
         ranking = want.ranking
         if ranking is None:
             ranking = want.ranking = self._shared(want)
-        if ranking.questions is None:
-            self._candidates.renew()
-        elif ranking.seen != self._scratch.changes or want.moved:
-            self._mend(want, ranking, ranking.questions)
+        if ranking.seen != self._scratch.changes or want.moved:
+            self._mend(want, ranking)
         return ranking
 
     def _shared(self, want: Want) -> Ranking:
         """The ranking that classes with the same answers have in common."""
-        profile, candidates = self._profile, self._candidates
+        profile = self._profile
         questions, score = profile.questions_for(want), profile.score_of(want.task_class.stage)
-        sizes = profile.sizer.key(want)
-        if candidates.compares and not questions and sizes is None and score is profile.score and score.of_shape:
-            return Ranking(candidates.scores(want), None, 0)
-        key = (want.shape, sizes, score, score.key(want), *((one, one.key(want)) for one in questions))
+        key = (
+            want.shape,
+            profile.sizer.key(want),
+            score,
+            score.key(want),
+            *((one, one.key(want)) for one in questions),
+        )
         ranking = self._known.get(key)
         if ranking is None:
             ranking = self._known[key] = self._ranked(want, questions)
@@ -297,9 +467,10 @@ class Rankings:
         want.moved.clear()
         return Ranking(scores, questions, self._scratch.changes)
 
-    def _mend(self, want: Want, ranking: Ranking, questions: Sequence[Filter | Reserve]) -> None:
+    def _mend(self, want: Want, ranking: Ranking) -> None:
         scratch, candidates, scores = self._scratch, self._candidates, ranking.scores
-        changed = scratch.changed_since(ranking.seen).tolist()
+        questions = ranking.questions
+        changed = scratch.changed_since(ranking.seen)
         ranking.seen = scratch.changes
         if want.moved:
             changed += want.moved
@@ -310,18 +481,18 @@ class Rankings:
         if len(found) > _ONE_BY_ONE:
             many = np.array(found, np.intp)
             scores[many] = _NEVER
-            many = many[candidates.fits(want.shape, candidates.nodes[many])]
+            found = many[all_fits(want.shape, candidates.nodes[many], scratch)]
         else:
             for i in found:
                 scores[i] = _NEVER
-            left = [i for i in found if candidates.still_fits(want.shape, int(candidates.nodes[i]))]
-            if len(left) == 1:
-                node = int(candidates.nodes[left[0]])
-                scores[left[0]] = self._scores(want, slice(node, node + 1), questions)[0]
-                return
-            many = np.array(left, np.intp)
-        if len(many):
-            scores[many] = self._scores(want, candidates.nodes[many], questions)
+                if still_fits(want.shape, int(candidates.nodes[i]), scratch):
+                    left.append(i)
+            found = np.array(left, np.intp) if len(left) > 1 else left
+        if len(found) == 1:
+            node = int(candidates.nodes[found[0]])
+            scores[found[0]] = self._scores(want, slice(node, node + 1), questions)[0]
+        elif len(found):
+            scores[found] = self._scores(want, candidates.nodes[found], questions)
 
     def _scores(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
@@ -351,5 +522,7 @@ def _length(where: Where) -> int:
 
 
 _NEVER = -np.inf
+_MEMORY = model.MEMORY
+_FEW = 8
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
 _COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

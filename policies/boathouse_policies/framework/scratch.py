@@ -34,7 +34,6 @@ class Scratch:
 
     Attributes:
         view: What the cycle began with.
-        free: Shape [R, N]; below zero where a node is over-committed.
         offered: Nodes that may still take tasks in this cycle, shape [N].
         changes: How often a node changed so far.
         kept: Which class a node is kept for, by place.
@@ -46,13 +45,13 @@ class Scratch:
     def __init__(self, view: ClusterView, kept: Kept = _NOBODY) -> None:
         self.view = view
         layout = view.layout
-        self.free: model.IntMatrix = layout.allocatable - view.requested
-        width = view.axis.width
-        if width > len(self.free):  # a class brought an extended resource after the snapshot: nobody has it
-            self.free = np.pad(self.free, ((0, width - len(self.free)), (0, 0)))
+        self._free: model.IntMatrix | None = None
+        self._by_node: dict[
+            int, list[int]
+        ] = {}  # what is free on nodes that somebody asked for, and on all that changed
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
-        self._changed: npt.NDArray[np.intp] = np.empty(256, np.intp)
+        self._changed: list[int] = []
         self.kept = kept.places(layout) if kept.by_name else {}
         self.let_go: set[int] = set()
         self._places: list[int] | None = None
@@ -68,6 +67,32 @@ class Scratch:
         self._room: dict[Shape, tuple[int, model.BoolVector]] = {}
 
     # Reading
+
+    @property
+    def free(self) -> model.IntMatrix:
+        """Shape [R, N]; below zero where a node is over-committed. Made when first asked for: few nodes need no columns."""
+        if self._free is None:
+            view = self.view
+            self._free = free = view.free()
+            width = view.axis.width
+            if width > len(free):  # a class brought an extended resource after the snapshot: nobody has it
+                self._free = free = np.pad(free, ((0, width - len(free)), (0, 0)))
+            for node, room in self._by_node.items():
+                free[:, node] = room
+        return self._free
+
+    def free_on(self, node: int) -> list[int]:
+        """What is free on one node, by row: read-only, and kept up as tasks are placed."""
+        room = self._by_node.get(node)
+        if room is None:
+            view = self.view
+            if self._free is not None:
+                room = self._free[:, node].tolist()
+            else:
+                room = view.layout.free(node, view.held.on_node(view.layout.names[node], node))
+                room += [0] * (view.axis.width - len(room))
+            self._by_node[node] = room
+        return room
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
         """What a job holds, tasks of this cycle included, by row."""
@@ -93,19 +118,18 @@ class Scratch:
         """Tasks of a class that are placed, those of this cycle included."""
         return self._classes.get(task_class, 0) + self.view.by_class.get(task_class, 0)
 
-    def changed_since(self, count: int) -> npt.NDArray[np.intp]:
+    def changed_since(self, count: int) -> list[int]:
         """Places of nodes, with repetitions, that changed since there were `count` changes."""
-        return self._changed[count : self.changes]
+        return self._changed[count:]
 
     def to_mend(self, count: int) -> Where | None:
         """The same for columns: None for nothing, and everything where that is as cheap to mend as some of it."""
-        changed = self.changed_since(count)
-        if not len(changed):
+        changed = self._changed[count:]
+        if not changed:
             return None
         if len(changed) == 1:
-            node = int(changed[0])
-            return slice(node, node + 1)
-        return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else changed
+            return slice(changed[0], changed[0] + 1)
+        return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else np.array(changed, np.intp)
 
     def room(self, want: Want) -> model.BoolVector:
         """Which nodes have room for the least size of a class, shape [N]: shared by all of its shape: read-only."""
@@ -131,6 +155,11 @@ class Scratch:
     def dominant_share(self, usage: model.Amounts) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
         return self.view.layout.dominant_share(usage)
+
+    @property
+    def offers(self) -> int:
+        """How many nodes are on offer."""
+        return self._offers
 
     @property
     def exhausted(self) -> bool:
@@ -163,7 +192,7 @@ class Scratch:
 
     def place(self, spot: Spot) -> None:
         """Take the room of a task."""
-        self.free[:, spot.node] -= spot.vector
+        self._change(spot.node, operator.sub, spot.vector)
         self._shift(spot, operator.add)
         if spot.want.task_class.constraints.host_ports:
             self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
@@ -173,7 +202,7 @@ class Scratch:
 
     def undo(self, spot: Spot) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self.free[:, spot.node] += spot.vector
+        self._change(spot.node, operator.add, spot.vector)
         self._shift(spot, operator.sub)
         ports = spot.want.task_class.constraints.host_ports
         if ports:
@@ -189,7 +218,7 @@ class Scratch:
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
         """Take room for what no waiting task is: a second attempt of a running one."""
         place = self.view.layout.index[node]
-        self.free[:, place] -= self.view.axis.vector(resources)
+        self._change(place, operator.sub, self.view.axis.vector(resources))
         self.touch(place)
 
     def keep(self, node: int, task_class: model.ClassId) -> None:
@@ -218,18 +247,19 @@ class Scratch:
 
     def touch(self, node: int) -> None:
         """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""
-        if self.changes == len(self._changed):
-            self._changed = np.concatenate([self._changed, self._changed])
-        self._changed[self.changes] = node
+        self._changed.append(node)
         self.changes += 1
 
     def touch_all(self, nodes: npt.NDArray[np.intp]) -> None:
         """The same of several."""
-        last = self.changes + len(nodes)
-        while last > len(self._changed):
-            self._changed = np.concatenate([self._changed, self._changed])
-        self._changed[self.changes : last] = nodes
-        self.changes = last
+        self._changed += nodes.tolist()
+        self.changes = len(self._changed)
+
+    def _change(self, node: int, step: Step, vector: model.IntVector) -> None:
+        room = self.free_on(node)
+        room[:] = map(step, room, vector.tolist())
+        if self._free is not None:
+            self._free[:, node] = room
 
     def _shift(self, spot: Spot, step: Step) -> None:
         node, job, class_id = spot.node, spot.want.job, spot.want.task_class.id

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+
+from boathouse_policies import model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from boathouse_policies import model
     from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.layout import Eligibility
     from boathouse_policies.framework.view import ClusterView
@@ -31,16 +33,20 @@ class Shape:
         rows: The resources that it requests.
         need: The amounts of `rows`, shape [len(rows), 1].
         asks: The same as plain numbers: (row, amount).
+        sizes: `least` as plain numbers.
+        memory: Its memory in bytes.
     """
 
-    __slots__ = ("__weakref__", "_eligibility", "asks", "constraints", "least", "need", "rows")
+    __slots__ = ("__weakref__", "_eligibility", "asks", "constraints", "least", "memory", "need", "rows", "sizes")
 
     def __init__(self, least: model.IntVector, constraints: model.Constraints) -> None:
         self.least = least
         self.constraints = constraints
         self.rows = least.nonzero()[0]
         self.need: model.IntMatrix = least[self.rows, None]
-        self.asks: list[tuple[int, int]] = list(zip(self.rows.tolist(), least[self.rows].tolist(), strict=True))
+        self.sizes: list[int] = least.tolist()
+        self.memory = self.sizes[model.MEMORY]
+        self.asks = [(row, amount) for row, amount in enumerate(self.sizes) if amount]
         self._eligibility: Eligibility | None = None
 
     def eligibility(self, view: ClusterView) -> Eligibility:
@@ -77,10 +83,11 @@ class ShapeColumns:
     Attributes:
         sizes: As given.
         least: The least amount of each resource that any of them requests, shape [R].
+        least_listed: The same as plain numbers; -inf for what some do not request, which fits everywhere.
         requested: The resources that any of them requests.
     """
 
-    __slots__ = ("_constraints", "_constraints_of", "least", "requested", "sizes")
+    __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "requested", "sizes")
 
     def __init__(
         self,
@@ -90,7 +97,8 @@ class ShapeColumns:
     ) -> None:
         self.sizes = sizes
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
-        self.requested: list[int] = np.logical_or.reduce(sizes, axis=1).nonzero()[0].tolist()
+        self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
+        self.requested: list[int] = sizes.any(axis=1).nonzero()[0].tolist()
         self._constraints = constraints
         self._constraints_of = constraints_of
 

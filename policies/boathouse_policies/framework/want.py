@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from boathouse_policies import model
-    from boathouse_policies.framework.classes import Sizing, Waiting
+    from boathouse_policies.framework.classes import Waiting
     from boathouse_policies.framework.closeness import Closeness
     from boathouse_policies.framework.extension import Sized
     from boathouse_policies.framework.layout import Eligibility
@@ -38,7 +40,12 @@ class Want:
         waiting: The class in the waiting room.
         scratch: The copy of the columns that it is judged by.
         place: Its place in the line.
+        shape: Its least size and its constraints.
+        least: The smallest size that may be placed, shape [R].
+        ideal: The class' own size, one task.
+        is_rigid: Whether its own size is the least.
         ranking: Its ranking, once it had a turn.
+        of_shape: Whether its shape alone decides where it goes; None before its first turn.
         moved: Nodes that are further from the input of what is left than they were when they were ranked.
     """
 
@@ -46,29 +53,37 @@ class Want:
         "_closeness",
         "_picker",
         "_profile",
-        "_sizing",
+        "ideal",
+        "is_rigid",
         "job",
+        "least",
         "moved",
+        "of_shape",
         "place",
         "ranking",
         "scratch",
+        "shape",
         "task_class",
         "waiting",
     )
 
     def __init__(self, waiting: Waiting, profile: Profile, scratch: Scratch) -> None:
-        # Most classes of a cycle never get a turn: all that costs is worked out at the first.
         self.waiting = waiting
         self.job = waiting.job
         self.task_class = waiting.task_class
         self.scratch = scratch
         self.place = -1
         self.ranking: Ranking | None = None
+        self.of_shape: bool | None = None
         self.moved: list[int] = []
         self._profile = profile
         self._picker: Picker | None = None
         self._closeness: Closeness | None = None
-        self._sizing: Sizing | None = None
+        sizing = waiting.sizing(profile.sizer, scratch.view.axis)
+        self.shape: Shape = sizing.shape
+        self.least: model.IntVector = sizing.shape.least
+        self.ideal: Sized = sizing.ideal
+        self.is_rigid: bool = sizing.is_rigid
 
     @property
     def hold(self) -> model.Hold | None:
@@ -76,41 +91,14 @@ class Want:
         return self.waiting.hold
 
     @property
-    def sizing(self) -> Sizing:
-        """What the sizer says of it whatever the node."""
-        if self._sizing is None:
-            self._sizing = self.waiting.sizing(self._profile.sizer, self.scratch.view.axis)
-        return self._sizing
-
-    @property
-    def shape(self) -> Shape:
-        """Its least size and its constraints."""
-        return self.sizing.shape
-
-    @property
-    def ideal(self) -> Sized:
-        """The class' own size, one task."""
-        return self.sizing.ideal
-
-    @property
-    def is_rigid(self) -> bool:
-        """Whether its own size is the least."""
-        return self.sizing.is_rigid
-
-    @property
-    def least(self) -> model.IntVector:
-        """The smallest size that may be placed, shape [R]."""
-        return self.sizing.shape.least
-
-    @property
-    def rows(self) -> model.IntVector:
+    def rows(self) -> npt.NDArray[np.intp]:
         """The resources that it requests."""
-        return self.sizing.shape.rows
+        return self.shape.rows
 
     @property
     def need(self) -> model.IntMatrix:
         """The amounts of `rows`, shape [len(rows), 1]."""
-        return self.sizing.shape.need
+        return self.shape.need
 
     @property
     def picker(self) -> Picker:

@@ -137,10 +137,10 @@ class _Gaps:
         if self._seen == scratch.changes:
             return
         first = self._seen < 0
-        changed = scratch.offered.nonzero()[0] if first else scratch.changed_since(self._seen)
+        changed = scratch.offered_places() if first else scratch.changed_since(self._seen)
         self._seen = scratch.changes
         names, now_s = scratch.view.layout.names, scratch.view.now_s
-        for node in changed.tolist():
+        for node in changed:
             owner = scratch.kept.get(node)
             self.owner[node] = _NOBODY if owner is None else code(owner)
             self.gap_s[node] = -math.inf

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Allowed(Filter):
     """What depends on the node and the constraints alone."""
 
-    of_shape = True
+    of_shape = until_freed = True
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """The kept mask."""

@@ -22,6 +22,8 @@ REASON = "node(s) didn't have free ports for the requested pod ports"
 class FreePorts(Filter):
     """No port of the class is taken on the node, by pods of the view or of this cycle."""
 
+    until_freed = True
+
     def concerns(self, want: Want) -> bool:
         """Classes with host ports."""
         return bool(want.task_class.constraints.host_ports)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Room(Filter):
     """What is free covers the least size. A request of 0 fits also where a resource is over-committed."""
 
-    of_shape = True
+    of_shape = until_freed = True
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """All rows that are asked for."""
