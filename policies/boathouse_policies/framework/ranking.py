@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import ALL, ShapeScore
+from boathouse_policies.framework.extension import ALL, NO_PREFERENCE, ShapeScore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -117,7 +117,7 @@ class FewNodes:
         self._scratch = scratch
         shapes, _, self._shapes = lineup.shapes(profile.sizer, scratch.view.axis)
         self._least = shapes.least_listed
-        self._score = profile.score
+        self._score = profile.score if isinstance(profile.score, ShapeScore) else NO_PREFERENCE
         self._listed = nodes
         self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
         self._rooms: dict[int, list[int]] = {}
@@ -321,7 +321,8 @@ class Table:
         if not self.compares:
             return all_fits(want.shape, self._span, self._scratch)
         self.renew()
-        return self._scores[self._row_of[want.place]] != _NEVER
+        fits: model.BoolVector = self._scores[self._row_of[want.place]] != _NEVER
+        return fits
 
 
 def fits_in(shape: Shape, room: Sequence[int]) -> bool:
@@ -469,7 +470,6 @@ class Rankings:
 
     def _mend(self, want: Want, ranking: Ranking) -> None:
         scratch, candidates, scores = self._scratch, self._candidates, ranking.scores
-        questions = ranking.questions
         changed = scratch.changed_since(ranking.seen)
         ranking.seen = scratch.changes
         if want.moved:
@@ -478,21 +478,24 @@ class Rankings:
         found = indices(candidates.at, changed)
         if ranking.refused:
             found = [i for i in found if i not in ranking.refused]
+        nodes = candidates.nodes
         if len(found) > _ONE_BY_ONE:
             many = np.array(found, np.intp)
             scores[many] = _NEVER
-            found = many[all_fits(want.shape, candidates.nodes[many], scratch)]
-        else:
-            for i in found:
-                scores[i] = _NEVER
-                if still_fits(want.shape, int(candidates.nodes[i]), scratch):
-                    left.append(i)
-            found = np.array(left, np.intp) if len(left) > 1 else left
-        if len(found) == 1:
-            node = int(candidates.nodes[found[0]])
-            scores[found[0]] = self._scores(want, slice(node, node + 1), questions)[0]
-        elif len(found):
-            scores[found] = self._scores(want, candidates.nodes[found], questions)
+            many = many[all_fits(want.shape, nodes[many], scratch)]
+            if len(many):
+                scores[many] = self._scores(want, nodes[many], ranking.questions)
+            return
+        left = []
+        for i in found:
+            scores[i] = _NEVER
+            if still_fits(want.shape, int(nodes[i]), scratch):
+                left.append(i)
+        if len(left) == 1:
+            node = int(nodes[left[0]])
+            scores[left[0]] = self._scores(want, slice(node, node + 1), ranking.questions)[0]
+        elif left:
+            scores[left] = self._scores(want, nodes[left], ranking.questions)
 
     def _scores(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""

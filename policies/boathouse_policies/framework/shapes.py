@@ -98,7 +98,7 @@ class ShapeColumns:
         self.sizes = sizes
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
         self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
-        self.requested: list[int] = sizes.any(axis=1).nonzero()[0].tolist()
+        self.requested: list[int] = np.flatnonzero(sizes.any(axis=1)).tolist()
         self._constraints = constraints
         self._constraints_of = constraints_of
 
