@@ -105,7 +105,7 @@ class Line:
         self._allowed: Collection[model.ClassId] | None = None
         self._queues: dict[model.QueueName, _QueueLine] = {}
         self._kept: collections.Counter[Share] = collections.Counter()
-        self.has_limits = any(room.queues[name].limits for name in lineup.namespaces)
+        self.has_limits = lineup.has_limits
         self.orphans = [Want(one, profile, scratch) for one in lineup.orphans]
         self._candidates = candidates(lineup, profile, scratch, room.freed)
         self.rankings = Rankings(self._candidates, profile, scratch)
@@ -257,6 +257,9 @@ class Line:
 
     def _next_job(self) -> int | None:
         """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
+        if len(self._queues) == 1:
+            (line,) = self._queues.values()
+            return self._first_of(line)
         best: tuple[float, int] | None = None
         for line in self._queues.values():
             if best is None or line.share < best[0]:
@@ -268,8 +271,10 @@ class Line:
     def _first_of(self, line: _QueueLine) -> int | None:
         """The first job of the namespace that holds least; in the order of names, so the first of equals wins."""
         shares = line.shares
+        if len(shares) == 1:
+            return self._first_in(line.bands[0])
         while shares:
-            least = shares.index(min(shares)) if len(shares) > 1 else 0
+            least = shares.index(min(shares))
             if shares[least] == math.inf:
                 return None
             job = self._first_in(line.bands[least])

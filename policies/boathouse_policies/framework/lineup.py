@@ -52,7 +52,7 @@ class Lineup:
         places: The place of each class.
         bands: The jobs by queue, namespace and priority.
         namespaces: How many namespaces share each queue.
-        alone: Whether all are of one queue, and it has no limits.
+        has_limits: Whether any of their queues has limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
         in_gang: The same as a column, shape [C].
@@ -85,7 +85,7 @@ class Lineup:
         self.bands = self._bands()
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
-        self.alone = len(self.namespaces) == 1 and not any(queues[name].limits for name in self.namespaces)
+        self.has_limits = any(queues[name].limits for name in self.namespaces)
         self._shapes: tuple[Sizer, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[JobOrder, Layout, model.FloatVector] | None = None
         self._serial = self._looked = -1

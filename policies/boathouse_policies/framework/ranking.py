@@ -138,9 +138,19 @@ class FewNodes:
 
     def renew(self) -> None:
         """See `Candidates`."""
-        if self._seen != self._scratch.changes:
-            self._seen = self._scratch.changes
-            self._find_rooms()
+        scratch, least, rooms = self._scratch, self._least, self._rooms
+        if self._seen == scratch.changes:
+            return
+        for node in scratch.changed_since(self._seen):
+            if node not in self.at:
+                continue
+            if not scratch.offered[node] or any(map(operator.lt, scratch.free_on(node), least)):
+                rooms.pop(node, None)
+            elif node not in rooms:
+                self._find_rooms()  # in the order of nodes
+                rooms = self._rooms
+        self._most = max([room[_MEMORY] for room in rooms.values()], default=-1)
+        self._seen = scratch.changes
 
     @property
     def anything_fits(self) -> bool:
@@ -526,6 +536,6 @@ def _length(where: Where) -> int:
 
 _NEVER = -np.inf
 _MEMORY = model.MEMORY
-_FEW = 8
+_FEW = 32
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
 _COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB
