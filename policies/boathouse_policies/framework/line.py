@@ -112,6 +112,9 @@ class Line:
         # A reserve that does nothing for a class without room: then such a class needs no turn.
         self._skips = profile.reserve.is_idle(scratch)
         self._no_room: list[int] = []
+        self._dropped: list[int] = []
+        # Where each job has one class, and none a gang, the place of the job is that of its class.
+        self._has_room = self._candidates.has_room if lineup.single and not lineup.gangs else self._has_room_for_one
         looked_at = lineup.open
         if self._skips and (without_room := self._candidates.without_room()) is not None:
             looked_at = lineup.open & ~(without_room & ~lineup.in_gang)
@@ -244,8 +247,8 @@ class Line:
         self._no_room += [place for place, is_open in enumerate(self._open) if is_open]
         self._open = [False] * len(self._open)
 
-    def _needs_turn(self, job: int) -> bool:
-        """Whether some node has room for a class of the job; those for which none has are closed."""
+    def _has_room_for_one(self, job: int) -> bool:
+        """Whether some node has room for a class of the job; those before it, for which none has, are closed."""
         lineup, has_room = self._lineup, self._candidates.has_room
         for place in range(lineup.first[job], lineup.first[job + 1]):
             if self._open[place]:
@@ -290,8 +293,10 @@ class Line:
             heap = bands[0].heap
             while heap:
                 key, job = heap[0]
-                if keys.get(job) == key and (not self._skips or self._needs_turn(job)):
-                    return job
+                if keys.get(job) == key:
+                    if not self._skips or self._has_room(job):
+                        return job
+                    self._dropped.append(job)
                 heapq.heappop(heap)
             bands.pop(0)
         return None
@@ -391,14 +396,27 @@ class Line:
         jobs = {self._lineup.job_of[place] for place in places if self._open[place]}
         self._keys = {job: self._keys[job] for job in jobs if job in self._keys}
 
+    def _close_dropped(self) -> None:
+        """No node had room for what is open of these jobs."""
+        first = self._lineup.first
+        for job in self._dropped:
+            for place in range(first[job], first[job + 1]):
+                if self._open[place]:
+                    self._open[place] = False
+                    self._no_room.append(place)
+        self._dropped.clear()
+
     def rest(self) -> Iterator[Want]:
         """All open classes."""
+        self._close_dropped()
         for place, is_open in enumerate(self._open):
             if is_open:
                 yield self._want(place)
 
     def skipped(self) -> Sequence[Want]:
         """The classes that had no turn because no node has room for them, and that were not known to wait for that."""
+        if self._lineup.open is self._lineup.narrow:
+            return ()
         return [self._want(place) for place in self._no_room if not self._lineup.narrow[place]]
 
     def still(self) -> Sequence[Want]:

@@ -127,8 +127,9 @@ class FewNodes:
 
     def _find_rooms(self) -> None:
         scratch, least = self._scratch, self._least
-        rooms = [(node, scratch.free_on(node)) for node in self._listed if scratch.offered[node]]
-        self._rooms = {node: room for node, room in rooms if all(map(operator.ge, room, least))}
+        offered, free_on = scratch.offered, scratch.free_on
+        rooms = [(node, free_on(node)) for node in self._listed if offered[node]]
+        self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
         self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
 
     @functools.cached_property
@@ -162,7 +163,14 @@ class FewNodes:
         shape = self._shapes[place]
         if shape.memory > self._most:  # scarce nearly always, so asked first
             return False
-        return any(fits_in(shape, room) for room in self._rooms.values())
+        asks = shape.asks
+        for room in self._rooms.values():
+            for row, amount in asks:
+                if room[row] < amount:
+                    break
+            else:
+                return True
+        return False
 
     def without_room(self) -> model.BoolVector | None:
         """See `Candidates`."""
@@ -173,15 +181,20 @@ class FewNodes:
         self.renew()
         shape, layout = want.shape, self._scratch.view.layout
         eligibility = shape.eligibility(self._scratch.view)
-        found, most = None, _NEVER
+        everywhere, mask, asks = eligibility.everywhere, eligibility.mask, shape.asks
+        fits = []
         for node, room in self._rooms.items():
-            if fits_in(shape, room) and (eligibility.everywhere or eligibility.mask[node]):
-                if len(self._rooms) == 1:
-                    return node
-                score = self._score.of_shapes(shape.sizes, room, layout.inverse_by_node[node])
-                if score > most:
-                    found, most = node, score
-        return found
+            for row, amount in asks:
+                if room[row] < amount:
+                    break
+            else:
+                if everywhere or mask[node]:
+                    fits.append(node)
+        if len(fits) <= 1:
+            return fits[0] if fits else None
+        rooms, score, sizes, inverse = self._rooms, self._score.of_shapes, shape.sizes, layout.inverse_by_node
+        scores = [score(sizes, rooms[node], inverse[node]) for node in fits]
+        return fits[scores.index(max(scores))]
 
     def row(self, want: Want) -> model.BoolVector:
         """See `Candidates`."""

@@ -32,7 +32,7 @@ class Shape:
         constraints: As given.
         rows: The resources that it requests.
         need: The amounts of `rows`, shape [len(rows), 1].
-        asks: The same as plain numbers: (row, amount).
+        asks: The same as plain numbers, memory first: (row, amount).
         sizes: `least` as plain numbers.
         memory: Its memory in bytes.
     """
@@ -46,7 +46,7 @@ class Shape:
         self.need: model.IntMatrix = least[self.rows, None]
         self.sizes: list[int] = least.tolist()
         self.memory = self.sizes[model.MEMORY]
-        self.asks = [(row, amount) for row, amount in enumerate(self.sizes) if amount]
+        self.asks = sorted([(row, amount) for row, amount in enumerate(self.sizes) if amount], key=_scarcest_first)
         self._eligibility: Eligibility | None = None
 
     def eligibility(self, view: ClusterView) -> Eligibility:
@@ -55,6 +55,10 @@ class Shape:
         if known is None or known.layout is not view.layout:
             known = self._eligibility = view.eligibilities.of(self.constraints, view.layout)
         return known
+
+
+def _scarcest_first(ask: tuple[int, int]) -> bool:
+    return ask[0] != model.MEMORY
 
 
 class Shapes:
