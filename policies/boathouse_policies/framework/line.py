@@ -113,6 +113,7 @@ class Line:
         self._skips = profile.reserve.is_idle(scratch)
         self._no_room: list[int] = []
         self._dropped: list[int] = []
+        self._is_over = False  # no node has room for anything
         # Where each job has one class, and none a gang, the place of the job is that of its class.
         self._has_room = self._candidates.has_room if lineup.single and not lineup.gangs else self._has_room_for_one
         looked_at = lineup.open
@@ -232,7 +233,7 @@ class Line:
         if self._skips:
             self._candidates.renew()
             if not self._candidates.anything_fits and not self._lineup.gangs:
-                self._skip_all()
+                self._is_over = True
                 return None
         job = self._next_job()
         if job is None:
@@ -241,11 +242,6 @@ class Line:
         while not self._open[place] or not self._may(place):
             place += 1
         return self._wants.get(place) or self._want(place)
-
-    def _skip_all(self) -> None:
-        """No node has room for anything: nobody else needs a turn."""
-        self._no_room += [place for place, is_open in enumerate(self._open) if is_open]
-        self._open = [False] * len(self._open)
 
     def _has_room_for_one(self, job: int) -> bool:
         """Whether some node has room for a class of the job; those before it, for which none has, are closed."""
@@ -288,7 +284,7 @@ class Line:
 
     def _first_in(self, bands: list[_Turns]) -> int | None:
         """The first job of the highest priority."""
-        keys = self._keys
+        keys, dropped = self._keys, self._dropped
         while bands:
             heap = bands[0].heap
             while heap:
@@ -296,7 +292,7 @@ class Line:
                 if keys.get(job) == key:
                     if not self._skips or self._has_room(job):
                         return job
-                    self._dropped.append(job)
+                    dropped.append(job)
                 heapq.heappop(heap)
             bands.pop(0)
         return None
@@ -399,7 +395,7 @@ class Line:
     def _close_dropped(self) -> None:
         """No node had room for what is open of these jobs."""
         first = self._lineup.first
-        for job in self._dropped:
+        for job in range(len(self._lineup.jobs)) if self._is_over else self._dropped:
             for place in range(first[job], first[job + 1]):
                 if self._open[place]:
                     self._open[place] = False
@@ -408,6 +404,8 @@ class Line:
 
     def rest(self) -> Iterator[Want]:
         """All open classes."""
+        if self._is_over:
+            return
         self._close_dropped()
         for place, is_open in enumerate(self._open):
             if is_open:
@@ -417,10 +415,12 @@ class Line:
         """The classes that had no turn because no node has room for them, and that were not known to wait for that."""
         if self._lineup.open is self._lineup.narrow:
             return ()
+        self._close_dropped()
         return [self._want(place) for place in self._no_room if not self._lineup.narrow[place]]
 
     def still(self) -> Sequence[Want]:
         """The others that had no turn because no node has room for them."""
+        self._close_dropped()
         return [self._want(place) for place in self._no_room if self._lineup.narrow[place]]
 
 
