@@ -41,12 +41,13 @@ class LockedNodes(Reserve):
         if not scratch.kept:
             return None
         own = want.task_class.id
-        if isinstance(where, slice) and where.start is not None:  # one node that changed
-            owners = (scratch.kept.get(node, own) for node in range(where.start, where.stop))
-            return np.array([owner == own for owner in owners])
-        mask = np.ones(scratch.free.shape[1], np.bool_)
-        mask[[node for node, owner in scratch.kept.items() if owner != own]] = False
-        return mask[where]
+        kept = scratch.kept
+        return np.array([kept.get(node, own) == own for node in places_of(where, scratch)])
+
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """The same of one node."""
+        own = want.task_class.id
+        return scratch.kept.get(node, own) == own
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size.
@@ -59,6 +60,14 @@ class LockedNodes(Reserve):
         return held
 
 
+def places_of(where: Where, scratch: Scratch) -> Sequence[int]:
+    """Return the places of some nodes as plain numbers."""
+    if isinstance(where, slice):
+        return range(*where.indices(len(scratch.offered)))
+    places: list[int] = where.tolist()
+    return places
+
+
 def keep_unkept(want: Want, scratch: Scratch) -> Sequence[model.Hold]:
     """Keep nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size.
 
@@ -66,25 +75,25 @@ def keep_unkept(want: Want, scratch: Scratch) -> Sequence[model.Hold]:
     """
     if scratch.all_kept:
         return ()
-    held: list[model.Hold] = []
-    places = scratch.offered.nonzero()[0]
+    places = [node for node in scratch.offered_places() if node not in scratch.kept]
+    places = may_be_kept(want, scratch, places)
     if scratch.most_kept is not None:
-        lacking = np.maximum(want.need - scratch.free[want.rows][:, places], 0) / want.need
-        places = places[lacking.max(axis=0).argsort(kind="stable")]
-    for node in places.tolist():
-        if scratch.most_kept is not None and len(held) >= scratch.most_kept:
-            break
-        if node not in scratch.kept and may_be_kept(want, scratch, node):
-            scratch.keep(node, want.task_class.id)
-            held.append(_hold(want, scratch.view.layout.names[node]))
-    return held
+        if len(places) > scratch.most_kept:
+            lacking = np.maximum(want.need - scratch.free[want.rows][:, places], 0) / want.need
+            places = np.array(places)[lacking.max(axis=0).argsort(kind="stable")].tolist()
+        places = places[: scratch.most_kept]
+    for node in places:
+        scratch.keep(node, want.task_class.id)
+    names = scratch.view.layout.names
+    return [_hold(want, names[node]) for node in places]
 
 
-def may_be_kept(want: Want, scratch: Scratch, node: int) -> bool:
-    """Whether waiting for the node makes sense: the class may use it, and it is large enough when empty."""
+def may_be_kept(want: Want, scratch: Scratch, places: Sequence[int]) -> list[int]:
+    """Return the nodes for which waiting makes sense: the class may use them, and they are large enough when empty."""
     view = scratch.view
-    enough = view.layout.large_enough(view.axis.vector(want.task_class.resources))
-    return bool(want.eligibility.mask[node] and enough[node])
+    large_enough = view.layout.large_enough(view.axis.vector(want.task_class.resources))
+    possible = large_enough & want.eligibility.mask
+    return [node for node in places if possible[node]]
 
 
 def _hold(want: Want, node: model.NodeName) -> model.Hold:

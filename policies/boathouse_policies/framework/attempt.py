@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from boathouse_policies import model
 from boathouse_policies.framework.want import Spot
 
@@ -155,14 +153,12 @@ def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    if not np.count_nonzero(scratch.room(want)):
-        return UNSCHEDULABLE
-    passes = want.passes()
-    if bool(passes.any()):
-        reserved = profile.reserve.mask(want, scratch, slice(None))
-        if reserved is not None and not bool((passes & reserved).any()):
+    passing = want.passing()
+    if len(passing):
+        unreserved = profile.reserve.mask(want, scratch, passing)
+        if unreserved is not None and not unreserved.any():
             return model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
-        if not bool((passes & scratch.offered).any()):
+        if not scratch.offered[passing].any():
             return model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
     return UNSCHEDULABLE
 

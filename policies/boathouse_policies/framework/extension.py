@@ -68,7 +68,20 @@ class Question:
         return want.task_class.id
 
 
-class Filter(Question):
+class NodeQuestion(Question):
+    """Which nodes pass."""
+
+    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
+        """True where the class may go; None for everywhere."""
+        return None
+
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """The same of one node."""
+        passing = self.mask(want, scratch, slice(node, node + 1))
+        return passing is None or bool(passing[0])
+
+
+class Filter(NodeQuestion):
     """Which nodes may be used.
 
     Attributes:
@@ -78,10 +91,6 @@ class Filter(Question):
 
     of_shape = False
     until_freed = False
-
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """True where the class may go; None for everywhere."""
-        return None
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """Why it may not go to nodes among these, with their number."""
@@ -148,8 +157,8 @@ class Sizer(Question):
         return want.ideal
 
 
-class Reserve(Question):
-    """Which node is kept for which class, and who may pass.
+class Reserve(NodeQuestion):
+    """Which node is kept for which class, and who may pass: `mask` is true where no reservation is in a class' way.
 
     Attributes:
         keeps_for_gangs: Whether it is also asked to keep nodes for what must start together.
@@ -160,10 +169,6 @@ class Reserve(Question):
     def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
         """Whether it does nothing in this cycle for a class that no node on offer has room for."""
         return False
-
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """True where no reservation of another class is in the way; None for everywhere."""
-        return None
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:  # noqa: ARG002 - the protocol's
         """A class found no node: the nodes (`Hold.node`) to keep for it from now on, if any.

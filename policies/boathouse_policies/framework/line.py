@@ -129,8 +129,8 @@ class Line:
         self._first = sorted(begun, key=_rank)
         self._owners: list[Want] = []
         if scratch.all_kept:
-            owners = scratch.owners()
-            self._owners = sorted((want for want in self.rest() if want.task_class.id in owners), key=_rank)
+            places = [lineup.places[owner] for owner in scratch.owners() if owner in lineup.places]
+            self._owners = sorted([self._want(place) for place in places if self._open[place]], key=_rank)
         self._generation = profile.order.generation(scratch)
 
     def _join_all(self, room: WaitingRoom, looked_at: model.BoolVector) -> None:
@@ -370,10 +370,18 @@ class Line:
         jobs = sorted(self._keys)
         keys = self._profile.order.keys([self._lineup.jobs[job] for job in jobs], self._scratch)
         self._keys = dict(zip(jobs, keys, strict=True))
-        for line in self._queues.values():
-            for turns in itertools.chain.from_iterable(line.bands):
-                turns.heap = [(self._keys[job], job) for job in jobs if turns.band.start <= job < turns.band.stop]
-                heapq.heapify(turns.heap)
+        self._sort()
+
+    def _sort(self) -> None:
+        """Line the jobs up anew."""
+        jobs = sorted(self._keys)
+        for turns in itertools.chain.from_iterable(
+            itertools.chain.from_iterable(line.bands for line in self._queues.values())
+        ):
+            band = turns.band
+            first, last = bisect.bisect_left(jobs, band.start), bisect.bisect_left(jobs, band.stop)
+            turns.heap = [(self._keys[job], job) for job in jobs[first:last]]
+            heapq.heapify(turns.heap)
 
     def close(self, want: Want) -> None:
         """The class has no turn any more in this cycle."""
@@ -391,6 +399,7 @@ class Line:
         places = [self._lineup.places[one] for one in classes if one in self._lineup.places]
         jobs = {self._lineup.job_of[place] for place in places if self._open[place]}
         self._keys = {job: self._keys[job] for job in jobs if job in self._keys}
+        self._sort()
 
     def _close_dropped(self) -> None:
         """No node had room for what is open of these jobs."""

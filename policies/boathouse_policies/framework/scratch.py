@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework.extension import ALL
 from boathouse_policies.framework.kept import Kept
 from boathouse_policies.framework.sums import combined
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from boathouse_policies import model
     from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.shapes import Shape
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _NOBODY = Kept()
+_MEMORY = model.MEMORY
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
 
 
@@ -39,6 +40,7 @@ class Scratch:
         kept: Which class a node is kept for, by place.
         let_go: Places of nodes that were kept for somebody and are not any more.
         confined: The only classes that can still be placed, where a policy knows; until the line has heard it.
+        is_confined: Whether a policy has said so in this cycle.
         most_kept: How many more nodes may be kept for the class whose turn it is; None for any number.
     """
 
@@ -57,6 +59,7 @@ class Scratch:
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.confined: Collection[model.ClassId] | None = None
+        self.is_confined = False
         self.most_kept: int | None = None
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._queues: dict[model.QueueName, model.Amounts] = {}
@@ -93,6 +96,16 @@ class Scratch:
                 room += [0] * (view.axis.width - len(room))
             self._by_node[node] = room
         return room
+
+    @overload
+    def memory(self, where: int) -> int: ...
+
+    @overload
+    def memory(self, where: Where) -> model.IntVector: ...
+
+    def memory(self, where: int | Where) -> int | model.IntVector:
+        """Free bytes of memory on some nodes, shape [len(where)]; a plain number for one place."""
+        return self.free_on(where)[_MEMORY] if isinstance(where, int) else self.free[_MEMORY, where]
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
         """What a job holds, tasks of this cycle included, by row."""
@@ -180,6 +193,8 @@ class Scratch:
 
     def owners(self) -> set[model.ClassId]:
         """The classes that nodes on offer are kept for."""
+        if self._offers == len(self.offered):
+            return set(self.kept.values())
         return {self.kept[node] for node in self.offered_places() if node in self.kept}
 
     def offered_places(self) -> list[int]:
@@ -244,6 +259,7 @@ class Scratch:
     def confine(self, classes: Collection[model.ClassId]) -> None:
         """Say that only these classes can still be placed in this cycle: the others are not tried."""
         self.confined = classes
+        self.is_confined = True
 
     def touch(self, node: int) -> None:
         """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""

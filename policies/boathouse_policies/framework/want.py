@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -138,13 +136,14 @@ class Want:
         """The nodes that its constraints allow."""
         return self.shape.eligibility(self.scratch.view)
 
-    def passes(self) -> model.BoolVector:
-        """Where all filters pass, whether the node is offered, or kept for somebody, or not, shape [N]."""
-        mask = np.ones(len(self.scratch.offered), np.bool_)
+    def passing(self) -> npt.NDArray[np.intp]:
+        """The places of the nodes where all filters pass, whether the node is offered, or kept for somebody, or not."""
+        room = self.scratch.room(self)
+        nodes = (room if self.eligibility.everywhere else room & self.eligibility.mask).nonzero()[0]
         for one in self._profile.filters:
-            passed = one.mask(self, self.scratch, slice(None))
+            if one.of_shape or not len(nodes):
+                continue
+            passed = one.mask(self, self.scratch, nodes)
             if passed is not None:
-                mask = mask & passed
-                if not np.count_nonzero(mask):  # quicker than any()
-                    break
-        return mask
+                nodes = nodes[passed]
+        return nodes

@@ -58,5 +58,6 @@ def build(
         reserve=reserve,
         controllers=(elastic,),
         observers=(elastic,),
+        hooks=(elastic,),
         node_driven=True,
     )

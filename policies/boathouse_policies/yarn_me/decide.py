@@ -15,12 +15,13 @@ on offer, as at a heartbeat, the two are the same.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter, Observer, Score, Sized, Sizer
+from boathouse_policies.baselines.yarn import places_of
+from boathouse_policies.framework.extension import ALL, Filter, Hooks, Observer, Score, Sized, Sizer
 from boathouse_policies.yarn_me.book import Book
 from boathouse_policies.yarn_me.penalty import Elastic
 from boathouse_policies.yarn_me.timeline import Timeline
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathouse_policies.framework import ClusterView, Scratch, WaitingRoom, Want, Where
+    from boathouse_policies.framework.want import Spot
     from boathouse_policies.yarn_me.config import Config
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
@@ -47,18 +49,8 @@ class LookAhead(Protocol):
 LookingAhead: TypeAlias = "Callable[[Book, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]"
 
 
-class _Cycle:
-    """What a cycle gave out: disk bandwidth, by node."""
-
-    __slots__ = ("disk", "scratch")
-
-    def __init__(self, scratch: Scratch) -> None:
-        self.scratch = scratch
-        self.disk: dict[int, float] = {}
-
-
-class Elasticity(Filter, Score, Sizer, Observer):
-    """Filter, score, sizer, controller and observer in one: they share the book and the timeline.
+class Elasticity(Filter, Score, Sizer, Observer, Hooks):
+    """Filter, score, sizer, controller, observer and hooks in one: they share the book and the timeline.
 
     Args:
         config: The constants.
@@ -75,7 +67,7 @@ class Elasticity(Filter, Score, Sizer, Observer):
         self._timeline: LookAhead | None = None
         self._made = (-math.inf, -1)
         self._jobs_changed = 0
-        self._cycle: _Cycle | None = None
+        self._taken: dict[int, float] = {}  # disk bandwidth that this cycle gave out, by node
         self._sizes: dict[tuple[model.Resources, int], Sized] = {}
 
     # Observer
@@ -112,44 +104,39 @@ class Elasticity(Filter, Score, Sizer, Observer):
         one = want.task_class.estimates
         if not isinstance(one, Elastic):
             return None
-        seconds = self._seconds(one, scratch, where)
-        in_time: model.BoolVector = seconds <= self._allowance_s(one, want, seconds[scratch.offered[where]], scratch)
-        return in_time & self._within_budget(one, scratch, where) if self._config.disk_bytes_per_s else in_time
+        offered = scratch.memory(where)[scratch.offered[where]]
+        in_time = one.levels.seconds(scratch.memory(where)) <= self._allowance_s(one, want, offered, scratch)
+        return in_time & self._within_budget(one, scratch, where) if self.has_budget else in_time
+
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """The same of one node."""
+        one = want.task_class.estimates
+        if not isinstance(one, Elastic):
+            return True
+        free = scratch.memory(node)
+        in_time = one.levels.seconds(free) <= self._allowance_s(one, want, free, scratch)
+        return in_time and (not self.has_budget or self._has_bandwidth(one, scratch, node))
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that have memory and would be too slow, and those whose disk is busy."""
         one = want.task_class.estimates
         if not isinstance(one, Elastic):
             return []
-        seconds = self._seconds(one, scratch, slice(None))
-        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, want, seconds[among], scratch)) & among
+        memory = scratch.memory(ALL)
+        seconds = one.levels.seconds(memory)
+        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, want, memory[among], scratch)) & among
         found = [model.Refusal(reason=TOO_LATE, nodes=int(late.sum()))]
-        if self._config.disk_bytes_per_s:
-            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, scratch, slice(None))
+        if self.has_budget:
+            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, scratch, ALL)
             found.append(model.Refusal(reason=DISK, nodes=int(busy.sum())))
         return [refusal for refusal in found if refusal.nodes]
 
-    @staticmethod
-    def _steps(one: Elastic, scratch: Scratch, where: Where) -> model.IntVector:
-        steps: model.IntVector = np.minimum(np.maximum(scratch.free[model.MEMORY, where], 0), one.ideal_bytes)
-        steps //= one.step_bytes
-        return steps
-
-    def _seconds(self, one: Elastic, scratch: Scratch, where: Where) -> model.FloatVector:
-        """The lowest run time on each node: the ideal's where there is room for it, infinite where there is none."""
-        _, table = one.table()
-        seconds: model.FloatVector = table[self._steps(one, scratch, where)]
-        fits = scratch.free[model.MEMORY, where] >= one.ideal_bytes
-        return np.where(fits, one.seconds(one.ideal_bytes), seconds)
-
-    def _allowance_s(self, one: Elastic, want: Want, seconds: model.FloatVector, scratch: Scratch) -> float:
-        """The longest of these run times with which a task of the class is no straggler."""
-        regular_s = one.seconds(one.ideal_bytes)
-        asked = sorted({s for s in seconds.tolist() if regular_s < s < math.inf}, reverse=True)
-        for longest_s in asked:
+    def _allowance_s(self, one: Elastic, want: Want, free: int | model.IntVector, scratch: Scratch) -> float:
+        """The longest run time that so much free memory gives with which a task of the class is no straggler."""
+        for longest_s in one.levels.slow(free):
             if self.ends_in_time(want.task_class.id, scratch.view.now_s + longest_s):
-                return float(longest_s)
-        return regular_s
+                return longest_s
+        return one.levels.regular_s
 
     def ends_in_time(self, class_id: model.ClassId, end_s: float) -> bool:
         """Line 9: does an elastic task of the class with this end finish no later than its job?"""
@@ -202,12 +189,26 @@ class Elasticity(Filter, Score, Sizer, Observer):
             self._timeline = self._look_ahead(self._book, view, self._kept)
             self._book.columns.ask_again()
 
-    def _of(self, scratch: Scratch) -> _Cycle:
-        if self._cycle is None or self._cycle.scratch is not scratch:
-            self._cycle = _Cycle(scratch)
-        return self._cycle
-
     # Disk
+
+    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """Nothing is placed yet."""
+        self._taken.clear()
+
+    def placed(self, spot: Spot, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """An elastic task takes disk bandwidth of its node."""
+        if self.has_budget:
+            self._take(spot, +1.0)
+
+    def undone(self, spot: Spot, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """It does not after all."""
+        if self.has_budget:
+            self._take(spot, -1.0)
+
+    def _take(self, spot: Spot, times: float) -> None:
+        one, memory_bytes = spot.want.task_class.estimates, spot.resources.memory_bytes
+        if isinstance(one, Elastic) and memory_bytes < one.ideal_bytes:
+            self._taken[spot.node] = self._taken.get(spot.node, 0.0) + times * one.disk_bytes_per_s(memory_bytes)
 
     @property
     def has_budget(self) -> bool:
@@ -216,25 +217,15 @@ class Elasticity(Filter, Score, Sizer, Observer):
 
     def _within_budget(self, one: Elastic, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where the node's disk has bandwidth left for the elastic task that would go there."""
-        rate = self._config.disk_bytes_per_s
-        if rate is None:
-            return np.ones(scratch.free.shape[1], np.bool_)[where]
-        budget = rate * self._config.disk_share
-        memory, _ = one.table()
-        steps = self._steps(one, scratch, slice(None))
-        places = np.arange(scratch.free.shape[1])[where]
-        regular = scratch.free[model.MEMORY] >= one.ideal_bytes
-        taken = self._of(scratch).disk
-        names = scratch.view.layout.names
-        return np.array(
-            [
-                bool(regular[i])
-                or one.disk_bytes_per_s(int(memory[steps[i]])) + self._disk_of(names[i]) + taken.get(int(i), 0.0)
-                <= budget
-                for i in places
-            ],
-            np.bool_,
-        )
+        return np.array([self._has_bandwidth(one, scratch, node) for node in places_of(where, scratch)], np.bool_)
+
+    def _has_bandwidth(self, one: Elastic, scratch: Scratch, node: int) -> bool:
+        free = scratch.memory(node)
+        if free >= one.ideal_bytes or self._config.disk_bytes_per_s is None:
+            return True
+        taken = self._disk_of(scratch.view.layout.names[node]) + self._taken.get(node, 0.0)
+        budget = self._config.disk_bytes_per_s * self._config.disk_share
+        return one.disk_bytes_per_s(_given(one, free)) + taken <= budget
 
     def _disk_of(self, node: model.NodeName) -> float:
         return sum(task.disk_bytes_per_s for task in self._book.nodes.get(node, {}).values())
@@ -247,9 +238,9 @@ class Elasticity(Filter, Score, Sizer, Observer):
         regular = self._regular.score(want, scratch, where)
         if not isinstance(one, Elastic):
             return regular
-        fits = scratch.free[model.MEMORY, where] >= one.ideal_bytes
-        seconds = self._seconds(one, scratch, where)
-        return np.where(fits, regular + _ABOVE, -np.where(np.isfinite(seconds), seconds, 0.0))
+        memory = scratch.memory(where)
+        seconds = one.levels.seconds(memory)
+        return np.where(memory >= one.ideal_bytes, regular + _ABOVE, -np.where(np.isfinite(seconds), seconds, 0.0))
 
     # Sizer
 
@@ -263,15 +254,10 @@ class Elasticity(Filter, Score, Sizer, Observer):
     def size(self, want: Want, node: int, scratch: Scratch) -> Sized:
         """The ideal if it fits, else the least memory with the lowest run time."""
         one = want.task_class.estimates
-        free = int(scratch.free[model.MEMORY, node])
+        free = scratch.memory(node)
         if not isinstance(one, Elastic) or free >= one.ideal_bytes:
             return want.ideal
-        memory, _ = one.table()
-        given = int(memory[min(free, one.ideal_bytes) // one.step_bytes])
-        if self._config.disk_bytes_per_s:
-            taken = self._of(scratch).disk
-            taken[node] = taken.get(node, 0.0) + one.disk_bytes_per_s(given)
-        return self._sized(want.task_class.resources, given)
+        return self._sized(want.task_class.resources, _given(one, free))
 
     def _sized(self, ideal: model.Resources, memory_bytes: int) -> Sized:
         known = self._sizes.get((ideal, memory_bytes))
@@ -287,15 +273,27 @@ class Elasticity(Filter, Score, Sizer, Observer):
             known = self._sizes[ideal, memory_bytes] = Sized(size)
         return known
 
-    def seconds(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector | None:
-        """The run time that a task would have on each node, infinite where it fits not at all; None if not known."""
+    @overload
+    def seconds(self, want: Want, scratch: Scratch, where: int) -> float: ...
+
+    @overload
+    def seconds(self, want: Want, scratch: Scratch, where: Where) -> float | model.FloatVector: ...
+
+    def seconds(self, want: Want, scratch: Scratch, where: int | Where) -> float | model.FloatVector:
+        """The run time that a task would have on some nodes, infinite where it does not fit or nothing is known."""
         one = want.task_class.estimates
-        return self._seconds(one, scratch, where) if isinstance(one, Elastic) else None
+        return one.levels.seconds(scratch.memory(where)) if isinstance(one, Elastic) else math.inf
 
     @property
     def book(self) -> Book:
         """What runs and what is left."""
         return self._book
+
+
+def _given(one: Elastic, free_bytes: int) -> int:
+    """The least memory with the lowest run time, where the ideal does not fit."""
+    memory, _ = one.table()
+    return int(memory[min(max(free_bytes, 0), one.ideal_bytes) // one.step_bytes])
 
 
 _CHANGING_JOBS = (model.Submitted, model.Ended)

@@ -16,14 +16,18 @@ under-sized run's own report of what it spilled.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import functools
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_policies import model
 
 BUFFER_SHARE = 0.70
@@ -138,6 +142,48 @@ class Mapper:
         return [np.full_like(memory_bytes, self.ideal_bytes)]
 
 
+class Levels:
+    """The lowest run time as a step function of free memory: for one amount as plain numbers, for many as columns.
+
+    Args:
+        amounts: Free memory in bytes from which on each run time holds, ascending, the first 0, shape [L].
+        seconds: The run times, infinite where the memory is too little, shape [L].
+
+    Attributes:
+        regular_s: The run time with the ideal memory.
+    """
+
+    def __init__(self, amounts: npt.NDArray[np.int64], seconds: npt.NDArray[np.float64]) -> None:
+        falls = np.append(True, seconds[1:] != seconds[:-1])
+        self._amounts, self._seconds = amounts[falls][1:], seconds[falls]
+        self._amounts_listed: list[int] = self._amounts.tolist()
+        self._seconds_listed: list[float] = self._seconds.tolist()
+        self.regular_s: float = self._seconds_listed[-1]
+
+    @overload
+    def seconds(self, free_bytes: int) -> float: ...
+
+    @overload
+    def seconds(self, free_bytes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]: ...
+
+    def seconds(self, free_bytes: int | npt.NDArray[np.int64]) -> float | npt.NDArray[np.float64]:
+        """Return the lowest run time with so much free memory."""
+        if isinstance(free_bytes, int):
+            return self._seconds_listed[bisect.bisect_right(self._amounts_listed, free_bytes)]
+        seconds: npt.NDArray[np.float64] = self._seconds[self._amounts.searchsorted(free_bytes, "right")]
+        return seconds
+
+    def slow(self, free_bytes: int | npt.NDArray[np.int64]) -> Sequence[float]:
+        """Return the run times above the regular one that so much free memory gives, the longest first."""
+        if isinstance(free_bytes, int):
+            found = [self.seconds(free_bytes)]
+        else:
+            given = np.zeros(len(self._seconds), np.bool_)
+            given[self._amounts.searchsorted(free_bytes, "right")] = True
+            found = sorted(self._seconds[given].tolist(), reverse=True)
+        return [seconds for seconds in found if self.regular_s < seconds < math.inf]
+
+
 class Elastic:
     """Estimates of a class whose tasks may run with less memory than they ask for.
 
@@ -147,8 +193,6 @@ class Elastic:
         step_bytes: Granularity of sizes (the paper: 100 MB).
         least_share: Smallest part of the ideal that a task is given (the paper: 10 %).
     """
-
-    __slots__ = ("_best", "_disk", "_fastest", "_seconds", "ideal_bytes", "least_bytes", "run_time", "step_bytes")
 
     def __init__(
         self, run_time: RunTime, *, ideal_bytes: int, step_bytes: int = 100 << 20, least_share: float = 0.1
@@ -160,7 +204,6 @@ class Elastic:
         self.least_bytes = min(max(step_bytes, least), ideal_bytes)
         self._seconds: dict[int, float] = {}  # memos, as those that follow: sizes go in steps
         self._disk: dict[int, float] = {}
-        self._fastest: list[float] | None = None
         self._best: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = None
 
     def duration_s(self, resources: model.Resources) -> float | None:
@@ -175,13 +218,17 @@ class Elastic:
             self._seconds[memory_bytes] = known
         return known
 
-    def fastest_s(self, free_bytes: int) -> float:
-        """The lowest run time with so much free memory, infinite where it is too little."""
-        if free_bytes >= self.ideal_bytes:
-            return self.seconds(self.ideal_bytes)
-        if self._fastest is None:
-            self._fastest = self.table()[1].tolist()
-        return self._fastest[max(0, free_bytes) // self.step_bytes]
+    @functools.cached_property
+    def levels(self) -> Levels:
+        """The lowest run time by free memory."""
+        _, seconds = self.table()
+        amounts = np.arange(len(seconds), dtype=np.int64) * self.step_bytes
+        if amounts[-1] < self.ideal_bytes:
+            amounts, seconds = np.append(amounts, self.ideal_bytes), np.append(seconds, 0.0)
+        else:
+            seconds = seconds.copy()
+        seconds[-1] = self.seconds(self.ideal_bytes)
+        return Levels(amounts, seconds)
 
     def input_bytes(self) -> int | None:
         """What goes through the shuffle buffer, where the model knows it."""

@@ -18,7 +18,7 @@ def owner_waits_until_s(gib, cpu_free=CPU_FREE, gib_free=GIB_FREE):
         future.runs(name, 0)
     future.job("owner", (1, gib, 10.0))
     node, owner = future.nodes[0].name, future.classes["owner"][0].id
-    return Waits(future.book).until_s(node, owner, [cpu_free, gib_free * GIB], changed=False)
+    return Waits(future.book).until_s(node, owner, [cpu_free, gib_free * GIB])
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,16 @@ def test_the_owner_waits_for_cpu_too():
     assert owner_waits_until_s(1, cpu_free=-1500) == 30.0
 
 
-def test_what_was_found_is_good_until_something_changes_on_the_node():
+def test_the_owner_waits_no_longer_once_there_is_room_and_longer_once_more_runs():
     future = Future()
     future.job("running", (2, 3, 10.0))
     future.runs("running", 0)
     future.job("owner", (1, 9, 10.0))
     node, owner, waits = future.nodes[0].name, future.classes["owner"][0].id, Waits(future.book)
-    assert waits.until_s(node, owner, [CPU_FREE, 7 * GIB], changed=False) == 10.0
-    assert waits.until_s(node, owner, [CPU_FREE, 9 * GIB], changed=True) == -math.inf
+    assert waits.until_s(node, owner, [CPU_FREE, 7 * GIB]) == 10.0
+    assert waits.until_s(node, owner, [CPU_FREE, 9 * GIB]) == -math.inf
     future.runs("running", 0, now_s=5.0)
-    assert waits.until_s(node, owner, [CPU_FREE, 4 * GIB], changed=False) == 15.0
+    assert waits.until_s(node, owner, [CPU_FREE, 4 * GIB]) == 15.0
 
 
 def test_a_second_task_of_the_same_cycle_is_seen_too():
@@ -50,5 +50,5 @@ def test_a_second_task_of_the_same_cycle_is_seen_too():
     future.runs("running", 0)
     future.job("owner", (1, 9, 10.0))
     node, owner, waits = future.nodes[0].name, future.classes["owner"][0].id, Waits(future.book)
-    found = [waits.until_s(node, owner, [CPU_FREE, gib * GIB], changed=True) for gib in (9, 7, 5)]
+    found = [waits.until_s(node, owner, [CPU_FREE, gib * GIB]) for gib in (9, 7, 5)]
     assert found == [-math.inf, 10.0, -math.inf]
