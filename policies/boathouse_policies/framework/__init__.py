@@ -2,8 +2,9 @@
 
 from boathouse_policies.framework.accounts import Account, Freed, State
 from boathouse_policies.framework.classes import Waiting
-from boathouse_policies.framework.closeness import Closeness, Groups
+from boathouse_policies.framework.closeness import Closeness
 from boathouse_policies.framework.cycle import run_cycle
+from boathouse_policies.framework.cycle_state import Scratch, Want
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.extension import (
     Controller,
@@ -15,21 +16,20 @@ from boathouse_policies.framework.extension import (
     Patience,
     Reserve,
     Score,
-    Sized,
     Sizer,
-    Where,
 )
-from boathouse_policies.framework.layout import Layout, Topology
+from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.ledger import Ledger
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.policy import Profile
 from boathouse_policies.framework.predicates import PREDICATES
-from boathouse_policies.framework.scratch import Scratch
+from boathouse_policies.framework.shapes import Sized
+from boathouse_policies.framework.topology import ALL, Groups, Topology, Where
 from boathouse_policies.framework.view import ClusterView
 from boathouse_policies.framework.waiting import WaitingRoom
-from boathouse_policies.framework.want import Want
 
 __all__ = [
+    "ALL",
     "PREDICATES",
     "Account",
     "Closeness",

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.want import Spot
+from boathouse_policies.framework.cycle_state import Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boathouse_policies.framework.extension import Sized
+    import numpy as np
+    import numpy.typing as npt
+
+    from boathouse_policies.framework.cycle_state import Scratch, Want
     from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.want import Want
+    from boathouse_policies.framework.shapes import Sized
 
 
 class Attempt:
@@ -153,7 +155,7 @@ def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    passing = want.passing()
+    passing = _passing(want, profile, scratch)
     if len(passing):
         unreserved = profile.reserve.mask(want, scratch, passing)
         if unreserved is not None and not unreserved.any():
@@ -161,6 +163,19 @@ def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
         if not scratch.offered[passing].any():
             return model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
     return UNSCHEDULABLE
+
+
+def _passing(want: Want, profile: Profile, scratch: Scratch) -> npt.NDArray[np.intp]:
+    """The places of the nodes where all filters pass, whether the node is offered, or kept for somebody, or not."""
+    room = scratch.room(want)
+    nodes = (room if want.eligibility.everywhere else room & want.eligibility.mask).nonzero()[0]
+    for one in profile.filters:
+        if one.of_shape or not len(nodes):
+            continue
+        passed = one.mask(want, scratch, nodes)
+        if passed is not None:
+            nodes = nodes[passed]
+    return nodes
 
 
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
 from boathouse_policies.framework.closeness import Closeness
-from boathouse_policies.framework.extension import Sized
 from boathouse_policies.framework.pool import Picker
-from boathouse_policies.framework.shapes import Shapes
+from boathouse_policies.framework.shapes import Shapes, Sized
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework.extension import Sizer
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.policy import Profile
     from boathouse_policies.framework.pool import Pick, TaskPool
     from boathouse_policies.framework.shapes import Shape
+
+
+class LeastSizes(Protocol):
+    """Says how small tasks may be made: a sizer."""
+
+    def least(self, task_class: model.TaskClass) -> model.Resources:
+        """The smallest size that may be decided."""
+        ...
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -60,18 +65,18 @@ class Waiting:
         """Whether room alone decides on which of the nodes that it may use it can go: no gang, no host ports."""
         return not self.task_class.gang_min and not self.task_class.constraints.host_ports
 
-    def picker(self, profile: Profile, layout: Layout) -> Picker:
+    def picker(self, layout: Layout, *, sees_hosts: bool) -> Picker:
         """Takes its tasks, for one cycle."""
-        return Picker(self.pool, layout.topology if profile.sees_hosts else layout.hostless)
+        return Picker(self.pool, layout.topology if sees_hosts else layout.hostless)
 
-    def closeness(self, profile: Profile, layout: Layout) -> Closeness:
+    def closeness(self, layout: Layout, *, sees_hosts: bool) -> Closeness:
         """How close the nodes are to what waits, kept from one cycle to the next as long as it is right."""
         known = self._closeness
         if known is None or not known.is_of(self.pool, layout):
-            known = self._closeness = Closeness(self.pool, layout, by_host=profile.sees_hosts)
+            known = self._closeness = Closeness(self.pool, layout, by_host=sees_hosts)
         return known
 
-    def sizing(self, sizer: Sizer, axis: model.Axis) -> Sizing:
+    def sizing(self, sizer: LeastSizes, axis: model.Axis) -> Sizing:
         """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""
         known = self._sizing
         if known is None or known.sizer is not sizer or len(known.shape.least) != axis.width:
@@ -85,7 +90,7 @@ class Waiting:
 class Sizing:
     """What a sizer says of a class whatever the node."""
 
-    sizer: Sizer
+    sizer: LeastSizes
     shape: Shape
     ideal: Sized
     is_rigid: bool

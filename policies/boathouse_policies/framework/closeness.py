@@ -11,47 +11,9 @@ from boathouse_policies.model import Distance
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy.typing as npt
-
     from boathouse_policies import model
-    from boathouse_policies.framework.extension import Where
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.pool import TaskPool
-
-
-class Groups:
-    """Nodes that share something, as columns: a node that names nothing is a group of its own.
-
-    Args:
-        keys: What each node names, None for nothing, length N.
-        names: The nodes' names, length N.
-
-    Attributes:
-        of: The group of each node, shape [N].
-        places: The same as plain numbers.
-        names: Of each group: what its nodes name, or the node's own name.
-        members: The places of each group's nodes, ascending.
-        spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
-    """
-
-    def __init__(self, keys: Iterable[str | None], names: Iterable[str]) -> None:
-        found: dict[tuple[bool, str], int] = {}
-        own = [(key is not None, name if key is None else key) for key, name in zip(keys, names, strict=True)]
-        self.of = np.array([found.setdefault(key, len(found)) for key in own], np.intp)
-        self.names = tuple(name for _, name in found)
-        self.places: list[int] = self.of.tolist()
-        order = np.argsort(self.of, kind="stable")
-        sizes = np.bincount(self.of, minlength=len(found))
-        self.members: list[npt.NDArray[np.intp]] = np.split(order, np.cumsum(sizes)[:-1]) if found else []
-        self.spans: list[Where] = [_span(one) for one in self.members]
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-def _span(places: npt.NDArray[np.intp]) -> Where:
-    first, stop = int(places[0]), int(places[-1]) + 1
-    return slice(first, stop) if stop - first == len(places) else places
 
 
 class Closeness:

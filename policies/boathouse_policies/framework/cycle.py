@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework.attempt import Attempt
+from boathouse_policies.framework.cycle_state import Scratch
 from boathouse_policies.framework.draft import Draft
 from boathouse_policies.framework.line import Line
-from boathouse_policies.framework.scratch import Scratch
 
 if TYPE_CHECKING:
     from boathouse_policies.framework.plan import Plan

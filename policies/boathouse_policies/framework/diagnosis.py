@@ -9,24 +9,21 @@ import numpy as np
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework.plan import Left
+    from boathouse_policies.framework.cycle_state import Scratch, Want
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.want import Want
 
 _HOLDERS = 3
 
 
-def explain(left: Left, profile: Profile, scratch: Scratch) -> model.Diagnosis:
+def explain(want: Want, verdict: model.Verdict, count: int, profile: Profile, scratch: Scratch) -> model.Diagnosis:
     """Diagnose from the state that the cycle ended with, over all nodes, offered or not."""
-    want, verdict = left.want, left.verdict
     refusals = _refusals(want, profile, scratch)
     scarce = _scarce(want, scratch, verdict.code) if verdict.code in _ABOUT_NODES else None
     allocatable = scratch.view.layout.allocatable
     return model.Diagnosis(
         task_class=want.task_class.id,
         job=want.job.id,
-        count=left.count,
+        count=count,
         code=verdict.code,
         message=_message(verdict, refusals, scratch),
         refusals=refusals,

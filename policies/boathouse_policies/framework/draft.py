@@ -11,11 +11,10 @@ from boathouse_policies.framework.plan import Left, Plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_policies.framework.cycle_state import Scratch, Spot, Want
     from boathouse_policies.framework.line import Line
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.waiting import WaitingRoom
-    from boathouse_policies.framework.want import Spot, Want
 
 
 class Draft:

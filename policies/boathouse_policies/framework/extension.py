@@ -8,24 +8,20 @@ in hooks alone (`Hooks`).
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from boathouse_policies import model
+    from boathouse_policies.framework.cycle_state import Scratch, Spot, Want
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.scratch import Scratch
+    from boathouse_policies.framework.shapes import Sized
+    from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
     from boathouse_policies.framework.waiting import WaitingRoom
-    from boathouse_policies.framework.want import Spot, Want
-
-Where: TypeAlias = slice | npt.NDArray[np.intp]
-ALL = slice(None)
 
 
 class JobOrder:
@@ -135,14 +131,6 @@ class ShapeScore(Score):
         inverse = scratch.view.layout.inverse_allocatable[:, where]
         scores: model.FloatVector = self.of_shapes(want.least, scratch.free[:, where], inverse)
         return scores
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sized:
-    """How large a task may be on a node, and how many of it are placed there together."""
-
-    resources: model.Resources
-    count: int = 1
 
 
 class Sizer(Question):

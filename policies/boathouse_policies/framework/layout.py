@@ -1,28 +1,22 @@
-"""The nodes as columns, and which of them a set of constraints allows."""
+"""The nodes as columns."""
 
 from __future__ import annotations
 
-import collections
-import dataclasses
 import functools
 import itertools
 import operator
 import weakref
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.closeness import Groups
-from boathouse_policies.framework.predicates import static
+from boathouse_policies.framework.topology import Groups, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
-
-Place: TypeAlias = tuple[model.Distance, str]
-"""A node, a host or a rack, by its kind and its name."""
 
 
 class Layout:
@@ -171,78 +165,4 @@ def _inverse(amounts: model.IntVector) -> npt.NDArray[np.float64]:
     return np.divide(1.0, amounts, out=np.zeros(amounts.shape), where=amounts > 0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Topology:
-    """Where nodes are: compared by value, so that an index made for one is good for an equal other."""
-
-    server: Mapping[model.NodeName, str]
-    rack: Mapping[model.NodeName, str]
-    _known: dict[model.NodeName, Sequence[Place]] = dataclasses.field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-
-    def places(self, name: model.NodeName) -> Sequence[Place]:
-        """The node, its host and its rack, as far as it has them: a memo."""
-        known = self._known.get(name)
-        if known is None:
-            known = [(model.Distance.NODE, name)]
-            if name in self.server:
-                known.append((model.Distance.SERVER, self.server[name]))
-            if name in self.rack:
-                known.append((model.Distance.RACK, self.rack[name]))
-            self._known[name] = known
-        return known
-
-
-class Eligibility:
-    """Which nodes a set of constraints allows. Immutable.
-
-    Attributes:
-        mask: True where allowed, shape [N].
-        everywhere: Whether it allows all nodes.
-    """
-
-    def __init__(self, layout: Layout, refusals: list[str | None]) -> None:
-        self.layout = layout
-        self.refusals = refusals
-        self.mask = np.array([reason is None for reason in refusals], np.bool_)
-        self.mask.flags.writeable = False
-        self.everywhere = bool(self.mask.all())
-
-
-class Eligibilities:
-    """Static masks by constraints: computed once, then mended for the nodes that changed.
-
-    Kept for as long as a class that waits has these constraints, and the last ones beyond that.
-
-    A memo: what it answers depends on its arguments alone.
-    """
-
-    def __init__(self) -> None:
-        self._known: weakref.WeakValueDictionary[model.Constraints, Eligibility] = weakref.WeakValueDictionary()
-        self._last: collections.OrderedDict[model.Constraints, Eligibility] = collections.OrderedDict()
-
-    def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
-        """The mask over the nodes of this layout."""
-        known = self._known.get(constraints)
-        if known is None or known.layout is not layout:
-            known = self._known[constraints] = Eligibility(layout, self._refusals(constraints, layout, known))
-        self._last[constraints] = known
-        self._last.move_to_end(constraints)
-        if len(self._last) > _CONSTRAINTS_KEPT:
-            self._last.popitem(last=False)
-        return known
-
-    @staticmethod
-    def _refusals(constraints: model.Constraints, layout: Layout, known: Eligibility | None) -> list[str | None]:
-        if known is None:
-            return [static.refusal(constraints, node) for node in layout.nodes]
-        refusals = known.refusals
-        return [
-            refusals[i] if i >= 0 else static.refusal(constraints, node)
-            for i, node in zip(layout.origins(known.layout), layout.nodes, strict=True)
-        ]
-
-
 _NOTHING = itertools.repeat(0)
-_CONSTRAINTS_KEPT = 1024  # arbitrary: pods of others may each bring their own

@@ -31,6 +31,7 @@ from boathouse_policies import model
 from boathouse_policies.framework import accounts, sums
 from boathouse_policies.framework import layout as layouts
 from boathouse_policies.framework.drift import Drift
+from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.view import ClusterView
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Ledger:
         self._by_share: sums.OfShares = sums.Sums(sums.Vectors(), {})
         self._by_class = accounts.Shared[model.ClassId, int]()
         self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
-        self._eligibilities = layouts.Eligibilities()
+        self._eligibilities = Eligibilities()
         self._touched: set[model.JobId] = set()
         self._shown: weakref.ref[sums.Held] | None = None  # what a snapshot shows of the sums as they are now
         self._snapshots = 0

@@ -14,16 +14,20 @@ import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.ranking import Rankings, candidates
-from boathouse_policies.framework.want import Want
+from boathouse_policies.framework.candidates import candidates
+from boathouse_policies.framework.cycle_state import Want
+from boathouse_policies.framework.ranking import Rankings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    import numpy as np
+    import numpy.typing as npt
+
     from boathouse_policies.framework.accounts import Share
+    from boathouse_policies.framework.cycle_state import Scratch
     from boathouse_policies.framework.lineup import Band
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.waiting import WaitingRoom
 
 
@@ -137,7 +141,7 @@ class Line:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""
         lineup, scratch = self._lineup, self._scratch
         jobs = lineup.open_jobs(looked_at).nonzero()[0]
-        keys = lineup.keys(self._profile.order, jobs, scratch)
+        keys = self._keys_of(jobs)
         self._keys = dict(zip(jobs.tolist(), keys, strict=True))
         first, listed = 0, jobs.tolist()
         for band in lineup.bands:
@@ -156,6 +160,13 @@ class Line:
                 line.shares = [self._dominant_share(line, namespace) for namespace in line.places]
             else:
                 line.shares = [0.0] * len(line.bands)
+
+    def _keys_of(self, jobs: npt.NDArray[np.intp]) -> list[float]:
+        order, lineup = self._profile.order, self._lineup
+        if order.lasts:
+            listed: list[float] = lineup.keys(order, self._scratch.view)[jobs].tolist()
+            return listed
+        return list(map(float, order.keys([lineup.jobs[job] for job in jobs.tolist()], self._scratch)))
 
     def _join(self, turns: _Turns, room: WaitingRoom) -> None:
         name = turns.band.queue

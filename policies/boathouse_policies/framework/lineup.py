@@ -5,25 +5,33 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from boathouse_policies.framework.shapes import ShapeColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from boathouse_policies import model
-    from boathouse_policies.framework.classes import Waiting
-    from boathouse_policies.framework.extension import JobOrder, Sizer
+    from boathouse_policies.framework.classes import LeastSizes, Waiting
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.parking import Parking
-    from boathouse_policies.framework.scratch import Scratch
     from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.framework.view import ClusterView
+
+
+class LastingOrder(Protocol):
+    """An order whose keys depend on the job and what it holds alone."""
+
+    constant: bool
+
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
+        """The key of a job that holds so much, by row."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +94,8 @@ class Lineup:
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
         self.has_limits = any(queues[name].limits for name in self.namespaces)
-        self._shapes: tuple[Sizer, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
-        self._keys: tuple[JobOrder, Layout, model.FloatVector] | None = None
+        self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
+        self._keys: tuple[LastingOrder, Layout, model.FloatVector] | None = None
         self._serial = self._looked = -1
         self.orphans: list[Waiting] = []
         self.open = self.narrow = np.zeros(len(self.waiting), np.bool_)
@@ -124,11 +132,9 @@ class Lineup:
         some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return some
 
-    def keys(self, order: JobOrder, jobs: npt.NDArray[np.intp], scratch: Scratch) -> list[float]:
-        """The keys of some jobs; an order that `lasts` is asked again only where a job holds something else."""
-        if not order.lasts:
-            return list(map(float, order.keys([self.jobs[job] for job in jobs.tolist()], scratch)))
-        known, view = self._keys, scratch.view
+    def keys(self, order: LastingOrder, view: ClusterView) -> model.FloatVector:
+        """The keys of all jobs, shape [J]: asked again only for jobs that hold something else than before."""
+        known = self._keys
         if known is None or known[0] is not order or known[1] is not view.layout:
             self._keys = known = (order, view.layout, np.zeros(len(self.jobs)))
             self._serial = -1
@@ -138,15 +144,14 @@ class Lineup:
                 job = self.job_places[job_id]
                 keys[job] = order.key(self.jobs[job], view.held_by(job_id), view.layout)
             self._serial = view.serial
-        listed: list[float] = keys[jobs].tolist()
-        return listed
+        return keys
 
-    def _due(self, order: JobOrder, view: ClusterView) -> Iterable[model.JobId]:
+    def _due(self, order: LastingOrder, view: ClusterView) -> Iterable[model.JobId]:
         if self._serial >= 0 and order.constant:
             return ()
         return self.job_places.keys() & view.held.touched if self._serial == view.serial - 1 else self.job_places
 
-    def shapes(self, sizer: Sizer, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
+    def shapes(self, sizer: LeastSizes, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
         """The shapes of the classes as columns, the column of each class' shape, shape [C], and each class' shape."""
         known = self._shapes
         if known is None or known[0] is not sizer or known[1] != axis.width:

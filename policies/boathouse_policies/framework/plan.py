@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_policies import model
+    from boathouse_policies.framework.cycle_state import Scratch, Want
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.want import Want
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,8 +82,12 @@ class Plan:
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""
         left = self.left.get(task_class)
-        return None if left is None else diagnosis.explain(left, self._profile, self._scratch())
+        return None if left is None else _explain(left, self._profile, self._scratch())
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """One for each class left waiting."""
-        return [diagnosis.explain(one, self._profile, self._scratch()) for one in self.left.values()]
+        return [_explain(one, self._profile, self._scratch()) for one in self.left.values()]
+
+
+def _explain(left: Left, profile: Profile, scratch: Scratch) -> model.Diagnosis:
+    return diagnosis.explain(left.want, left.verdict, left.count, profile, scratch)

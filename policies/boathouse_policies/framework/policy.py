@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies import model
-    from boathouse_policies.framework.want import Want
+    from boathouse_policies.framework.cycle_state import Want
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Profile:
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
             schedulers that were not made for virtual machines do not know of hosts.
         until_freed: Whether a class that found no room can go only where room comes free: worked out from the others.
-        questions: The filters that are asked class by class, and the reserve: worked out from the others.
+        asked: The filters that are asked class by class, and the reserve: worked out from the others.
     """
 
     name: str
@@ -56,20 +56,18 @@ class Profile:
     node_driven: bool = False
     sees_hosts: bool = True
     until_freed: bool = dataclasses.field(init=False, repr=False, compare=False)
-    questions: tuple[extension.Filter | extension.Reserve, ...] = dataclasses.field(
-        init=False, repr=False, compare=False
-    )
+    asked: tuple[extension.Filter | extension.Reserve, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Work out once what every cycle asks."""
         object.__setattr__(self, "until_freed", all(one.until_freed for one in self.filters))
         asked = tuple(one for one in self.filters if not one.of_shape)
-        object.__setattr__(self, "questions", (*asked, self.reserve))
+        object.__setattr__(self, "asked", (*asked, self.reserve))
 
     def score_of(self, stage: model.Stage) -> extension.Score:
         """The score for a kind of stage."""
         return self.scores.get(stage, self.score)
 
-    def questions_for(self, want: Want) -> tuple[extension.Filter | extension.Reserve, ...]:
-        """Those of `questions` that have a say on a class."""
-        return tuple([one for one in self.questions if one.concerns(want)])
+    def asked_about(self, want: Want) -> tuple[extension.Filter | extension.Reserve, ...]:
+        """Those of `asked` that have a say on a class."""
+        return tuple([one for one in self.asked if one.concerns(want)])

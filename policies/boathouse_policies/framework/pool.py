@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.layout import Place, Topology
+    from boathouse_policies.framework.topology import Place, Topology
 
 
 class TaskPool:

@@ -1,9 +1,5 @@
 """Where each class may go in a cycle, the best node first.
 
-As the cycle begins, the nodes on offer that have room for anything pending are found, and which shapes each of them has
-room for: one comparison for all shapes and all such nodes. So with few nodes, as after a task ended or at a heartbeat,
-the cycle sees all classes for these nodes at once; a class that no node has room for costs nothing.
-
 A class is ranked at its first turn: the questions of the profile are asked for the nodes that have room for it. Later
 turns ask again for nodes that changed since and still have room. Classes of one shape for which every question gives
 the same key share a ranking.
@@ -11,374 +7,22 @@ the same key share a ranking.
 
 from __future__ import annotations
 
-import functools
-import operator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies import model
-from boathouse_policies.framework.extension import ALL, NO_PREFERENCE, ShapeScore
+from boathouse_policies.framework.candidates import NEVER, all_fits, indices, still_fits
+from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.extension import Filter, Reserve, Where
-    from boathouse_policies.framework.lineup import Lineup
+    from boathouse_policies import model
+    from boathouse_policies.framework.candidates import Candidates
+    from boathouse_policies.framework.cycle_state import Scratch, Want
+    from boathouse_policies.framework.extension import Filter, Reserve
     from boathouse_policies.framework.policy import Profile
-    from boathouse_policies.framework.scratch import Scratch
-    from boathouse_policies.framework.shapes import Shape, ShapeColumns
-    from boathouse_policies.framework.want import Want
-
-
-class Candidates(Protocol):
-    """The nodes on offer that may have room for anything pending."""
-
-    @property
-    def nodes(self) -> npt.NDArray[np.intp]:
-        """The places of the nodes, ascending, shape [K]."""
-        ...
-
-    @property
-    def compares(self) -> bool:
-        """Whether `best` is known for every shape."""
-        ...
-
-    @property
-    def at(self) -> Mapping[int, int] | None:
-        """The index of a node in `nodes`; None where they are all nodes, so that a place is its own index."""
-        ...
-
-    def renew(self) -> None:
-        """Take in what the cycle changed since the last call."""
-        ...
-
-    @property
-    def anything_fits(self) -> bool:
-        """Whether anything pending may fit on any of the nodes."""
-        ...
-
-    def has_room(self, place: int) -> bool:
-        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
-        ...
-
-    def without_room(self) -> model.BoolVector | None:
-        """The classes that fit on none of the nodes, shape [C], perhaps with others; None where that is not known."""
-        ...
-
-    def best(self, want: Want) -> int | None:
-        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
-        ...
-
-    def row(self, want: Want) -> model.BoolVector:
-        """The nodes that a class' shape fits on, shape [K]."""
-        ...
-
-
-def candidates(lineup: Lineup, profile: Profile, scratch: Scratch, freed: Collection[model.NodeName]) -> Candidates:
-    """Find the nodes that the cycle looks at.
-
-    Args:
-        lineup: The pending classes.
-        profile: Its sizer decides the least size of each class.
-        scratch: The state of the cycle.
-        freed: Where room came free since the last cycle.
-    """
-    if scratch.view.offered is not None:
-        few = scratch.offered_places() if scratch.offers <= _FEW else None
-    elif (
-        lineup.open is lineup.narrow and len(freed) <= _FEW and profile.until_freed and profile.reserve.is_idle(scratch)
-    ):
-        index = scratch.view.layout.index  # nothing else can have changed for who found no room
-        few = sorted([index[name] for name in freed if name in index])
-    else:
-        few = None
-    return Table(lineup, profile, scratch) if few is None else FewNodes(few, lineup, profile, scratch)
-
-
-class FewNodes:
-    """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
-
-    Args:
-        nodes: The places of the nodes, ascending.
-        lineup: The pending classes.
-        profile: Its sizer decides the least size of each class.
-        scratch: The state of the cycle.
-
-    Attributes:
-        compares: Always.
-    """
-
-    compares = True
-
-    def __init__(self, nodes: Sequence[int], lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
-        self._scratch = scratch
-        shapes, _, self._shapes = lineup.shapes(profile.sizer, scratch.view.axis)
-        self._least = shapes.least_listed
-        self._score = profile.score if isinstance(profile.score, ShapeScore) else NO_PREFERENCE
-        self._listed = nodes
-        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
-        self._rooms: dict[int, list[int]] = {}
-        self._most = 0
-        self._seen = scratch.changes
-        self._find_rooms()
-
-    def _find_rooms(self) -> None:
-        scratch, least = self._scratch, self._least
-        offered, free_on = scratch.offered, scratch.free_on
-        rooms = [(node, free_on(node)) for node in self._listed if offered[node]]
-        self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
-        self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
-
-    @functools.cached_property
-    def nodes(self) -> npt.NDArray[np.intp]:
-        """See `Candidates`."""
-        return np.array(self._listed, np.intp)
-
-    def renew(self) -> None:
-        """See `Candidates`."""
-        scratch, least, rooms = self._scratch, self._least, self._rooms
-        if self._seen == scratch.changes:
-            return
-        for node in scratch.changed_since(self._seen):
-            if node not in self.at:
-                continue
-            if not scratch.offered[node] or any(map(operator.lt, scratch.free_on(node), least)):
-                rooms.pop(node, None)
-            elif node not in rooms:
-                self._find_rooms()  # in the order of nodes
-                rooms = self._rooms
-        self._most = max([room[_MEMORY] for room in rooms.values()], default=-1)
-        self._seen = scratch.changes
-
-    @property
-    def anything_fits(self) -> bool:
-        """See `Candidates`."""
-        return bool(self._rooms)
-
-    def has_room(self, place: int) -> bool:
-        """See `Candidates`."""
-        shape = self._shapes[place]
-        if shape.memory > self._most:  # scarce nearly always, so asked first
-            return False
-        asks = shape.asks
-        for room in self._rooms.values():
-            for row, amount in asks:
-                if room[row] < amount:
-                    break
-            else:
-                return True
-        return False
-
-    def without_room(self) -> model.BoolVector | None:
-        """See `Candidates`."""
-        return None
-
-    def best(self, want: Want) -> int | None:
-        """See `Candidates`."""
-        self.renew()
-        shape, layout = want.shape, self._scratch.view.layout
-        eligibility = shape.eligibility(self._scratch.view)
-        everywhere, mask, asks = eligibility.everywhere, eligibility.mask, shape.asks
-        fits = []
-        for node, room in self._rooms.items():
-            for row, amount in asks:
-                if room[row] < amount:
-                    break
-            else:
-                if everywhere or mask[node]:
-                    fits.append(node)
-        if len(fits) <= 1:
-            return fits[0] if fits else None
-        rooms, score, sizes, inverse = self._rooms, self._score.of_shapes, shape.sizes, layout.inverse_by_node
-        scores = [score(sizes, rooms[node], inverse[node]) for node in fits]
-        return fits[scores.index(max(scores))]
-
-    def row(self, want: Want) -> model.BoolVector:
-        """See `Candidates`."""
-        return np.array([still_fits(want.shape, node, self._scratch) for node in self._listed], np.bool_)
-
-
-class Table:
-    """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
-
-    Args:
-        lineup: The pending classes.
-        profile: Its sizer decides the least size of each class.
-        scratch: The state of the cycle.
-
-    Attributes:
-        compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
-    """
-
-    nodes: npt.NDArray[np.intp]
-    at: dict[int, int] | None
-
-    def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
-        self._scratch = scratch
-        shapes, self._row_of = self._looked_at(lineup, profile)
-        self._sizes = shapes.sizes[:, :, None]
-        self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
-        self._score = profile.score if isinstance(profile.score, ShapeScore) else None
-        self._place(self._with_room(shapes.least))
-        self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
-        self._seen = scratch.changes
-        self._least = shapes.least_listed
-        self._on: list[int] = []
-        if self.compares:
-            self._compare(shapes)
-
-    def _place(self, nodes: npt.NDArray[np.intp]) -> None:
-        self.nodes = nodes
-        everything = len(nodes) == len(self._scratch.offered)
-        self._span: Where = ALL if everything else nodes
-        self.at = None if everything else {node: i for i, node in enumerate(nodes.tolist())}
-
-    def _compare(self, shapes: ShapeColumns) -> None:
-        """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
-        fits = self._fitting(self._span)
-        self._allowed = shapes.allowed(self._scratch.view, self._span)
-        if self._allowed is not None:
-            fits &= self._allowed
-        of_use = fits.any(axis=0)
-        if not of_use.all():
-            self._place(self.nodes[of_use])
-            fits = fits[:, of_use]
-            self._allowed = None if self._allowed is None else self._allowed[:, of_use]
-        self._scores = self._scored(self._span, fits)
-        self._counts: npt.NDArray[np.int64] = np.add.reduce(fits, axis=1, dtype=np.int64)
-        self._on = self._counts.tolist()
-
-    def _looked_at(self, lineup: Lineup, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
-        """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
-        shapes, shape_of, _ = lineup.shapes(profile.sizer, self._scratch.view.axis)
-        used = np.zeros(len(shapes), np.bool_)
-        used[shape_of[lineup.open] if lineup.open.any() else slice(1)] = True  # one at least: rows name it
-        count = np.count_nonzero(used)
-        if 2 * count >= len(used):
-            return shapes, shape_of
-        rows = np.zeros(len(used), np.intp)
-        rows[used] = np.arange(count)
-        return shapes.among(used), rows[shape_of]
-
-    def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
-        """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
-        scratch = self._scratch
-        free, offered = scratch.free, scratch.offered
-        if scratch.view.offered is not None:
-            places = offered.nonzero()[0]
-            return places[np.logical_and.reduce(np.maximum(free[:, places], 0) >= least[:, None])]
-        enough = offered
-        for row, amount in enumerate(least.tolist()):
-            if amount:
-                enough = enough & (free[row] >= amount)
-        return enough.nonzero()[0]
-
-    def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Which shapes some nodes have room for, shape [S, len(where)].
-
-        A request of 0 fits also where a resource is over-committed.
-        """
-        room = np.maximum(self._scratch.free[:, where], 0)
-        if not self._requests:
-            return np.ones((self._sizes.shape[1], room.shape[1]), np.bool_)
-        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(
-            [size[:, None] <= room[row] for row, size in self._requests]
-        )
-        return fits
-
-    def _scored(self, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
-        if self._score is None:
-            return np.where(fits, 0.0, _NEVER)
-        inverse = self._scratch.view.layout.inverse_allocatable[:, where]
-        return np.where(fits, self._score.of_shapes(self._sizes, self._scratch.free[:, where], inverse), _NEVER)
-
-    def renew(self) -> None:
-        """Compare the nodes that changed since the last call with all shapes."""
-        scratch = self._scratch
-        if self._seen == scratch.changes or not self.compares:
-            return
-        for i in indices(self.at, scratch.changed_since(self._seen)):
-            node = int(self.nodes[i])
-            before = self._scores[:, i] != _NEVER
-            if scratch.offered[node] and all(map(operator.ge, scratch.free_on(node), self._least)):
-                here = slice(node, node + 1)
-                fits = self._fitting(here)
-                if self._allowed is not None:
-                    fits &= self._allowed[:, i : i + 1]
-                self._scores[:, i] = self._scored(here, fits)[:, 0]
-                self._counts += fits[:, 0]
-            else:
-                self._scores[:, i] = _NEVER
-            self._counts -= before
-        self._on = self._counts.tolist()
-        self._seen = scratch.changes
-
-    @property
-    def anything_fits(self) -> bool:
-        """Whether anything pending may fit on any of the nodes."""
-        return not self.compares or any(self._on)
-
-    def has_room(self, place: int) -> bool:
-        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
-        return not self.compares or self._on[self._row_of[place]] > 0
-
-    def without_room(self) -> model.BoolVector | None:
-        """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
-        return (self._counts == 0)[self._row_of] if self.compares else None
-
-    def best(self, want: Want) -> int | None:
-        """See `Candidates`."""
-        self.renew()
-        scores = self._scores[self._row_of[want.place]]
-        i = int(scores.argmax()) if len(scores) else -1
-        if i < 0 or scores[i] == _NEVER:
-            return None
-        return i if self.at is None else int(self.nodes[i])
-
-    def row(self, want: Want) -> model.BoolVector:
-        """See `Candidates`."""
-        if not self.compares:
-            return all_fits(want.shape, self._span, self._scratch)
-        self.renew()
-        fits: model.BoolVector = self._scores[self._row_of[want.place]] != _NEVER
-        return fits
-
-
-def fits_in(shape: Shape, room: Sequence[int]) -> bool:
-    """Whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
-    for row, amount in shape.asks:  # noqa: SIM110 - a generator would take twice as long
-        if room[row] < amount:
-            return False
-    return True
-
-
-def still_fits(shape: Shape, node: int, scratch: Scratch) -> bool:
-    """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
-    if not scratch.offered[node] or not fits_in(shape, scratch.free_on(node)):
-        return False
-    eligibility = shape.eligibility(scratch.view)
-    return eligibility.everywhere or bool(eligibility.mask[node])
-
-
-def all_fits(shape: Shape, where: Where, scratch: Scratch) -> model.BoolVector:
-    """The same of some nodes."""
-    found: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][shape.rows] >= shape.need)
-    found &= scratch.offered[where]
-    eligibility = shape.eligibility(scratch.view)
-    return found if eligibility.everywhere else found & eligibility.mask[where]
-
-
-def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]:
-    """The indices of those nodes that are candidates, each once."""
-    if len(nodes) == 1:
-        return nodes if at is None else [at[nodes[0]]] if nodes[0] in at else ()
-    if at is None:
-        return list(dict.fromkeys(nodes))
-    return list(dict.fromkeys([at[node] for node in nodes if node in at]))
+    from boathouse_policies.framework.topology import Where
 
 
 class Ranking:
@@ -414,16 +58,18 @@ class Rankings:
         self._profile = profile
         self._scratch = scratch
         self._known: dict[Hashable, Ranking] = {}
+        self._of_class: dict[int, Ranking] = {}
+        self._of_shape: dict[int, bool] = {}
 
     def best(self, want: Want) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        if want.ranking is None and self._of_shape_alone(want):
+        if self._of_shape_alone(want):
             return self._candidates.best(want)
         scores = self._of(want).scores
         if not len(scores):
             return None
         i = int(scores.argmax())
-        if scores[i] == _NEVER:
+        if scores[i] == NEVER:
             return None
         return i if self._candidates.at is None else int(self._candidates.nodes[i])
 
@@ -432,33 +78,34 @@ class Rankings:
         ranking = self._of(want)
         i = self._candidates.at[node] if self._candidates.at is not None else node
         ranking.refused.add(i)
-        ranking.scores[i] = _NEVER
+        ranking.scores[i] = NEVER
 
     def may_use(self, want: Want, node: int) -> bool:
         """Whether a class may have one more task on a node."""
         if not still_fits(want.shape, node, self._scratch):
             return False
-        passing = self._passing(want, slice(node, node + 1), self._profile.questions_for(want))
+        passing = self._passing(want, slice(node, node + 1), self._profile.asked_about(want))
         return passing is None or bool(passing[0])
 
     def _of_shape_alone(self, want: Want) -> bool:
         """Whether nothing but its shape decides where a class goes."""
-        if want.of_shape is None:
+        known = self._of_shape.get(want.place)
+        if known is None:
             profile = self._profile
             score = profile.score_of(want.task_class.stage)
-            want.of_shape = (
+            known = self._of_shape[want.place] = (
                 score.of_shape
                 and score is profile.score
                 and self._candidates.compares
                 and profile.sizer.key(want) is None
-                and not profile.questions_for(want)
+                and not profile.asked_about(want)
             )
-        return want.of_shape
+        return known
 
     def _of(self, want: Want) -> Ranking:
-        ranking = want.ranking
+        ranking = self._of_class.get(want.place)
         if ranking is None:
-            ranking = want.ranking = self._shared(want)
+            ranking = self._of_class[want.place] = self._shared(want)
         if ranking.seen != self._scratch.changes or want.moved:
             self._mend(want, ranking)
         return ranking
@@ -466,7 +113,7 @@ class Rankings:
     def _shared(self, want: Want) -> Ranking:
         """The ranking that classes with the same answers have in common."""
         profile = self._profile
-        questions, score = profile.questions_for(want), profile.score_of(want.task_class.stage)
+        questions, score = profile.asked_about(want), profile.score_of(want.task_class.stage)
         key = (
             want.shape,
             profile.sizer.key(want),
@@ -485,7 +132,7 @@ class Rankings:
         where: Where = ALL
         if candidates.at is not None or not fits.all():
             where = candidates.nodes[fits]
-        scores = np.full(len(fits), _NEVER)
+        scores = np.full(len(fits), NEVER)
         if len(scores):
             scores[fits] = self._scores(want, where, questions)
         want.moved.clear()
@@ -504,14 +151,14 @@ class Rankings:
         nodes = candidates.nodes
         if len(found) > _ONE_BY_ONE:
             many = np.array(found, np.intp)
-            scores[many] = _NEVER
+            scores[many] = NEVER
             many = many[all_fits(want.shape, nodes[many], scratch)]
             if len(many):
                 scores[many] = self._scores(want, nodes[many], ranking.questions)
             return
         left = []
         for i in found:
-            scores[i] = _NEVER
+            scores[i] = NEVER
             if still_fits(want.shape, int(nodes[i]), scratch):
                 left.append(i)
         if len(left) == 1:
@@ -525,11 +172,11 @@ class Rankings:
         count = len(self._candidates.nodes) if where is ALL else _length(where)
         passing = self._passing(want, where, questions)
         if passing is not None and not np.count_nonzero(passing):
-            return np.full(count, _NEVER)
+            return np.full(count, NEVER)
         if len(self._candidates.nodes) == 1:
             return np.zeros(1)  # nothing to choose from
         score = self._profile.score_of(want.task_class.stage).score(want, self._scratch, where)
-        return score if passing is None else np.where(passing, score, _NEVER)
+        return score if passing is None else np.where(passing, score, NEVER)
 
     def _passing(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.BoolVector | None:
         """Where all filters and the reserve pass; None for everywhere."""
@@ -547,8 +194,4 @@ def _length(where: Where) -> int:
     return where.stop - where.start if isinstance(where, slice) else len(where)
 
 
-_NEVER = -np.inf
-_MEMORY = model.MEMORY
-_FEW = 32
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
-_COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

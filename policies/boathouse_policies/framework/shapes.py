@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import weakref
 from typing import TYPE_CHECKING, Self
@@ -15,9 +16,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from boathouse_policies.framework.extension import Where
-    from boathouse_policies.framework.layout import Eligibility
+    from boathouse_policies.framework.eligibility import Eligibility
+    from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sized:
+    """How large a task may be on a node, and how many of it are placed there together."""
+
+    resources: model.Resources
+    count: int = 1
 
 
 class Shape:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies.framework.accounts import Share
-    from boathouse_policies.framework.layout import Eligibilities, Layout
+    from boathouse_policies.framework.eligibility import Eligibilities
+    from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.sums import Held
 
 

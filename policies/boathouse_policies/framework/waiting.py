@@ -20,7 +20,7 @@ Whatever is parked longer than a minute is woken as a safety net. All times come
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
 from boathouse_policies.framework import classes as _classes
@@ -36,7 +36,32 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.accounts import Freed
     from boathouse_policies.framework.classes import Waiting
-    from boathouse_policies.framework.plan import Plan
+
+
+class LeftPending(Protocol):
+    """A class of which tasks are left pending."""
+
+    @property
+    def least(self) -> model.IntVector:
+        """The smallest size that would have been placed, shape [R]."""
+        ...
+
+    @property
+    def verdict(self) -> model.Verdict:
+        """Why it is pending."""
+        ...
+
+
+class Outcome(Protocol):
+    """What a cycle decided: a plan."""
+
+    decisions: Sequence[model.Decision]
+    released: Sequence[model.NodeName]
+
+    @property
+    def news(self) -> Mapping[model.ClassId, LeftPending]:
+        """Who had a turn, or is parked for the first time."""
+        ...
 
 
 class WaitingRoom:
@@ -224,7 +249,7 @@ class WaitingRoom:
 
     # After a cycle
 
-    def settle(self, plan: Plan, now_s: float, *, park: bool = True) -> None:
+    def settle(self, plan: Outcome, now_s: float, *, park: bool = True) -> None:
         """Take out what the plan placed and park what it left waiting.
 
         Args:
@@ -250,7 +275,7 @@ class WaitingRoom:
         if released:
             self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
 
-    def _carried_out(self, plan: Plan) -> tuple[bool, Mapping[model.ClassId, model.Hold]]:
+    def _carried_out(self, plan: Outcome) -> tuple[bool, Mapping[model.ClassId, model.Hold]]:
         """Take out what was placed and remember what is kept.
 
         Returns:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import ALL
+from boathouse_policies.framework import ALL
 from boathouse_policies.ila import metrics
 
 if TYPE_CHECKING:

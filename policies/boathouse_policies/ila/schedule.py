@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import ALL, Patience, Reserve, Score
+from boathouse_policies.framework import ALL, Patience, Reserve, Score
 from boathouse_policies.ila.demand import STAGES
 
 if TYPE_CHECKING:

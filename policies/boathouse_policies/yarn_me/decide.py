@@ -21,7 +21,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import places_of
-from boathouse_policies.framework.extension import ALL, Filter, Hooks, Observer, Score, Sized, Sizer
+from boathouse_policies.framework import ALL, Filter, Hooks, Observer, Score, Sized, Sizer
 from boathouse_policies.yarn_me.book import Book
 from boathouse_policies.yarn_me.penalty import Elastic
 from boathouse_policies.yarn_me.timeline import Timeline
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathouse_policies.framework import ClusterView, Scratch, WaitingRoom, Want, Where
-    from boathouse_policies.framework.want import Spot
+    from boathouse_policies.framework.cycle_state import Spot
     from boathouse_policies.yarn_me.config import Config
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"

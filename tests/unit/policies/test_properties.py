@@ -130,7 +130,7 @@ def test_nothing_is_left_waiting_that_fits_unless_it_is_held_for_a_reason(nodes,
 
 def fits_somewhere(world: make.World, one: model.TaskClass) -> bool:
     """Judged by plain loops, without masks."""
-    from boathouse_policies.framework.predicates import static
+    from boathouse_policies.framework import node_constraints as static
 
     need = world.axis.vector(one.resources)
     view = world.view()
@@ -349,7 +349,7 @@ def test_a_mended_static_mask_equals_one_computed_anew(course, selector):
 @FEW
 @given(clusters(), loads(), st.lists(st.integers(0, 5), max_size=12))
 def test_mended_ranks_equal_those_computed_anew(nodes, load, picks):
-    from boathouse_policies.framework.want import Spot, Want
+    from boathouse_policies.framework.cycle_state import Spot, Want
 
     world = world_of(nodes, load)
     scratch = framework.Scratch(world.view())
@@ -368,7 +368,7 @@ def test_mended_ranks_equal_those_computed_anew(nodes, load, picks):
 @FEW
 @given(loads(), st.lists(st.integers(0, 40), max_size=40))
 def test_ranks_mended_for_a_few_of_many_nodes_equal_those_computed_anew(load, picks):
-    from boathouse_policies.framework.want import Spot, Want
+    from boathouse_policies.framework.cycle_state import Spot, Want
 
     world = world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load)
     scratch = framework.Scratch(world.view())

@@ -1,16 +1,16 @@
-"""The copy of the columns that a cycle works on."""
+"""The state of a cycle: what is free as it places tasks, and the pending classes as it sees them."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import ALL
 from boathouse_policies.framework.kept import Kept
 from boathouse_policies.framework.sums import combined
+from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,16 +18,146 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.accounts import Share
-    from boathouse_policies.framework.extension import Where
-    from boathouse_policies.framework.shapes import Shape
+    from boathouse_policies.framework.classes import LeastSizes, Waiting
+    from boathouse_policies.framework.closeness import Closeness
+    from boathouse_policies.framework.eligibility import Eligibility
+    from boathouse_policies.framework.pool import Pick, Picker
+    from boathouse_policies.framework.shapes import Shape, Sized
     from boathouse_policies.framework.sums import Step
+    from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
-    from boathouse_policies.framework.want import Spot, Want
 
 
 _NOBODY = Kept()
 _MEMORY = model.MEMORY
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
+
+
+class Sizes(Protocol):
+    """What of a profile a pending class depends on."""
+
+    @property
+    def sizer(self) -> LeastSizes:
+        """How small its tasks may be made."""
+        ...
+
+    @property
+    def sees_hosts(self) -> bool:
+        """Whether virtual machines on the host of the input are closer than others of its rack."""
+        ...
+
+
+class Spot(NamedTuple):
+    """A task, its node and its size: what a decision is made of."""
+
+    want: Want
+    pick: Pick
+    node: int
+    resources: model.Resources
+    vector: model.IntVector
+
+
+class Want:
+    """A class whose turn may come in this cycle.
+
+    Attributes:
+        job: Its job.
+        task_class: The class.
+        waiting: The class in the waiting room.
+        scratch: The copy of the columns that it is judged by.
+        place: Its place in the line.
+        shape: Its least size and its constraints.
+        least: The smallest size that may be placed, shape [R].
+        ideal: The class' own size, one task.
+        is_rigid: Whether its own size is the least.
+        moved: Nodes that are further from the input of what is left than they were when they were ranked.
+    """
+
+    __slots__ = (
+        "_closeness",
+        "_picker",
+        "_sees_hosts",
+        "ideal",
+        "is_rigid",
+        "job",
+        "least",
+        "moved",
+        "place",
+        "scratch",
+        "shape",
+        "task_class",
+        "waiting",
+    )
+
+    def __init__(self, waiting: Waiting, profile: Sizes, scratch: Scratch) -> None:
+        self.waiting = waiting
+        self.job = waiting.job
+        self.task_class = waiting.task_class
+        self.scratch = scratch
+        self.place = -1
+        self.moved: list[int] = []
+        self._sees_hosts = profile.sees_hosts
+        self._picker: Picker | None = None
+        self._closeness: Closeness | None = None
+        sizing = waiting.sizing(profile.sizer, scratch.view.axis)
+        self.shape: Shape = sizing.shape
+        self.least: model.IntVector = sizing.shape.least
+        self.ideal: Sized = sizing.ideal
+        self.is_rigid: bool = sizing.is_rigid
+
+    @property
+    def hold(self) -> model.Hold | None:
+        """What the last cycle decided that it waits for."""
+        return self.waiting.hold
+
+    @property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """The resources that it requests."""
+        return self.shape.rows
+
+    @property
+    def need(self) -> model.IntMatrix:
+        """The amounts of `rows`, shape [len(rows), 1]."""
+        return self.shape.need
+
+    @property
+    def picker(self) -> Picker:
+        """Its tasks."""
+        if self._picker is None:
+            self._picker = self.waiting.picker(self.scratch.view.layout, sees_hosts=self._sees_hosts)
+        return self._picker
+
+    @property
+    def levels(self) -> model.IntVector:
+        """How far the nearest input of what is left is from each node, a `model.Distance`, shape [N]."""
+        if self._closeness is None:
+            self._closeness = self.waiting.closeness(self.scratch.view.layout, sees_hosts=self._sees_hosts)
+            for task in self.picker.taken():
+                self._closeness.take(task)
+        return self._closeness.levels
+
+    def take(self, pick: Pick) -> None:
+        """A task of it is placed: nodes may be further away from what is left."""
+        self.picker.take(pick)
+        if self._closeness is not None:
+            self.moved += self._closeness.take(pick.task)
+
+    def give_back(self, pick: Pick) -> None:
+        """The task is not placed after all."""
+        self.picker.give_back(pick)
+        if self._closeness is not None:
+            self._closeness = None  # what it was told of is not so
+            self.moved += range(len(self.scratch.offered))
+
+    @property
+    def left(self) -> int:
+        """Its tasks that still wait."""
+        return self.waiting.pool.count if self._picker is None else self._picker.left
+
+    @property
+    def eligibility(self) -> Eligibility:
+        """The nodes that its constraints allow."""
+        return self.shape.eligibility(self.scratch.view)
 
 
 class Scratch:

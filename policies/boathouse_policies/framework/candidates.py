@@ -1,0 +1,383 @@
+"""The nodes that a cycle looks at, and which shapes each of them has room for.
+
+As the cycle begins, the nodes on offer that have room for anything pending are found, and which shapes each of them has
+room for: one comparison for all shapes and all such nodes. So with few nodes, as after a task ended or at a heartbeat,
+the cycle sees all classes for these nodes at once; a class that no node has room for costs nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.framework.extension import NO_PREFERENCE, ShapeScore
+from boathouse_policies.framework.topology import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from boathouse_policies.framework.cycle_state import Scratch, Want
+    from boathouse_policies.framework.lineup import Lineup
+    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.shapes import Shape, ShapeColumns
+    from boathouse_policies.framework.topology import Where
+
+
+class Candidates(Protocol):
+    """The nodes on offer that may have room for anything pending."""
+
+    @property
+    def nodes(self) -> npt.NDArray[np.intp]:
+        """The places of the nodes, ascending, shape [K]."""
+        ...
+
+    @property
+    def compares(self) -> bool:
+        """Whether `best` is known for every shape."""
+        ...
+
+    @property
+    def at(self) -> Mapping[int, int] | None:
+        """The index of a node in `nodes`; None where they are all nodes, so that a place is its own index."""
+        ...
+
+    def renew(self) -> None:
+        """Take in what the cycle changed since the last call."""
+        ...
+
+    @property
+    def anything_fits(self) -> bool:
+        """Whether anything pending may fit on any of the nodes."""
+        ...
+
+    def has_room(self, place: int) -> bool:
+        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        ...
+
+    def without_room(self) -> model.BoolVector | None:
+        """The classes that fit on none of the nodes, shape [C], perhaps with others; None where that is not known."""
+        ...
+
+    def best(self, want: Want) -> int | None:
+        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
+        ...
+
+    def row(self, want: Want) -> model.BoolVector:
+        """The nodes that a class' shape fits on, shape [K]."""
+        ...
+
+
+def candidates(lineup: Lineup, profile: Profile, scratch: Scratch, freed: Collection[model.NodeName]) -> Candidates:
+    """Find the nodes that the cycle looks at.
+
+    Args:
+        lineup: The pending classes.
+        profile: Its sizer decides the least size of each class.
+        scratch: The state of the cycle.
+        freed: Where room came free since the last cycle.
+    """
+    if scratch.view.offered is not None:
+        few = scratch.offered_places() if scratch.offers <= _FEW else None
+    elif (
+        lineup.open is lineup.narrow and len(freed) <= _FEW and profile.until_freed and profile.reserve.is_idle(scratch)
+    ):
+        index = scratch.view.layout.index  # nothing else can have changed for who found no room
+        few = sorted([index[name] for name in freed if name in index])
+    else:
+        few = None
+    return Table(lineup, profile, scratch) if few is None else FewNodes(few, lineup, profile, scratch)
+
+
+class FewNodes:
+    """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
+
+    Args:
+        nodes: The places of the nodes, ascending.
+        lineup: The pending classes.
+        profile: Its sizer decides the least size of each class.
+        scratch: The state of the cycle.
+
+    Attributes:
+        compares: Always.
+    """
+
+    compares = True
+
+    def __init__(self, nodes: Sequence[int], lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
+        self._scratch = scratch
+        shapes, _, self._shapes = lineup.shapes(profile.sizer, scratch.view.axis)
+        self._least = shapes.least_listed
+        self._score = profile.score if isinstance(profile.score, ShapeScore) else NO_PREFERENCE
+        self._listed = nodes
+        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
+        self._rooms: dict[int, list[int]] = {}
+        self._most = 0
+        self._seen = scratch.changes
+        self._find_rooms()
+
+    def _find_rooms(self) -> None:
+        scratch, least = self._scratch, self._least
+        offered, free_on = scratch.offered, scratch.free_on
+        rooms = [(node, free_on(node)) for node in self._listed if offered[node]]
+        self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
+        self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
+
+    @functools.cached_property
+    def nodes(self) -> npt.NDArray[np.intp]:
+        """See `Candidates`."""
+        return np.array(self._listed, np.intp)
+
+    def renew(self) -> None:
+        """See `Candidates`."""
+        scratch, least, rooms = self._scratch, self._least, self._rooms
+        if self._seen == scratch.changes:
+            return
+        for node in scratch.changed_since(self._seen):
+            if node not in self.at:
+                continue
+            if not scratch.offered[node] or any(map(operator.lt, scratch.free_on(node), least)):
+                rooms.pop(node, None)
+            elif node not in rooms:
+                self._find_rooms()  # in the order of nodes
+                rooms = self._rooms
+        self._most = max([room[_MEMORY] for room in rooms.values()], default=-1)
+        self._seen = scratch.changes
+
+    @property
+    def anything_fits(self) -> bool:
+        """See `Candidates`."""
+        return bool(self._rooms)
+
+    def has_room(self, place: int) -> bool:
+        """See `Candidates`."""
+        shape = self._shapes[place]
+        if shape.memory > self._most:  # scarce nearly always, so asked first
+            return False
+        asks = shape.asks
+        for room in self._rooms.values():
+            for row, amount in asks:
+                if room[row] < amount:
+                    break
+            else:
+                return True
+        return False
+
+    def without_room(self) -> model.BoolVector | None:
+        """See `Candidates`."""
+        return None
+
+    def best(self, want: Want) -> int | None:
+        """See `Candidates`."""
+        self.renew()
+        shape, layout = want.shape, self._scratch.view.layout
+        eligibility = shape.eligibility(self._scratch.view)
+        everywhere, mask, asks = eligibility.everywhere, eligibility.mask, shape.asks
+        fits = []
+        for node, room in self._rooms.items():
+            for row, amount in asks:
+                if room[row] < amount:
+                    break
+            else:
+                if everywhere or mask[node]:
+                    fits.append(node)
+        if len(fits) <= 1:
+            return fits[0] if fits else None
+        rooms, score, sizes, inverse = self._rooms, self._score.of_shapes, shape.sizes, layout.inverse_by_node
+        scores = [score(sizes, rooms[node], inverse[node]) for node in fits]
+        return fits[scores.index(max(scores))]
+
+    def row(self, want: Want) -> model.BoolVector:
+        """See `Candidates`."""
+        return np.array([still_fits(want.shape, node, self._scratch) for node in self._listed], np.bool_)
+
+
+class Table:
+    """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
+
+    Args:
+        lineup: The pending classes.
+        profile: Its sizer decides the least size of each class.
+        scratch: The state of the cycle.
+
+    Attributes:
+        compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
+    """
+
+    nodes: npt.NDArray[np.intp]
+    at: dict[int, int] | None
+
+    def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
+        self._scratch = scratch
+        shapes, self._row_of = self._looked_at(lineup, profile)
+        self._sizes = shapes.sizes[:, :, None]
+        self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
+        self._score = profile.score if isinstance(profile.score, ShapeScore) else None
+        self._place(self._with_room(shapes.least))
+        self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
+        self._seen = scratch.changes
+        self._least = shapes.least_listed
+        self._on: list[int] = []
+        if self.compares:
+            self._compare(shapes)
+
+    def _place(self, nodes: npt.NDArray[np.intp]) -> None:
+        self.nodes = nodes
+        everything = len(nodes) == len(self._scratch.offered)
+        self._span: Where = ALL if everything else nodes
+        self.at = None if everything else {node: i for i, node in enumerate(nodes.tolist())}
+
+    def _compare(self, shapes: ShapeColumns) -> None:
+        """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
+        fits = self._fitting(self._span)
+        self._allowed = shapes.allowed(self._scratch.view, self._span)
+        if self._allowed is not None:
+            fits &= self._allowed
+        of_use = fits.any(axis=0)
+        if not of_use.all():
+            self._place(self.nodes[of_use])
+            fits = fits[:, of_use]
+            self._allowed = None if self._allowed is None else self._allowed[:, of_use]
+        self._scores = self._scored(self._span, fits)
+        self._counts: npt.NDArray[np.int64] = np.add.reduce(fits, axis=1, dtype=np.int64)
+        self._on = self._counts.tolist()
+
+    def _looked_at(self, lineup: Lineup, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
+        """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
+        shapes, shape_of, _ = lineup.shapes(profile.sizer, self._scratch.view.axis)
+        used = np.zeros(len(shapes), np.bool_)
+        used[shape_of[lineup.open] if lineup.open.any() else slice(1)] = True  # one at least: rows name it
+        count = np.count_nonzero(used)
+        if 2 * count >= len(used):
+            return shapes, shape_of
+        rows = np.zeros(len(used), np.intp)
+        rows[used] = np.arange(count)
+        return shapes.among(used), rows[shape_of]
+
+    def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
+        """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
+        scratch = self._scratch
+        free, offered = scratch.free, scratch.offered
+        if scratch.view.offered is not None:
+            places = offered.nonzero()[0]
+            return places[np.logical_and.reduce(np.maximum(free[:, places], 0) >= least[:, None])]
+        enough = offered
+        for row, amount in enumerate(least.tolist()):
+            if amount:
+                enough = enough & (free[row] >= amount)
+        return enough.nonzero()[0]
+
+    def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
+        """Which shapes some nodes have room for, shape [S, len(where)].
+
+        A request of 0 fits also where a resource is over-committed.
+        """
+        room = np.maximum(self._scratch.free[:, where], 0)
+        if not self._requests:
+            return np.ones((self._sizes.shape[1], room.shape[1]), np.bool_)
+        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(
+            [size[:, None] <= room[row] for row, size in self._requests]
+        )
+        return fits
+
+    def _scored(self, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
+        if self._score is None:
+            return np.where(fits, 0.0, NEVER)
+        inverse = self._scratch.view.layout.inverse_allocatable[:, where]
+        return np.where(fits, self._score.of_shapes(self._sizes, self._scratch.free[:, where], inverse), NEVER)
+
+    def renew(self) -> None:
+        """Compare the nodes that changed since the last call with all shapes."""
+        scratch = self._scratch
+        if self._seen == scratch.changes or not self.compares:
+            return
+        for i in indices(self.at, scratch.changed_since(self._seen)):
+            node = int(self.nodes[i])
+            before = self._scores[:, i] != NEVER
+            if scratch.offered[node] and all(map(operator.ge, scratch.free_on(node), self._least)):
+                here = slice(node, node + 1)
+                fits = self._fitting(here)
+                if self._allowed is not None:
+                    fits &= self._allowed[:, i : i + 1]
+                self._scores[:, i] = self._scored(here, fits)[:, 0]
+                self._counts += fits[:, 0]
+            else:
+                self._scores[:, i] = NEVER
+            self._counts -= before
+        self._on = self._counts.tolist()
+        self._seen = scratch.changes
+
+    @property
+    def anything_fits(self) -> bool:
+        """Whether anything pending may fit on any of the nodes."""
+        return not self.compares or any(self._on)
+
+    def has_room(self, place: int) -> bool:
+        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        return not self.compares or self._on[self._row_of[place]] > 0
+
+    def without_room(self) -> model.BoolVector | None:
+        """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
+        return (self._counts == 0)[self._row_of] if self.compares else None
+
+    def best(self, want: Want) -> int | None:
+        """See `Candidates`."""
+        self.renew()
+        scores = self._scores[self._row_of[want.place]]
+        i = int(scores.argmax()) if len(scores) else -1
+        if i < 0 or scores[i] == NEVER:
+            return None
+        return i if self.at is None else int(self.nodes[i])
+
+    def row(self, want: Want) -> model.BoolVector:
+        """See `Candidates`."""
+        if not self.compares:
+            return all_fits(want.shape, self._span, self._scratch)
+        self.renew()
+        fits: model.BoolVector = self._scores[self._row_of[want.place]] != NEVER
+        return fits
+
+
+def fits_in(shape: Shape, room: Sequence[int]) -> bool:
+    """Whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
+    for row, amount in shape.asks:  # noqa: SIM110 - a generator would take twice as long
+        if room[row] < amount:
+            return False
+    return True
+
+
+def still_fits(shape: Shape, node: int, scratch: Scratch) -> bool:
+    """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
+    if not scratch.offered[node] or not fits_in(shape, scratch.free_on(node)):
+        return False
+    eligibility = shape.eligibility(scratch.view)
+    return eligibility.everywhere or bool(eligibility.mask[node])
+
+
+def all_fits(shape: Shape, where: Where, scratch: Scratch) -> model.BoolVector:
+    """The same of some nodes."""
+    found: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][shape.rows] >= shape.need)
+    found &= scratch.offered[where]
+    eligibility = shape.eligibility(scratch.view)
+    return found if eligibility.everywhere else found & eligibility.mask[where]
+
+
+def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]:
+    """The indices of those nodes that are candidates, each once."""
+    if len(nodes) == 1:
+        return nodes if at is None else [at[nodes[0]]] if nodes[0] in at else ()
+    if at is None:
+        return list(dict.fromkeys(nodes))
+    return list(dict.fromkeys([at[node] for node in nodes if node in at]))
+
+
+NEVER = -np.inf
+_MEMORY = model.MEMORY
+_FEW = 32  # measured: with so many nodes, columns begin to pay
+_COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB
