@@ -228,7 +228,8 @@ class Table:
         shapes, self._row_of = self._looked_at(lineup, profile)
         self._sizes = shapes.sizes[:, :, None]
         self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
-        self._score = profile.score if isinstance(profile.score, ShapeScore) else None
+        ranks = isinstance(profile.score, ShapeScore) and not lineup.stages <= profile.scores.keys()
+        self._score = profile.score if ranks else None
         self._place(self._with_room(shapes.least))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = scratch.changes

@@ -103,6 +103,10 @@ class LookAgain(Reserve):
         """No class: it keeps no node."""
         return False
 
+    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+        """Always: a class without room waits for room."""
+        return True
+
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """When to look again."""
         _, again_s = self._interference.refused(want, scratch)

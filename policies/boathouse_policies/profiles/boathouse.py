@@ -70,6 +70,13 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(None, elastic)
     passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
+    reserve = ByStage(
+        dict.fromkeys(SPARK, spark.executors),
+        others=(fspy.KeptForAged(order), look_again),
+        passing=(passing, spark.executors),
+        refusing=look_again,
+        calm=order.nobody_aged,
+    )
     return Profile(
         name="boathouse",
         order=order,
@@ -80,13 +87,8 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         ),
         patience=InTurn(spark.executors, ila.Acceptance(delay, interference)),
         sizer=sizes,
-        reserve=ByStage(
-            dict.fromkeys(SPARK, spark.executors),
-            others=(fspy.KeptForAged(order), look_again),
-            passing=(passing, spark.executors),
-            refusing=look_again,
-            calm=order.nobody_aged,
-        ),
+        reserve=reserve,
         controllers=(elastic, spark.suspension),
         observers=(order, elastic, spark.book, spark.locality, interference, delay),
+        hooks=(reserve,),
     )

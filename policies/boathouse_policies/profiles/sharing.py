@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter, Patience, Reserve, Score, Sizer
+from boathouse_policies.framework.extension import Filter, Hooks, Patience, Reserve, Score, Sizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Sized, Want, Where
+    from boathouse_policies.framework import Scratch, Sized, WaitingRoom, Want, Where
 
 BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
@@ -138,7 +138,7 @@ class InTurn(Patience):
         return None
 
 
-class ByStage(Reserve):
+class ByStage(Reserve, Hooks):
     """Who keeps nodes, by stage; a kept node is open to whom either says so, its owner's job or who is gone in time.
 
     Args:
@@ -164,6 +164,19 @@ class ByStage(Reserve):
         self._passing = passing
         self._refusing = refusing
         self._calm = calm
+        self._keeps = True
+
+    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """A cycle begins: whether a class is pending for which nodes are kept."""
+        self._keeps = not self._keepers.keys().isdisjoint(queue.lineup().stages)
+
+    def is_idle(self, scratch: Scratch) -> bool:
+        """Whether no node is kept for anybody, nor will be."""
+        return not self._keeps and not scratch.kept and self._calm(scratch)
+
+    def concerns(self, want: Want) -> bool:
+        """All classes, where nodes are kept."""
+        return bool(want.scratch.kept)
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or where the class may pass."""
