@@ -61,23 +61,19 @@ class Acceptance(Patience):
     """Patience: the last word on a node (Algorithm 3, lines 10 to 15).
 
     Args:
-        delay: Algorithm 2; None takes the closest task there is at once.
-        interference: Told of what is taken; None if interference does not matter.
+        delay: Algorithm 2.
     """
 
-    def __init__(self, delay: AdaptiveDelay | None, interference: Interference | None) -> None:
+    def __init__(self, delay: AdaptiveDelay) -> None:
         self._delay = delay
-        self._interference = interference
 
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """Until when the class waits for a closer node; None takes this one."""
-        if self._delay is not None and want.task_class.stage in STAGES and want.waiting.pool.located:
+        if want.task_class.stage in STAGES and want.waiting.pool.located:
             found = model.Distance(want.levels[node])
             until_s = self._delay.until_s(want, found, scratch.view.now_s)
             if until_s is not None:
                 return self._hold(want, found, until_s)
-        if self._interference is not None:
-            self._interference.accept(want, node, scratch)
         return None
 
     @staticmethod

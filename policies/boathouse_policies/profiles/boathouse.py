@@ -85,10 +85,10 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         scores=MappingProxyType(
             {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(SPARK, spark.most_free)}
         ),
-        patience=InTurn(spark.executors, ila.Acceptance(delay, interference)),
+        patience=InTurn(spark.executors, ila.Acceptance(delay)),
         sizer=sizes,
         reserve=reserve,
         controllers=(elastic, spark.suspension),
         observers=(order, elastic, spark.book, spark.locality, interference, delay),
-        hooks=(reserve,),
+        hooks=(reserve, interference),
     )
