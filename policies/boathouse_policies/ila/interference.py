@@ -42,6 +42,7 @@ class Interference(Filter, Hooks, Observer):
         measure_every_s: Instruments of nodes are.
     """
 
+    by_node = True
     report_every_s = 0.0
 
     def __init__(self, config: Config) -> None:
@@ -83,6 +84,14 @@ class Interference(Filter, Hooks, Observer):
             return None
         return self.moment(scratch).accepts(self.demands.of(one), where)
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether Algorithm 1 accepts the class on one node."""
+        one = want.task_class
+        if not self._judges(one, scratch.view.now_s):
+            return True
+        moment = self.moment(scratch)
+        return moment.slowdown_at(self.demands.of(one), node) <= moment.limits[node]
+
     def _judges(self, one: model.TaskClass, now_s: float) -> bool:
         """Whether a class may be kept out: maps and reducers that have not waited for too long."""
         if self._config.threshold is None or one.stage not in STAGES:
@@ -98,6 +107,10 @@ class Interference(Filter, Hooks, Observer):
     def slowdown(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
         """The predicted slowdown on some nodes."""
         return self.moment(scratch).slowdown(self.demands.of(want.task_class))[where]
+
+    def slowdown_at(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The predicted slowdown on one node."""
+        return self.moment(scratch).slowdown_at(self.demands.of(want.task_class), node)
 
     def placed(self, spot: Spot, scratch: Scratch) -> None:
         """A task was placed: the rest of the cycle reckons with it."""

@@ -53,7 +53,8 @@ class Moment:
         idle = np.bincount(self._hosts.of, slots, len(self._hosts)).astype(np.int64)
         self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
         self.limits = self.thresholds.limits[self._hosts.of]
-        self._known: dict[metrics.Demand, Judged] = {}
+        self._known: dict[metrics.Demand, Weights] = {}
+        self._judgements: dict[metrics.Demand, Judged] = {}
         self.placed_on: list[int] = []
         self._outcomes: dict[tuple[Shape, metrics.Demand], tuple[int, bool, bool]] = {}
 
@@ -78,14 +79,25 @@ class Moment:
         """The predicted slowdown of a task with some demand on each node, shape [N]: not to be changed."""
         return self._judged(demand).slowdown
 
-    def _judged(self, demand: metrics.Demand) -> Judged:
-        """What Algorithm 1 says of a demand now."""
+    def slowdown_at(self, demand: metrics.Demand, node: int) -> float:
+        """The predicted slowdown on one node."""
+        return self._weights(demand).at(self.parts[:, node].tolist())
+
+    def _weights(self, demand: metrics.Demand) -> Weights:
+        """What the model makes of a demand."""
         known = self._known.get(demand)
         if known is None:
-            known = self._known[demand] = Judged(self, self._model.weights(demand))
-        if known.seen != len(self.placed_on):
-            known.mend(self)
+            known = self._known[demand] = self._model.weights(demand)
         return known
+
+    def _judged(self, demand: metrics.Demand) -> Judged:
+        """What Algorithm 1 says of a demand now."""
+        found = self._judgements.get(demand)
+        if found is None:
+            found = self._judgements[demand] = Judged(self, self._weights(demand))
+        elif found.seen != len(self.placed_on):
+            found.mend(self)
+        return found
 
     def hosts_since(self, count: int) -> Sequence[int]:
         """The hosts that took tasks since there were `count` of them."""
@@ -124,7 +136,7 @@ class Moment:
         """
         host = self._hosts.places[node]
         span, members = self._hosts.spans[host], self._hosts.members[host]
-        predicted = float(self._judged(demand).slowdown[node]) if ours else math.nan
+        predicted = self.slowdown_at(demand, node) if ours else math.nan
         self._add(node, span, demand)
         self.thresholds.accept(host, predicted, self._slots_lost(node))
         self.limits[span] = self.thresholds.limit(host)

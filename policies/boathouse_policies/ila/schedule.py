@@ -50,6 +50,16 @@ class Nearest(Score):
             score = self._base.score(want, scratch, where)
         return self.nearer(want, score, where)
 
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node."""
+        if self._interference is not None:
+            score = -self._interference.slowdown_at(want, scratch, node)
+        else:
+            score = self._base.score_on(want, scratch, node)
+        if not self._by_distance or not want.waiting.pool.located:
+            return score
+        return score - _LEVEL * int(want.levels[node])
+
     def nearer(self, want: Want, score: FloatVector, where: Where = ALL) -> FloatVector:
         """A score below any span of it for each level of distance."""
         if not self._by_distance or not want.waiting.pool.located:

@@ -24,6 +24,10 @@ class Slowing(Protocol):
         """1 or more, on some nodes."""
         ...
 
+    def slowdown_at(self, want: Want, scratch: Scratch, node: int) -> float:
+        """1 or more, on one node."""
+        ...
+
 
 class Shrinking(Protocol):
     """Gives maps less CPU where their input is (iKayak)."""
@@ -40,8 +44,16 @@ class Shrinking(Protocol):
         """Where a map fits, whole or shrunk."""
         ...
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether a map fits on one node, whole or shrunk."""
+        ...
+
     def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where a map need not be shrunk."""
+        ...
+
+    def is_whole(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether a map need not be shrunk on one node."""
         ...
 
 
@@ -64,6 +76,13 @@ class Unhindered(Score):
             score -= ~self._shrinking.whole(want, scratch, where)
         return score
 
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node."""
+        score = 1.0 / self._interference.slowdown_at(want, scratch, node)
+        if want.task_class.stage is _MAP and not self._shrinking.is_whole(want, scratch, node):
+            score -= 1.0
+        return score
+
 
 class OneOfTwo(Sizer, Filter):
     """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
@@ -72,6 +91,8 @@ class OneOfTwo(Sizer, Filter):
         memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
         cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
     """
+
+    by_node = True
 
     def __init__(self, memory: Sizer, cpu: Shrinking) -> None:
         self._memory = memory
@@ -116,6 +137,13 @@ class OneOfTwo(Sizer, Filter):
         passed = self._cpu.mask(want, scratch, where)
         return cpu | memory if passed is None else cpu | (memory & passed)
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether all of the memory or all of the CPU is free on one node; with all of the memory, the CPU's answer."""
+        one, free = want.task_class, scratch.free_on(node)
+        if one.stage is not _MAP or free[model.CPU] >= one.resources.cpu_milli:
+            return True
+        return free[model.MEMORY] >= one.resources.memory_bytes and self._cpu.passes(want, scratch, node)
+
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that have the least of both and no more."""
         passed = self.mask(want, scratch, slice(None))
@@ -149,6 +177,7 @@ class ByStage(Reserve, Hooks):
         calm: Whether none of the others would keep a node for them: only then it is asked.
     """
 
+    by_node = True
     keeps_for_gangs = True  # executors that must start together have nodes kept for them too
 
     def __init__(
@@ -190,6 +219,10 @@ class ByStage(Reserve, Hooks):
             found = mask if found is None else np.logical_or(found, mask)
         return found
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether one node is kept for nobody, or the class may pass there."""
+        return node not in scratch.kept or any(one.passes(want, scratch, node) for one in self._passing)
+
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """The nodes that the stage's policy keeps for a class that found none."""
         keeper = self._keepers.get(want.task_class.stage)
@@ -205,3 +238,4 @@ class ByStage(Reserve, Hooks):
 
 
 _CLASSES_KEPT = 65_536
+_MAP = model.Stage.MAP  # to look into an enum each time is slow
