@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.scheduling import requests
-from boathouse_policies.framework.predicates import ports, static
+from boathouse_policies.framework import node_constraints as static, predicates
 from tests.contract.predicates import comparison, generator
 
 pytestmark = pytest.mark.apiserver
@@ -71,7 +71,7 @@ async def test_both_schedulers_find_the_same_nodes_feasible_for_hundreds_more(ba
 BROKEN = {
     "taints": (static, "untolerated", lambda *_: None),
     "labels": (static, "selected", lambda *_: True),
-    "host-ports": (ports, "_conflict", lambda *_: False),
+    "host-ports": (predicates, "_conflict", lambda *_: False),
     "init-containers-and-sidecars": (requests, "_include_init_containers", lambda *_, **__: None),
     "pod-level-requests": (requests, "_override_by_pod_level", lambda *_, **__: None),
 }

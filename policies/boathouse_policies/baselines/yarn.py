@@ -36,6 +36,8 @@ class MemoryHeld(JobOrder):
 class LockedNodes(Reserve):
     """Nodes kept for the first job that they cannot take, and locked for all others."""
 
+    by_node = True
+
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or for this class."""
         if not scratch.kept:

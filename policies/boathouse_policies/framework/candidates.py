@@ -8,6 +8,7 @@ the cycle sees all classes for these nodes at once; a class that no node has roo
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,6 +36,11 @@ class Candidates(Protocol):
     @property
     def nodes(self) -> npt.NDArray[np.intp]:
         """The places of the nodes, ascending, shape [K]."""
+        ...
+
+    @property
+    def listed(self) -> Sequence[int]:
+        """`nodes` as plain numbers."""
         ...
 
     @property
@@ -104,6 +110,7 @@ class FewNodes:
         scratch: The state of the cycle.
 
     Attributes:
+        listed: The places of the nodes.
         compares: Always.
     """
 
@@ -114,7 +121,7 @@ class FewNodes:
         shapes, _, self._shapes = lineup.shapes(profile.sizer, scratch.view.axis)
         self._least = shapes.least_listed
         self._score = profile.score if isinstance(profile.score, ShapeScore) else NO_PREFERENCE
-        self._listed = nodes
+        self.listed = nodes
         self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
         self._rooms: dict[int, list[int]] = {}
         self._most = 0
@@ -124,14 +131,14 @@ class FewNodes:
     def _find_rooms(self) -> None:
         scratch, least = self._scratch, self._least
         offered, free_on = scratch.offered, scratch.free_on
-        rooms = [(node, free_on(node)) for node in self._listed if offered[node]]
+        rooms = [(node, free_on(node)) for node in self.listed if offered[node]]
         self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
         self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
 
     @functools.cached_property
     def nodes(self) -> npt.NDArray[np.intp]:
         """See `Candidates`."""
-        return np.array(self._listed, np.intp)
+        return np.array(self.listed, np.intp)
 
     def renew(self) -> None:
         """See `Candidates`."""
@@ -194,7 +201,7 @@ class FewNodes:
 
     def row(self, want: Want) -> model.BoolVector:
         """See `Candidates`."""
-        return np.array([still_fits(want.shape, node, self._scratch) for node in self._listed], np.bool_)
+        return np.array([still_fits(want.shape, node, self._scratch) for node in self.listed], np.bool_)
 
 
 class Table:
@@ -217,7 +224,9 @@ class Table:
         shapes, self._row_of = self._looked_at(lineup, profile)
         self._sizes = shapes.sizes[:, :, None]
         self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
-        self._score = profile.score if isinstance(profile.score, ShapeScore) else None
+        self._score: ShapeScore | None = None
+        if isinstance(profile.score, ShapeScore) and not lineup.stages <= profile.scores.keys():
+            self._score = profile.score
         self._place(self._with_room(shapes.least))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = scratch.changes
@@ -230,7 +239,8 @@ class Table:
         self.nodes = nodes
         everything = len(nodes) == len(self._scratch.offered)
         self._span: Where = ALL if everything else nodes
-        self.at = None if everything else {node: i for i, node in enumerate(nodes.tolist())}
+        self.listed: Sequence[int] = range(len(nodes)) if everything else nodes.tolist()
+        self.at = None if everything else {node: i for i, node in enumerate(self.listed)}
 
     def _compare(self, shapes: ShapeColumns) -> None:
         """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
@@ -377,7 +387,7 @@ def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]
     return list(dict.fromkeys([at[node] for node in nodes if node in at]))
 
 
-NEVER = -np.inf
+NEVER = -math.inf
 _MEMORY = model.MEMORY
 _FEW = 32  # measured: with so many nodes, columns begin to pay
 _COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

@@ -65,7 +65,13 @@ class Question:
 
 
 class NodeQuestion(Question):
-    """Which nodes pass."""
+    """Which nodes pass.
+
+    Attributes:
+        by_node: Whether it costs less to ask for a few nodes one by one than to ask for a mask.
+    """
+
+    by_node = False
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """True where the class may go; None for everywhere."""
@@ -106,6 +112,10 @@ class Score(Question):
         """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
         return np.zeros(scratch.free.shape[1])[where]
 
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node."""
+        return float(self.score(want, scratch, slice(node, node + 1))[0])
+
 
 class ShapeScore(Score):
     """A score that depends on a class' least size and on what is free on the node alone."""
@@ -131,6 +141,13 @@ class ShapeScore(Score):
         inverse = scratch.view.layout.inverse_allocatable[:, where]
         scores: model.FloatVector = self.of_shapes(want.least, scratch.free[:, where], inverse)
         return scores
+
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node for one class."""
+        score: float = self.of_shapes(
+            want.shape.sizes, scratch.free_on(node), scratch.view.layout.inverse_by_node[node]
+        )
+        return score
 
 
 class Sizer(Question):

@@ -63,6 +63,7 @@ class Lineup:
         has_limits: Whether any of their queues has limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
+        stages: The kinds of stages of the classes.
         in_gang: The same as a column, shape [C].
         open: Whom the next cycle looks at, shape [C].
         narrow: Who of them can only go to nodes where room came free, shape [C].
@@ -76,6 +77,7 @@ class Lineup:
         self._rows = np.array([one.row for one in self.waiting], np.intp)
         self.places = {one.task_class.id: i for i, one in enumerate(self.waiting)}
         self.gangs = [i for i, one in enumerate(self.waiting) if one.task_class.gang_min]
+        self.stages = frozenset(one.task_class.stage for one in self.waiting)
         self.in_gang = np.zeros(len(self.waiting), np.bool_)
         self.in_gang[self.gangs] = True
         self.jobs: list[model.Job] = []

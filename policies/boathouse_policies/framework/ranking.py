@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.framework.candidates import NEVER, all_fits, indices, still_fits
+from boathouse_policies.framework.candidates import NEVER, FewNodes, all_fits, indices, still_fits
 from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Ranking:
     """The scores of the candidate nodes for some classes.
 
     Attributes:
-        scores: -inf where none of them may go, shape [K].
+        scores: -inf where none of them may go, length K: a list of few, a column of many.
         questions: Who is asked beside the candidates.
         seen: The changes of the cycle that they take into account.
         refused: Indices of nodes that the sizer refused.
@@ -37,11 +37,21 @@ class Ranking:
 
     __slots__ = ("questions", "refused", "scores", "seen")
 
-    def __init__(self, scores: model.FloatVector, questions: Sequence[Filter | Reserve], seen: int) -> None:
+    def __init__(
+        self, scores: list[float] | model.FloatVector, questions: Sequence[Filter | Reserve], seen: int
+    ) -> None:
         self.scores = scores
         self.questions = questions
         self.seen = seen
         self.refused: set[int] = set()
+
+    def best(self) -> int | None:
+        """The index of the best node, of equal ones the first; None if there is none."""
+        scores = self.scores
+        if not len(scores):
+            return None
+        i = scores.index(max(scores)) if isinstance(scores, list) else int(scores.argmax())
+        return None if scores[i] == NEVER else i
 
 
 class Rankings:
@@ -65,13 +75,8 @@ class Rankings:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
         if self._of_shape_alone(want):
             return self._candidates.best(want)
-        scores = self._of(want).scores
-        if not len(scores):
-            return None
-        i = int(scores.argmax())
-        if scores[i] == NEVER:
-            return None
-        return i if self._candidates.at is None else int(self._candidates.nodes[i])
+        i = self._of(want).best()
+        return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
     def refuse(self, want: Want, node: int) -> None:
         """The class does not take this node in this cycle."""
@@ -84,8 +89,7 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not still_fits(want.shape, node, self._scratch):
             return False
-        passing = self._passing(want, slice(node, node + 1), self._profile.asked_about(want))
-        return passing is None or bool(passing[0])
+        return all([one.passes(want, self._scratch, node) for one in self._profile.asked_about(want)])
 
     def _of_shape_alone(self, want: Want) -> bool:
         """Whether nothing but its shape decides where a class goes."""
@@ -127,7 +131,12 @@ class Rankings:
         return ranking
 
     def _ranked(self, want: Want, questions: Sequence[Filter | Reserve]) -> Ranking:
-        candidates = self._candidates
+        candidates, seen = self._candidates, self._scratch.changes
+        want.moved.clear()
+        if isinstance(candidates, FewNodes):
+            ranking = Ranking([NEVER] * len(candidates.listed), questions, seen)
+            self._rank(want, ranking, range(len(candidates.listed)))
+            return ranking
         fits = candidates.row(want)
         where: Where = ALL
         if candidates.at is not None or not fits.all():
@@ -135,11 +144,10 @@ class Rankings:
         scores = np.full(len(fits), NEVER)
         if len(scores):
             scores[fits] = self._scores(want, where, questions)
-        want.moved.clear()
-        return Ranking(scores, questions, self._scratch.changes)
+        return Ranking(scores, questions, seen)
 
     def _mend(self, want: Want, ranking: Ranking) -> None:
-        scratch, candidates, scores = self._scratch, self._candidates, ranking.scores
+        scratch, candidates = self._scratch, self._candidates
         changed = scratch.changed_since(ranking.seen)
         ranking.seen = scratch.changes
         if want.moved:
@@ -148,24 +156,39 @@ class Rankings:
         found = indices(candidates.at, changed)
         if ranking.refused:
             found = [i for i in found if i not in ranking.refused]
-        nodes = candidates.nodes
-        if len(found) > _ONE_BY_ONE:
+        if len(found) > _ONE_BY_ONE and not isinstance(ranking.scores, list):
             many = np.array(found, np.intp)
-            scores[many] = NEVER
-            many = many[all_fits(want.shape, nodes[many], scratch)]
+            ranking.scores[many] = NEVER
+            many = many[all_fits(want.shape, candidates.nodes[many], scratch)]
             if len(many):
-                scores[many] = self._scores(want, nodes[many], ranking.questions)
-            return
+                ranking.scores[many] = self._scores(want, candidates.nodes[many], ranking.questions)
+        else:
+            self._rank(want, ranking, found)
+
+    def _rank(self, want: Want, ranking: Ranking, found: Sequence[int]) -> None:
+        """Rank a few of the nodes, by index."""
+        scores, listed, questions = ranking.scores, self._candidates.listed, ranking.questions
         left = []
         for i in found:
             scores[i] = NEVER
-            if still_fits(want.shape, int(nodes[i]), scratch):
+            if still_fits(want.shape, listed[i], self._scratch):
                 left.append(i)
-        if len(left) == 1:
-            node = int(nodes[left[0]])
-            scores[left[0]] = self._scores(want, slice(node, node + 1), ranking.questions)[0]
+        if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all([one.by_node for one in questions])):
+            for i in left:
+                scores[i] = self._score_on(want, listed[i], questions)
         elif left:
-            scores[left] = self._scores(want, nodes[left], ranking.questions)
+            nodes = np.array([listed[i] for i in left], np.intp)
+            for i, score in zip(left, self._scores(want, nodes, questions).tolist(), strict=True):
+                scores[i] = score
+
+    def _score_on(self, want: Want, node: int, questions: Sequence[Filter | Reserve]) -> float:
+        """The score of one node that has room, -inf where a filter or a reservation is in the way."""
+        for one in questions:
+            if not one.passes(want, self._scratch, node):
+                return NEVER
+        if len(self._candidates.listed) == 1:
+            return 0.0  # nothing to choose from
+        return self._profile.score_of(want.task_class.stage).score_on(want, self._scratch, node)
 
     def _scores(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
@@ -173,8 +196,6 @@ class Rankings:
         passing = self._passing(want, where, questions)
         if passing is not None and not np.count_nonzero(passing):
             return np.full(count, NEVER)
-        if len(self._candidates.nodes) == 1:
-            return np.zeros(1)  # nothing to choose from
         score = self._profile.score_of(want.task_class.stage).score(want, self._scratch, where)
         return score if passing is None else np.where(passing, score, NEVER)
 

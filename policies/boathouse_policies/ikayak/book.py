@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,11 +38,13 @@ class JobBook:
         job: As it was submitted.
         classes: By id, in order.
         left: Its maps that have not ended, by class.
+        reducers: Its reducers that run, by task.
     """
 
     job: model.Job
     classes: dict[model.ClassId, model.TaskClass]
     left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)
+    reducers: dict[model.TaskId, Running] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -75,6 +78,7 @@ class Running:
         node: Where.
         resources: What it holds when it is not suspended.
         end_s: Estimated end of a map, or of a reducer that made no report.
+        number: How many were placed before it.
         history: Of a reducer that started.
         past_shuffle: Whether it is known to have all map output.
         suspended_s: When it was suspended; None if it is not.
@@ -89,6 +93,7 @@ class Running:
     node: model.NodeName
     resources: model.Resources
     end_s: float
+    number: int
     history: History | None = None
     past_shuffle: bool = False
     suspended_s: float | None = None
@@ -132,7 +137,7 @@ class Book(Observer):
         bank: What was learned.
         jobs: By id.
         running: By task.
-        running_reducers: Those of them that are reducers.
+        away: Those of them that are suspended.
         report_every_s: For the shell: how often reducers report.
         measure_every_s: Nodes need not be measured.
     """
@@ -142,7 +147,8 @@ class Book(Observer):
         self._reduce_s = config.reduce_s
         self.jobs: dict[model.JobId, JobBook] = {}
         self.running: dict[model.TaskId, Running] = {}
-        self.running_reducers: dict[model.TaskId, Running] = {}
+        self.away: dict[model.TaskId, Running] = {}
+        self._placed_so_far = 0
         self._changes = 0
         self._memo: tuple[Layout, float, int, tuple[Columns, Columns]] | None = None
         self.report_every_s = config.sample_s
@@ -201,9 +207,12 @@ class Book(Observer):
         if job is None or one is None or one.stage not in _STAGES:
             return
         end_s = event.now_s + self._length_s(job, one)
-        running = self.running[event.task] = Running(event.task, job, one, event.node, event.resources, end_s)
+        self.away.pop(event.task, None)
+        number = self._placed_so_far = self._placed_so_far + 1
+        running = Running(event.task, job, one, event.node, event.resources, end_s, number)
+        self.running[event.task] = running
         if not running.is_map:
-            self.running_reducers[event.task] = running
+            job.reducers[event.task] = running
 
     def _length_s(self, job: JobBook, one: model.TaskClass) -> float:
         stated_s = one.estimates.duration_s(one.resources)
@@ -236,7 +245,7 @@ class Book(Observer):
         if one.stood_at is None or event.fraction <= one.stood_at:
             one.stood_at = event.fraction
             return True
-        one.suspended_s = None  # the shell did not, or could not: so it was not away
+        self._back(one)  # the shell did not, or could not: so it was not away
         return False
 
     def _finished(self, event: model.Finished) -> None:
@@ -255,8 +264,11 @@ class Book(Observer):
         self._gone(event.task)
 
     def _gone(self, task: model.TaskId) -> Running | None:
-        self.running_reducers.pop(task, None)
-        return self.running.pop(task, None)
+        one = self.running.pop(task, None)
+        if one is not None:
+            one.job.reducers.pop(task, None)
+            self.away.pop(task, None)
+        return one
 
     # Suspension
 
@@ -264,13 +276,23 @@ class Book(Observer):
         """It was decided to suspend it."""
         self._changes += 1
         one.suspended_s, one.until_s, one.last_s, one.stood_at = now_s, until_s, now_s, None
+        self.away[one.task] = one
 
     def resumed(self, one: Running, now_s: float) -> None:
         """It runs again, since now or since its time was up."""
         self._changes += 1
         if one.suspended_s is not None and one.history is not None:
             one.history.away(min(now_s, one.until_s) - one.suspended_s)
+        self._back(one)
+
+    def _back(self, one: Running) -> None:
         one.suspended_s = None
+        self.away.pop(one.task, None)
+
+    def lacking(self) -> list[Running]:
+        """The reducers that run and lack map output, in the order in which they were placed."""
+        jobs = [one for one in self.jobs.values() if one.reducers and one.lacks_maps]
+        return sorted((one for job in jobs for one in job.reducers.values()), key=_NUMBER)
 
     # Vectors
 
@@ -326,3 +348,4 @@ def _held(size: model.Resources) -> tuple[int, int, int, int]:
 
 
 _STAGES = frozenset({model.Stage.MAP, model.Stage.REDUCE})
+_NUMBER = operator.attrgetter("number")

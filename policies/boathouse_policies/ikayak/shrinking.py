@@ -88,6 +88,8 @@ class Shrinking(Sizer, Filter):
         locality: Knows μ.
     """
 
+    by_node = True
+
     def __init__(self, config: Config, locality: Locality) -> None:
         self._shrink = config.shrink
         self._crumbs = config.crumbs if config.suspension else 0.0
@@ -103,11 +105,16 @@ class Shrinking(Sizer, Filter):
         share = min(self._floor, 1.0 - self._crumbs) if self._shrink is not Shrink.OFF else 1.0 - self._crumbs
         return self._part(task_class.resources, share) if share < 1.0 else task_class.resources
 
+    def _share_of(self, size: model.Resources, share: float) -> tuple[int, int]:
+        """CPU and memory of a map that has this share of what is shrunk."""
+        memory = math.ceil(size.memory_bytes * share) if self._shrink is Shrink.BOTH else size.memory_bytes
+        return math.ceil(size.cpu_milli * share), memory
+
     def _part(self, size: model.Resources, share: float) -> model.Resources:
-        both = self._shrink is Shrink.BOTH
+        cpu, memory = self._share_of(size, share)
         return model.Resources(
-            cpu_milli=math.ceil(size.cpu_milli * share),
-            memory_bytes=math.ceil(size.memory_bytes * share) if both else size.memory_bytes,
+            cpu_milli=cpu,
+            memory_bytes=memory,
             ephemeral_storage_bytes=size.ephemeral_storage_bytes,
             extended=size.extended,
         )
@@ -125,20 +132,18 @@ class Shrinking(Sizer, Filter):
         demand = want.task_class.resources
         if want.task_class.stage is not model.Stage.MAP:
             return want.ideal
-        free, accepted = scratch.free[:, node], self._accepted(want, node, scratch)
+        free, accepted = scratch.free_on(node), self._accepted(want, node, scratch)
         if accepted > 1 and not self._fits(free, demand, accepted):
             return Sized(self._share(demand, free, accepted), accepted)
         if self._fits(free, demand, 1):
             return want.ideal
-        if accepted == 1 or self._fits(free, self._whole(demand), 1):
+        if accepted == 1 or self.is_whole(want, scratch, node):
             return Sized(self._share(demand, free, 1))
         return _TOO_SMALL
 
-    def _whole(self, demand: model.Resources) -> model.Resources:
-        """A map without its crumbs."""
-        return model.Resources(
-            cpu_milli=math.ceil(demand.cpu_milli * (1.0 - self._crumbs)), memory_bytes=demand.memory_bytes
-        )
+    def _whole(self, demand: model.Resources) -> int:
+        """The CPU of a map without its crumbs."""
+        return math.ceil(demand.cpu_milli * (1.0 - self._crumbs))
 
     def _accepted(self, want: Want, node: int, scratch: Scratch) -> int:
         """P: how many local maps are accepted together; none where nothing may be shrunk and none fits."""
@@ -147,38 +152,32 @@ class Shrinking(Sizer, Filter):
         self._locality.located(want.task_class)
         most = 1
         if self._shrink is not Shrink.OFF:
-            most = self._most(want.task_class.resources, scratch.free[:, node], self._locality.share())
+            most = self._most(want.task_class.resources, scratch.free_on(node), self._locality.share())
         return len(want.picker.local(scratch.view.layout.names[node], most))
 
-    def _most(self, demand: model.Resources, free: model.IntVector, share: float) -> int:
+    def _most(self, demand: model.Resources, free: Sequence[int], share: float) -> int:
         """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full."""
-        least = self._part(demand, share)
-        ratios = [
-            int(free[row]) // need
-            for row, need in (
-                (model.CPU, least.cpu_milli),
-                (model.MEMORY, least.memory_bytes),
-                (model.EPHEMERAL_STORAGE, least.ephemeral_storage_bytes),
-                (model.PODS, 1),
-            )
-            if need
-        ]
-        return max(0, min(ratios))
+        cpu, memory = self._share_of(demand, share)
+        most = free[model.PODS]
+        for row, need in ((model.CPU, cpu), (model.MEMORY, memory), (_STORAGE, demand.ephemeral_storage_bytes)):
+            if need and free[row] // need < most:
+                most = free[row] // need
+        return max(0, most)
 
-    def _share(self, demand: model.Resources, free: model.IntVector, accepted: int) -> model.Resources:
+    @staticmethod
+    def _share(demand: model.Resources, free: Sequence[int], accepted: int) -> model.Resources:
         """R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
         return model.Resources(
-            cpu_milli=min(demand.cpu_milli, int(free[model.CPU]) // accepted),
-            memory_bytes=min(demand.memory_bytes, int(free[model.MEMORY]) // accepted),
+            cpu_milli=min(demand.cpu_milli, free[model.CPU] // accepted),
+            memory_bytes=min(demand.memory_bytes, free[model.MEMORY] // accepted),
             ephemeral_storage_bytes=demand.ephemeral_storage_bytes,
             extended=demand.extended,
         )
 
     @staticmethod
-    def _fits(free: model.IntVector, size: model.Resources, count: int) -> bool:
+    def _fits(free: Sequence[int], size: model.Resources, count: int) -> bool:
         """Whether so many of a size fit, CPU and memory: the filters have compared the rest."""
-        cpu, memory = int(free[model.CPU]), int(free[model.MEMORY])
-        return cpu >= count * size.cpu_milli and memory >= count * size.memory_bytes
+        return free[model.CPU] >= count * size.cpu_milli and free[model.MEMORY] >= count * size.memory_bytes
 
     # Filter
 
@@ -191,17 +190,33 @@ class Shrinking(Sizer, Filter):
             return whole
         return whole | (local(want, where) & self._room(want, scratch, where))
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether a map fits on one node, whole, or shrunk beside its input."""
+        if want.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
+            return True
+        if self.is_whole(want, scratch, node):
+            return True
+        if not want.waiting.pool.located or want.levels[node] != _AT_INPUT:
+            return False
+        free, least = scratch.free_on(node), self._share_of(want.task_class.resources, self._locality.share())
+        return free[model.CPU] >= least[0] and free[model.MEMORY] >= least[1]
+
     def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where a map fits that is not shrunk by more than crumbs."""
-        size = self._whole(want.task_class.resources)
-        cpu: model.BoolVector = scratch.free[model.CPU, where] >= size.cpu_milli
-        return cpu & (scratch.free[model.MEMORY, where] >= size.memory_bytes)
+        demand = want.task_class.resources
+        cpu: model.BoolVector = scratch.free[model.CPU, where] >= self._whole(demand)
+        return cpu & (scratch.free[model.MEMORY, where] >= demand.memory_bytes)
+
+    def is_whole(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """The same of one node."""
+        demand, free = want.task_class.resources, scratch.free_on(node)
+        return free[model.MEMORY] >= demand.memory_bytes and free[model.CPU] >= self._whole(demand)
 
     def _room(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where one map of μ·R_demand fits."""
-        least = self._part(want.task_class.resources, self._locality.share())
-        cpu: model.BoolVector = scratch.free[model.CPU, where] >= least.cpu_milli
-        return cpu & (scratch.free[model.MEMORY, where] >= least.memory_bytes)
+        least_cpu, least_memory = self._share_of(want.task_class.resources, self._locality.share())
+        cpu: model.BoolVector = scratch.free[model.CPU, where] >= least_cpu
+        return cpu & (scratch.free[model.MEMORY, where] >= least_memory)
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes with room for a shrunk map, none of whose input is there."""
@@ -231,11 +246,20 @@ class LocalFirst(Score):
         whole = self._shrinking.whole(want, scratch, where)
         return base + _SPAN * (here.astype(np.float64) + (here & whole))
 
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node."""
+        base = self._base.score_on(want, scratch, node)
+        if not want.waiting.pool.located or want.levels[node] != _AT_INPUT:
+            return base
+        return base + _SPAN * (1.0 + self._shrinking.is_whole(want, scratch, node))
+
 
 def local(want: Want, where: Where) -> model.BoolVector:
     """Where a waiting map of the class has its input, of some nodes: shape as `where`."""
-    here: model.BoolVector = want.levels[where] == int(model.Distance.NODE)
+    here: model.BoolVector = want.levels[where] == _AT_INPUT
     return here
 
 
 _SPAN = 4.0
+_AT_INPUT = int(model.Distance.NODE)
+_STORAGE = model.EPHEMERAL_STORAGE

@@ -17,6 +17,7 @@ Beyond the paper (ours):
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
@@ -78,16 +79,12 @@ class Suspension:
         return decisions
 
     def _away(self) -> list[Running]:
-        """Who is suspended."""
-        return [one for one in self._book.running_reducers.values() if one.suspended_s is not None]
+        """Who is suspended, in the order in which they were placed."""
+        return sorted(self._book.away.values(), key=_NUMBER)
 
     def _due(self, now_s: float) -> list[Running]:
         """Who may be suspended."""
-        lacking = {job.job.id for job in self._book.jobs.values() if job.lacks_maps}
-        if not self._config.suspension or not lacking:
-            return []
-        reducers = self._book.running_reducers.values()
-        return [one for one in reducers if one.job.job.id in lacking and self._is_due(one, now_s)]
+        return [one for one in self._book.lacking() if self._is_due(one, now_s)] if self._config.suspension else []
 
     def _resume(
         self,
@@ -157,3 +154,6 @@ def _waiting_maps(queue: WaitingRoom) -> Mapping[model.JobId, int]:
 
 def _task(one: Running) -> model.Task:
     return model.Task(id=one.task, task_class=one.task_class.id)
+
+
+_NUMBER = operator.attrgetter("number")

@@ -73,7 +73,7 @@ def build(
     base = scorer(placement)
     interference = Interference(config) if config.threshold is not None else None
     delay = AdaptiveDelay(config) if config.locality else None
-    nearest, acceptance = Nearest(interference, base, by_distance=config.locality), Acceptance(delay, interference)
+    nearest = Nearest(interference, base, by_distance=config.locality)
     look_again = None if interference is None else LookAgain(interference)
     return Profile(
         name=name,
@@ -81,9 +81,10 @@ def build(
         filters=PREDICATES if interference is None else (*PREDICATES, interference),
         score=base,
         scores=MappingProxyType({model.Stage.MAP: nearest, model.Stage.REDUCE: nearest}),
-        patience=acceptance,
+        patience=neutral.NO_PATIENCE if delay is None else Acceptance(delay),
         reserve=look_again or neutral.NO_RESERVE,
         observers=tuple(one for one in (interference, delay) if one is not None),
+        hooks=() if interference is None else (interference,),
     )
 
 

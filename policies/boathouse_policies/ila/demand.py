@@ -54,6 +54,7 @@ class Demands:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._known: dict[model.ClassId, metrics.Demand] = {}
+        self._guesses: dict[model.ClassId, tuple[model.TaskClass, metrics.Demand]] = {}
         self._first: dict[model.ClassId, metrics.Demand] = {}
         self._far: dict[model.ClassId, metrics.Demand] = {}
         self._program: dict[model.ClassId, str] = {}
@@ -87,8 +88,12 @@ class Demands:
         first = self._first.get(task_class.id)
         if first is not None:
             return first
-        disk = self._config.first_disk_share if task_class.stage in STAGES else 0.0
-        return metrics.Demand(task_class.resources.cpu_milli / 1000, disk, disk)
+        guess = self._guesses.get(task_class.id)
+        if guess is None or guess[0] is not task_class:
+            disk = self._config.first_disk_share if task_class.stage in STAGES else 0.0
+            guess = task_class, metrics.Demand(task_class.resources.cpu_milli / 1000, disk, disk)
+            self._guesses[task_class.id] = guess
+        return guess[1]
 
     def knows(self, one: model.ClassId) -> bool:
         """Whether something was measured of it, or of its program."""
@@ -116,7 +121,7 @@ class Demands:
 
     def forget(self, task_class: model.ClassId) -> None:
         """The class is over."""
-        for known in (self._known, self._far, self._first, self._program):
+        for known in (self._known, self._far, self._first, self._guesses, self._program):
             known.pop(task_class, None)
 
     def dump(self) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter, Observer
+from boathouse_policies.framework.extension import Filter, Hooks, Observer
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.alone import Alone
 from boathouse_policies.ila.book import Book, Running
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework.cycle_state import Spot
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.moment import Ranks
     from boathouse_policies.model import FloatVector
 
 
-class Interference(Filter, Observer):
-    """Predicts, judges and learns: a Filter and an Observer.
+class Interference(Filter, Hooks, Observer):
+    """Predicts, judges and learns: a Filter, Hooks and an Observer.
 
     Args:
         config: The constants.
@@ -42,6 +42,7 @@ class Interference(Filter, Observer):
         measure_every_s: Instruments of nodes are.
     """
 
+    by_node = True
     report_every_s = 0.0
 
     def __init__(self, config: Config) -> None:
@@ -83,6 +84,14 @@ class Interference(Filter, Observer):
             return None
         return self.moment(scratch).accepts(self.demands.of(one), where)
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether Algorithm 1 accepts the class on one node."""
+        one = want.task_class
+        if not self._judges(one, scratch.view.now_s):
+            return True
+        moment = self.moment(scratch)
+        return moment.slowdown_at(self.demands.of(one), node) <= moment.limits[node]
+
     def _judges(self, one: model.TaskClass, now_s: float) -> bool:
         """Whether a class may be kept out: maps and reducers that have not waited for too long."""
         if self._config.threshold is None or one.stage not in STAGES:
@@ -99,18 +108,17 @@ class Interference(Filter, Observer):
         """The predicted slowdown on some nodes."""
         return self.moment(scratch).slowdown(self.demands.of(want.task_class))[where]
 
-    def ranks(self, want: Want, scratch: Scratch) -> Ranks:
-        """Where a class may go in this cycle, by how little it is slowed down there."""
-        one = want.task_class
-        return self.moment(scratch).ranks(want, self.demands.of(one), judged=self._judges(one, scratch.view.now_s))
+    def slowdown_at(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The predicted slowdown on one node."""
+        return self.moment(scratch).slowdown_at(self.demands.of(want.task_class), node)
 
-    def accept(self, want: Want, node: int, scratch: Scratch) -> None:
-        """A task of the class is about to be placed on a node: the rest of the cycle reckons with it."""
-        one, moment = want.task_class, self.moment(scratch)
+    def placed(self, spot: Spot, scratch: Scratch) -> None:
+        """A task was placed: the rest of the cycle reckons with it."""
+        one, moment = spot.want.task_class, self.moment(scratch)
         self._refused_s.pop(one.id, None)
-        moment.place(node, self.demands.of(one), want.least, ours=one.stage in STAGES)
-        host = self.book.hosts.places[node]
-        name = scratch.view.layout.names[node]
+        moment.place(spot.node, self.demands.of(one), ours=one.stage in STAGES)
+        host = self.book.hosts.places[spot.node]
+        name = scratch.view.layout.names[spot.node]
         self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached[host])
 
     def refused(self, want: Want, scratch: Scratch) -> tuple[bool, float | None]:

@@ -12,7 +12,10 @@ from boathouse_policies.framework import ALL
 from boathouse_policies.ila import metrics
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.ila.book import Book
     from boathouse_policies.ila.config import Config
     from boathouse_policies.ila.families import Model, Weights
@@ -51,10 +54,9 @@ class Moment:
         self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
         self.limits = self.thresholds.limits[self._hosts.of]
         self._known: dict[metrics.Demand, Weights] = {}
-        self._slowdown: dict[metrics.Demand, tuple[int, model.FloatVector]] = {}
+        self._judgements: dict[metrics.Demand, Judged] = {}
         self.placed_on: list[int] = []
-        self._ranks: dict[tuple[bytes, metrics.Demand, bool], Ranks] = {}
-        self._outcomes: dict[tuple[bytes, metrics.Demand], tuple[int, bool, bool]] = {}
+        self._outcomes: dict[tuple[Shape, metrics.Demand], tuple[int, bool, bool]] = {}
 
     def _system(self, book: Book) -> model.FloatVector:
         """Table 2's metrics of each node, shape [8, N]."""
@@ -75,13 +77,11 @@ class Moment:
 
     def slowdown(self, demand: metrics.Demand) -> model.FloatVector:
         """The predicted slowdown of a task with some demand on each node, shape [N]: not to be changed."""
-        seen, slowdown = self._slowdown.get(demand) or (-1, np.empty(len(self.limits)))
-        now = len(self.placed_on)
-        if seen != now:
-            where = ALL if seen < 0 else self.nodes_since(seen)
-            slowdown[where] = self._weights(demand).predict(self.parts[:, where])
-            self._slowdown[demand] = now, slowdown
-        return slowdown
+        return self._judged(demand).slowdown
+
+    def slowdown_at(self, demand: metrics.Demand, node: int) -> float:
+        """The predicted slowdown on one node."""
+        return self._weights(demand).at(self.parts[:, node].tolist())
 
     def _weights(self, demand: metrics.Demand) -> Weights:
         """What the model makes of a demand."""
@@ -90,63 +90,55 @@ class Moment:
             known = self._known[demand] = self._model.weights(demand)
         return known
 
-    def nodes_since(self, count: int) -> Where:
-        """The nodes of the hosts that took tasks since there were `count` of them."""
+    def _judged(self, demand: metrics.Demand) -> Judged:
+        """What Algorithm 1 says of a demand now."""
+        found = self._judgements.get(demand)
+        if found is None:
+            found = self._judgements[demand] = Judged(self, self._weights(demand))
+        elif found.seen != len(self.placed_on):
+            found.mend(self)
+        return found
+
+    def hosts_since(self, count: int) -> Sequence[int]:
+        """The hosts that took tasks since there were `count` of them."""
         hosts = self.placed_on[count:]
+        return hosts if len(hosts) == 1 else list(dict.fromkeys(hosts))
+
+    def nodes_of(self, hosts: Sequence[int]) -> Where:
+        """The nodes of some hosts."""
         if len(hosts) == 1:
             return self._hosts.spans[hosts[0]]
-        hosts = sorted(set(hosts))
         if len(hosts) * _MENDED_AT_ONCE > len(self._hosts):
             return ALL
         return np.concatenate([self._hosts.members[host] for host in hosts])
 
     def accepts(self, demand: metrics.Demand, where: Where) -> model.BoolVector:
         """Where Algorithm 1 accepts it."""
-        accepted: model.BoolVector = self.slowdown(demand)[where] <= self.limits[where]
-        return accepted
-
-    def ranks(self, want: Want, demand: metrics.Demand, *, judged: bool) -> Ranks:
-        """Where a class may go, for all classes of its size and demand.
-
-        Args:
-            want: The class.
-            demand: Of its tasks.
-            judged: Whether Algorithm 1 has a say.
-        """
-        key = want.least.tobytes(), demand, judged
-        known = self._ranks.get(key)
-        if known is None:
-            known = self._ranks[key] = Ranks(self, want, self._weights(demand), judged=judged)
-        return known
+        return self._judged(demand).accepted[where]
 
     def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
         """Whether some node on offer has room for a class, and whether some of those accepts it."""
-        key, now = (want.least.tobytes(), demand), self._now()
+        key, now = (want.shape, demand), len(self.placed_on) + self.scratch.changes
         known = self._outcomes.get(key)
         if known is None or known[0] != now:
             room = self.scratch.room(want) & self.scratch.offered
-            some = bool(room.any())
-            known = self._outcomes[key] = (now, some, some and bool((room & self.accepts(demand, ALL)).any()))
+            accepted = bool(np.count_nonzero(room & self._judged(demand).accepted))
+            known = self._outcomes[key] = (now, accepted or bool(np.count_nonzero(room)), accepted)
         return known[1:]
 
-    def _now(self) -> int:
-        """Another number whenever anything has changed."""
-        return len(self.placed_on) + self.scratch.changes
-
-    def place(self, node: int, demand: metrics.Demand, resources: model.IntVector, *, ours: bool) -> None:
-        """A task is about to be placed: its host has one more neighbour, and perhaps another threshold.
+    def place(self, node: int, demand: metrics.Demand, *, ours: bool) -> None:
+        """A task was placed: its host has one more neighbour, and perhaps another threshold.
 
         Args:
             node: Its place.
             demand: Of its class.
-            resources: What it takes, shape [R].
             ours: Whether Algorithm 1 has accepted it: only then does H_d change.
         """
         host = self._hosts.places[node]
         span, members = self._hosts.spans[host], self._hosts.members[host]
-        predicted = self._weights(demand).at(self.parts[:, node].tolist()) if ours else math.nan
+        predicted = self.slowdown_at(demand, node) if ours else math.nan
         self._add(node, span, demand)
-        self.thresholds.accept(host, predicted, self._slots_lost(node, resources))
+        self.thresholds.accept(host, predicted, self._slots_lost(node))
         self.limits[span] = self.thresholds.limit(host)
         self.placed_on.append(host)
         if len(members) > 1:
@@ -165,46 +157,48 @@ class Moment:
         rows[metrics.IO_U, span] = min(own_r + own_w + others_r + others_w, 1.0)
         self.parts[:, span] = self._model.parts(rows[:, span])
 
-    def _slots_lost(self, node: int, resources: model.IntVector) -> int:
-        free, takes, before = self.scratch.free[:, node].tolist(), resources.tolist(), self._slots[node]
-        cpu = (free[model.CPU] - takes[model.CPU]) // self._config.slot_cpu_milli
-        memory = (free[model.MEMORY] - takes[model.MEMORY]) // self._config.slot_memory_bytes
-        left: int = max(min(cpu, memory), 0)
+    def _slots_lost(self, node: int) -> int:
+        free, before = self.scratch.free_on(node), self._slots[node]
+        cpu = free[model.CPU] // self._config.slot_cpu_milli
+        left = max(min(cpu, free[model.MEMORY] // self._config.slot_memory_bytes), 0)
         self._slots[node] = left
         return before - left
 
 
-class Ranks:
-    """The nodes with room for a class by how little it is slowed down there: a column that is mended when asked for.
-
-    Right where all that the cycle places was told to `Moment.place`.
+class Judged:
+    """What Algorithm 1 says of a demand on each node: columns that are mended for the hosts that took tasks.
 
     Args:
         moment: The state.
-        want: The class.
-        weights: What the model makes of its demand.
-        judged: Whether Algorithm 1 has a say.
+        weights: What the model makes of the demand.
+
+    Attributes:
+        slowdown: As predicted, shape [N].
+        accepted: Where it is within the limit, shape [N].
+        seen: How many placements are taken into account.
     """
 
-    __slots__ = ("_column", "_judged", "_moment", "_need", "_rows", "_seen", "_weights")
+    __slots__ = ("accepted", "seen", "slowdown", "weights")
 
-    def __init__(self, moment: Moment, want: Want, weights: Weights, *, judged: bool) -> None:
-        self._moment, self._weights, self._judged = moment, weights, judged
-        self._rows, self._need = want.rows, want.need
-        self._column, self._seen = np.empty(len(moment.limits)), -1
+    def __init__(self, moment: Moment, weights: Weights) -> None:
+        self.weights = weights
+        self.slowdown: model.FloatVector = weights.predict(moment.parts)
+        self.accepted: model.BoolVector = self.slowdown <= moment.limits
+        self.seen = len(moment.placed_on)
 
-    def column(self) -> model.FloatVector:
-        """The slowdown, negative; -inf where the class may not go, shape [N]: read-only."""
-        moment, now = self._moment, len(self._moment.placed_on)
-        if self._seen != now:
-            where = ALL if self._seen < 0 else moment.nodes_since(self._seen)
-            slowdown, free = self._weights.predict(moment.parts[:, where]), moment.scratch.free[:, where]
-            may = np.logical_and.reduce(free[self._rows] >= self._need)
-            if self._judged:
-                may &= slowdown <= moment.limits[where]
-            self._column[where] = np.where(may, -slowdown, -np.inf)
-            self._seen = now
-        return self._column
+    def mend(self, moment: Moment) -> None:
+        """Take in what was placed."""
+        hosts = moment.hosts_since(self.seen)
+        self.seen = len(moment.placed_on)
+        where = moment.nodes_of(hosts)
+        if isinstance(where, slice) and where is not ALL and where.stop - where.start == 1:
+            node = where.start
+            slowdown = self.weights.at(moment.parts[:, node].tolist())
+            self.slowdown[node] = slowdown
+            self.accepted[node] = slowdown <= moment.limits[node]
+            return
+        self.slowdown[where] = slowdown = self.weights.predict(moment.parts[:, where])
+        self.accepted[where] = slowdown <= moment.limits[where]
 
 
 _USES = ((metrics.C_A, metrics.C_U, 0), (metrics.R_A, metrics.R_U, 1), (metrics.W_A, metrics.W_U, 2))

@@ -50,6 +50,16 @@ class Nearest(Score):
             score = self._base.score(want, scratch, where)
         return self.nearer(want, score, where)
 
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node."""
+        if self._interference is not None:
+            score = -self._interference.slowdown_at(want, scratch, node)
+        else:
+            score = self._base.score_on(want, scratch, node)
+        if not self._by_distance or not want.waiting.pool.located:
+            return score
+        return score - _LEVEL * int(want.levels[node])
+
     def nearer(self, want: Want, score: FloatVector, where: Where = ALL) -> FloatVector:
         """A score below any span of it for each level of distance."""
         if not self._by_distance or not want.waiting.pool.located:
@@ -61,23 +71,19 @@ class Acceptance(Patience):
     """Patience: the last word on a node (Algorithm 3, lines 10 to 15).
 
     Args:
-        delay: Algorithm 2; None takes the closest task there is at once.
-        interference: Told of what is taken; None if interference does not matter.
+        delay: Algorithm 2.
     """
 
-    def __init__(self, delay: AdaptiveDelay | None, interference: Interference | None) -> None:
+    def __init__(self, delay: AdaptiveDelay) -> None:
         self._delay = delay
-        self._interference = interference
 
     def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
         """Until when the class waits for a closer node; None takes this one."""
-        if self._delay is not None and want.task_class.stage in STAGES and want.waiting.pool.located:
+        if want.task_class.stage in STAGES and want.waiting.pool.located:
             found = model.Distance(want.levels[node])
             until_s = self._delay.until_s(want, found, scratch.view.now_s)
             if until_s is not None:
                 return self._hold(want, found, until_s)
-        if self._interference is not None:
-            self._interference.accept(want, node, scratch)
         return None
 
     @staticmethod
@@ -102,6 +108,10 @@ class LookAgain(Reserve):
     def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
         """No class: it keeps no node."""
         return False
+
+    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+        """Always: a class without room waits for room."""
+        return True
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """When to look again."""

@@ -70,6 +70,13 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(None, elastic)
     passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
+    reserve = ByStage(
+        dict.fromkeys(SPARK, spark.executors),
+        others=(fspy.KeptForAged(order), look_again),
+        passing=(passing, spark.executors),
+        refusing=look_again,
+        calm=order.nobody_aged,
+    )
     return Profile(
         name="boathouse",
         order=order,
@@ -78,15 +85,10 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         scores=MappingProxyType(
             {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(SPARK, spark.most_free)}
         ),
-        patience=InTurn(spark.executors, ila.Acceptance(delay, interference)),
+        patience=InTurn(spark.executors, ila.Acceptance(delay)),
         sizer=sizes,
-        reserve=ByStage(
-            dict.fromkeys(SPARK, spark.executors),
-            others=(fspy.KeptForAged(order), look_again),
-            passing=(passing, spark.executors),
-            refusing=look_again,
-            calm=order.nobody_aged,
-        ),
+        reserve=reserve,
         controllers=(elastic, spark.suspension),
         observers=(order, elastic, spark.book, spark.locality, interference, delay),
+        hooks=(reserve, elastic, interference),
     )

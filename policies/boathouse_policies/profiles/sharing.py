@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter, Patience, Reserve, Score, Sizer
+from boathouse_policies.framework.extension import Filter, Hooks, Patience, Reserve, Score, Sizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Sized, Want, Where
+    from boathouse_policies.framework import Scratch, Sized, WaitingRoom, Want, Where
 
 BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
@@ -22,6 +22,10 @@ class Slowing(Protocol):
 
     def slowdown(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
         """1 or more, on some nodes."""
+        ...
+
+    def slowdown_at(self, want: Want, scratch: Scratch, node: int) -> float:
+        """1 or more, on one node."""
         ...
 
 
@@ -40,8 +44,16 @@ class Shrinking(Protocol):
         """Where a map fits, whole or shrunk."""
         ...
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether a map fits on one node, whole or shrunk."""
+        ...
+
     def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
         """Where a map need not be shrunk."""
+        ...
+
+    def is_whole(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether a map need not be shrunk on one node."""
         ...
 
 
@@ -64,6 +76,13 @@ class Unhindered(Score):
             score -= ~self._shrinking.whole(want, scratch, where)
         return score
 
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The score of one node."""
+        score = 1.0 / self._interference.slowdown_at(want, scratch, node)
+        if want.task_class.stage is _MAP and not self._shrinking.is_whole(want, scratch, node):
+            score -= 1.0
+        return score
+
 
 class OneOfTwo(Sizer, Filter):
     """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
@@ -72,6 +91,8 @@ class OneOfTwo(Sizer, Filter):
         memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
         cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
     """
+
+    by_node = True
 
     def __init__(self, memory: Sizer, cpu: Shrinking) -> None:
         self._memory = memory
@@ -116,6 +137,13 @@ class OneOfTwo(Sizer, Filter):
         passed = self._cpu.mask(want, scratch, where)
         return cpu | memory if passed is None else cpu | (memory & passed)
 
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether all of the memory or all of the CPU is free on one node; with all of the memory, the CPU's answer."""
+        one, free = want.task_class, scratch.free_on(node)
+        if one.stage is not _MAP or free[model.CPU] >= one.resources.cpu_milli:
+            return True
+        return free[model.MEMORY] >= one.resources.memory_bytes and self._cpu.passes(want, scratch, node)
+
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that have the least of both and no more."""
         passed = self.mask(want, scratch, slice(None))
@@ -138,7 +166,7 @@ class InTurn(Patience):
         return None
 
 
-class ByStage(Reserve):
+class ByStage(Reserve, Hooks):
     """Who keeps nodes, by stage; a kept node is open to whom either says so, its owner's job or who is gone in time.
 
     Args:
@@ -149,6 +177,7 @@ class ByStage(Reserve):
         calm: Whether none of the others would keep a node for them: only then it is asked.
     """
 
+    by_node = True
     keeps_for_gangs = True  # executors that must start together have nodes kept for them too
 
     def __init__(
@@ -164,6 +193,19 @@ class ByStage(Reserve):
         self._passing = passing
         self._refusing = refusing
         self._calm = calm
+        self._keeps = True
+
+    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """A cycle begins: whether a class is pending for which nodes are kept."""
+        self._keeps = not self._keepers.keys().isdisjoint(queue.lineup().stages)
+
+    def is_idle(self, scratch: Scratch) -> bool:
+        """Whether no node is kept for anybody, nor will be."""
+        return not self._keeps and not scratch.kept and self._calm(scratch)
+
+    def concerns(self, want: Want) -> bool:
+        """All classes, where nodes are kept."""
+        return bool(want.scratch.kept)
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or where the class may pass."""
@@ -176,6 +218,10 @@ class ByStage(Reserve):
                 return None
             found = mask if found is None else np.logical_or(found, mask)
         return found
+
+    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+        """Whether one node is kept for nobody, or the class may pass there."""
+        return node not in scratch.kept or any(one.passes(want, scratch, node) for one in self._passing)
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
         """The nodes that the stage's policy keeps for a class that found none."""
@@ -192,3 +238,4 @@ class ByStage(Reserve):
 
 
 _CLASSES_KEPT = 65_536
+_MAP = model.Stage.MAP  # to look into an enum each time is slow

@@ -58,6 +58,8 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
         look_ahead: Makes a timeline.
     """
 
+    by_node = True
+
     def __init__(self, config: Config, regular: Score, look_ahead: LookingAhead = Timeline) -> None:
         self._config = config
         self._look_ahead = look_ahead
@@ -241,6 +243,15 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
         memory = scratch.memory(where)
         seconds = one.levels.seconds(memory)
         return np.where(memory >= one.ideal_bytes, regular + _ABOVE, -np.where(np.isfinite(seconds), seconds, 0.0))
+
+    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+        """The rank of one node."""
+        one, free = want.task_class.estimates, scratch.memory(node)
+        if isinstance(one, Elastic) and free < one.ideal_bytes:
+            seconds = one.levels.seconds(free)
+            return -seconds if seconds < math.inf else 0.0
+        regular = self._regular.score_on(want, scratch, node)
+        return regular + _ABOVE if isinstance(one, Elastic) else regular
 
     # Sizer
 

@@ -69,6 +69,8 @@ class Passing(Reserve):
         elasticity: Knows what runs where, and how long a task of a class would run on each node.
     """
 
+    by_node = True
+
     def __init__(self, elasticity: Elasticity) -> None:
         self._elasticity = elasticity
         self._waits = Waits(elasticity.book)

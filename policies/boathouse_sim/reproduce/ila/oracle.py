@@ -42,7 +42,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
         self._groups = Groups((), ())
         self._names: Mapping[model.NodeName, int] = {}
         self._delay = ila.AdaptiveDelay(ila.Config(threshold=None))
-        self._acceptance = ila.Acceptance(self._delay, None)
+        self._acceptance = ila.Acceptance(self._delay)
 
     def profile(self) -> Profile:
         """The scheduler."""
