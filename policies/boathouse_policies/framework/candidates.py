@@ -19,7 +19,7 @@ from boathouse_policies.framework.extension import NO_PREFERENCE, ShapeScore
 from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -63,7 +63,7 @@ class Candidates(Protocol):
         ...
 
     def has_room(self, place: int) -> bool:
-        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        """Whether a class, by its place in the lineup, may fit on any of the nodes: asked after `anything_fits`."""
         ...
 
     def without_room(self) -> model.BoolVector | None:
@@ -159,6 +159,7 @@ class FewNodes:
     @property
     def anything_fits(self) -> bool:
         """See `Candidates`."""
+        self.renew()
         return bool(self._rooms)
 
     def has_room(self, place: int) -> bool:
@@ -232,6 +233,7 @@ class Table:
         self._seen = scratch.changes
         self._least = shapes.least_listed
         self._on: list[int] = []
+        self._most_on = 0
         if self.compares:
             self._compare(shapes)
 
@@ -256,6 +258,7 @@ class Table:
         self._scores = self._scored(self._span, fits)
         self._counts: npt.NDArray[np.int64] = np.add.reduce(fits, axis=1, dtype=np.int64)
         self._on = self._counts.tolist()
+        self._most_on = max(self._on, default=0)
 
     def _looked_at(self, lineup: Lineup, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
         """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
@@ -307,7 +310,27 @@ class Table:
         scratch = self._scratch
         if self._seen == scratch.changes or not self.compares:
             return
-        for i in indices(self.at, scratch.changed_since(self._seen)):
+        found = indices(self.at, scratch.changed_since(self._seen))
+        if len(found) > _MANY:
+            self._compare_again(np.array(found, np.intp))
+        else:
+            self._compare_one_by_one(found)
+        self._on = self._counts.tolist()
+        self._most_on = max(self._on, default=0)
+        self._seen = scratch.changes
+
+    def _compare_again(self, found: npt.NDArray[np.intp]) -> None:
+        """Compare some nodes, by index, with all shapes at once."""
+        where = self.nodes[found]
+        fits = self._fitting(where) & self._scratch.offered[where]
+        if self._allowed is not None:
+            fits &= self._allowed[:, found]
+        self._counts += np.count_nonzero(fits, axis=1) - np.count_nonzero(self._scores[:, found] != NEVER, axis=1)
+        self._scores[:, found] = self._scored(where, fits)
+
+    def _compare_one_by_one(self, found: Iterable[int]) -> None:
+        scratch = self._scratch
+        for i in found:
             node = int(self.nodes[i])
             before = self._scores[:, i] != NEVER
             if scratch.offered[node] and all(map(operator.ge, scratch.free_on(node), self._least)):
@@ -320,17 +343,26 @@ class Table:
             else:
                 self._scores[:, i] = NEVER
             self._counts -= before
-        self._on = self._counts.tolist()
-        self._seen = scratch.changes
+
+    @property
+    def _behind(self) -> int:
+        """By how many nodes at most a shape may fit on fewer than was counted."""
+        return self._scratch.changes - self._seen
 
     @property
     def anything_fits(self) -> bool:
         """Whether anything pending may fit on any of the nodes."""
-        return not self.compares or any(self._on)
+        if not self.compares or self._most_on > self._behind:
+            return True
+        self.renew()
+        return self._most_on > 0
 
     def has_room(self, place: int) -> bool:
         """Whether a class, by its place in the lineup, may fit on any of the nodes."""
-        return not self.compares or self._on[self._row_of[place]] > 0
+        if not self.compares or self._on[self._row_of[place]] > self._behind:
+            return True
+        self.renew()
+        return self._on[self._row_of[place]] > 0
 
     def without_room(self) -> model.BoolVector | None:
         """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
@@ -390,4 +422,5 @@ def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]
 NEVER = -math.inf
 _MEMORY = model.MEMORY
 _FEW = 32  # measured: with so many nodes, columns begin to pay
+_MANY = 8  # measured: with more nodes than that, columns begin to pay
 _COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

@@ -242,7 +242,6 @@ class Line:
                 return self._owners[0]
             self._owners.pop(0)
         if self._skips:
-            self._candidates.renew()
             if not self._candidates.anything_fits and not self._lineup.gangs:
                 self._is_over = True
                 return None

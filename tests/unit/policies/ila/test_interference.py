@@ -245,13 +245,12 @@ def test_a_configuration_without_meaning_is_refused(wrong):
 @settings(max_examples=40, deadline=None)
 def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
     world = Shell(hosts(3, cpus=16), ila.Config(threshold=50.0))
-    one = world.maps("job", 0)
+    world.maps("job", 0)
     scratch = Scratch(world.view())
     moment = world.interference.moment(scratch)
-    vector = world.axis.vector(one.resources)
     for i, (node, cpu, disk) in enumerate(tasks):
         demand = metrics.Demand(cpu, disk, disk / 2)
-        moment.place(node, demand, vector, ours=True)
+        moment.place(node, demand, ours=True)
         name = scratch.view.layout.names[node]
         world.interference.demands.ended(model.ClassId(f"c{i}"), demand)
         running = ila.Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
@@ -264,10 +263,10 @@ def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
 
 def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
     world = Shell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
-    one = world.maps("job", 0)
+    world.maps("job", 0)
     moment = world.interference.moment(Scratch(world.view()))
     for _ in range(3):
-        moment.place(0, metrics.Demand(0.1, 0.4, 0.0), world.axis.vector(one.resources), ours=True)
+        moment.place(0, metrics.Demand(0.1, 0.4, 0.0), ours=True)
     assert moment.slowdown(metrics.IDLE).tolist() == [2.0, 2.0]
 
 
