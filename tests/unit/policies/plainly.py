@@ -1,0 +1,47 @@
+"""Ranks nodes as plainly as can be: all nodes anew at each turn, for each class alone, and every class gets a turn."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boathouse_policies.framework import line, ranking
+from boathouse_policies.framework.extension import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boathouse_policies.framework import Want
+
+
+class Plain(ranking.Rankings):
+    """Rankings that keep nothing but refusals, and ask every filter about every node."""
+
+    def __init__(self, *those) -> None:
+        super().__init__(*those)
+        self._refused: dict[int, list[int]] = collections.defaultdict(list)
+
+    def best(self, want: Want) -> int | None:
+        passes = want.passes() & self._scratch.offered
+        reserved = self._profile.reserve.mask(want, self._scratch, ALL)
+        if reserved is not None:
+            passes &= reserved
+        passes[self._refused[want.place]] = False
+        nodes = passes.nonzero()[0]
+        scores = self._profile.score_of(want.task_class.stage).score(want, self._scratch, nodes)
+        return int(nodes[scores.argmax()]) if len(nodes) else None
+
+    def refuse(self, want: Want, node: int) -> None:
+        self._refused[want.place].append(node)
+
+
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Cycles in this context rank plainly."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line, "Rankings", Plain)
+        patch.setattr(ranking, "_COMPARED_AT_ONCE", -1)
+        yield

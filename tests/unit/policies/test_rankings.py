@@ -1,0 +1,136 @@
+"""Candidates and rankings are mended as a cycle goes on: they equal what is computed anew at any time."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies import framework
+from boathouse_policies.framework.ranking import Candidates, Rankings
+from boathouse_policies.framework.want import Spot, Want
+
+from . import builders as make
+from .plainly import Plain
+from .test_properties import clusters, loads, profile_names, world_of
+
+steps = st.tuples(st.sampled_from(["place", "place", "undo", "withdraw", "keep", "release"]), st.integers(0, 100))
+courses = st.lists(steps, max_size=20)
+NOT_BY_NODE = {"yarn-client", "yarn-cluster", "spread-out", "non-spread-out"}
+"""Profiles whose reservations depend on a class' other nodes too: these may rank by an earlier state."""
+by_node = profile_names.filter(lambda profile: profile[0] not in NOT_BY_NODE)
+
+
+class Cycle:
+    """A cycle whose steps a test decides."""
+
+    def __init__(self, world: make.World, **options) -> None:
+        self.room, self.profile = world.room, world.profile
+        self.scratch = framework.Scratch(world.view(**options), self.room.keeping)
+        for controller in self.profile.controllers:
+            controller.advise(self.room, self.scratch.view)
+        for hooks in self.profile.hooks:
+            hooks.begins(self.room, self.scratch)
+        self.lineup = self.room.lineup()
+        self.candidates = self.candidates_anew()
+        self.rankings = Rankings(self.candidates, self.profile, self.scratch)
+        self.open = [self.want(place) for place in self.lineup.open.nonzero()[0].tolist()]
+        self.spots: list[Spot] = []
+
+    def candidates_anew(self) -> Candidates:
+        return Candidates(self.lineup, self.profile, self.scratch)
+
+    def want(self, place: int) -> Want:
+        want = Want(self.lineup.waiting[place], self.profile, self.scratch)
+        want.place = place
+        return want
+
+    def step(self, kind: str, which: int) -> None:
+        scratch, nodes = self.scratch, len(self.scratch.offered)
+        match kind:
+            case "place" if self.open:
+                self.place(self.open[which % len(self.open)])
+            case "undo" if self.spots:
+                self.undo(self.spots.pop(which % len(self.spots)))
+            case "withdraw" if nodes:
+                scratch.withdraw(which % nodes)
+            case "keep" if nodes and self.open:
+                scratch.keep(which % nodes, self.open[which % len(self.open)].task_class.id)
+            case "release" if scratch.kept:
+                scratch.release(list(scratch.kept)[which % len(scratch.kept)])
+
+    def place(self, want: Want) -> None:
+        node = self.rankings.best(want)
+        if node is None or not want.left:
+            return
+        pick = want.picker.closest(self.scratch.view.nodes[node])
+        assert pick is not None
+        spot = Spot(want, pick, node, want.task_class.resources, want.least)
+        want.take(pick)
+        self.scratch.place(spot)
+        self.spots.append(spot)
+        for hooks in self.profile.hooks:
+            hooks.placed(spot, self.scratch)
+
+    def undo(self, spot: Spot) -> None:
+        """The class has no turn any more: a gang that fails is closed."""
+        self.scratch.undo(spot)
+        spot.want.give_back(spot.pick)
+        for hooks in self.profile.hooks:
+            hooks.undone(spot, self.scratch)
+        self.open = [want for want in self.open if want is not spot.want]
+
+
+def scores_by_node(candidates: Candidates, want: Want) -> dict[int, float]:
+    found = zip(candidates.nodes.tolist(), candidates.scores(want).tolist(), strict=True)
+    return {node: score for node, score in found if score != -np.inf}
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), loads(), by_node, courses, st.sampled_from([None, 1, 2]))
+def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, profile, course, max_per_node):
+    cycle = Cycle(world_of(nodes, load, profile), max_per_node=max_per_node)
+    plain = Plain(cycle.candidates, cycle.profile, cycle.scratch)
+    for kind, which in course:
+        cycle.step(kind, which)
+        assert [cycle.rankings.best(want) for want in cycle.open] == [plain.best(want) for want in cycle.open]
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), loads(), profile_names, courses)
+def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course):
+    cycle = Cycle(world_of(nodes, load, profile))
+    for kind, which in course:
+        cycle.step(kind, which)
+        cycle.candidates.renew()
+        anew = cycle.candidates_anew()
+        for want in cycle.open:
+            assert scores_by_node(cycle.candidates, want) == scores_by_node(anew, want)
+            assert cycle.candidates.has_room(want.place) == anew.has_room(want.place)
+
+
+@settings(max_examples=60, deadline=None)
+@given(loads(), st.lists(st.lists(steps, min_size=1, max_size=25), max_size=4))
+def test_of_many_nodes_that_changed_since_all_are_ranked_anew(load, courses):
+    cycle = Cycle(world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
+    plain = Plain(cycle.candidates, cycle.profile, cycle.scratch)
+    for course in courses:
+        for kind, which in course:
+            cycle.step(kind, which)
+        assert [cycle.rankings.best(want) for want in cycle.open] == [plain.best(want) for want in cycle.open]
+
+
+def test_a_node_that_the_sizer_refused_is_not_offered_to_the_class_again():
+    cycle = Cycle(make_world())
+    (want,) = cycle.open
+    first = cycle.rankings.best(want)
+    cycle.rankings.refuse(want, first)
+    cycle.scratch.touch(first)
+    assert (first, cycle.rankings.best(want)) == (0, 1)
+
+
+def make_world() -> make.World:
+    world = make.World(make.nodes(2))
+    world.profile = framework.Profile(name="t", sizer=framework.Sizer())
+    world.submit(count=3)
+    return world
