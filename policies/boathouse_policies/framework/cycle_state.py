@@ -203,7 +203,7 @@ class Scratch:
 
     @property
     def free(self) -> model.IntMatrix:
-        """Shape [R, N]; below zero where a node is over-committed. Made when first asked for: few nodes need no columns."""
+        """Shape [R, N]; below zero where a node is over-committed. Made at first use: few nodes need no columns."""
         if self._free is None:
             view = self.view
             self._free = free = view.free()

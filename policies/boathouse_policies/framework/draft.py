@@ -25,6 +25,7 @@ class Draft:
         self._scratch = scratch
         self._decisions: list[model.Decision] = []
         self._left: dict[model.ClassId, Left] = {}
+        self._counts: Mapping[int, int] = {}
 
     def plan(self, line: Line) -> Plan:
         """The plan."""
@@ -33,7 +34,7 @@ class Draft:
             lambda: self._news(line),
             self._profile,
             lambda: self._scratch,
-            still=lambda: _still(line),
+            still=lambda: self._still(line),
             released=[self._scratch.view.layout.names[node] for node in sorted(self._scratch.let_go)],
         )
 
@@ -43,7 +44,13 @@ class Draft:
             self._leave(want, _NOT_OFFERED)
         for want in line.skipped():
             self._leave(want, attempts.refusal(want, self._profile, self._scratch))
+        self._counts = line.counts()
         return self._left
+
+    def _still(self, line: Line) -> Mapping[model.ClassId, Left]:
+        counts = self._counts
+        wants = ((want, counts.get(want.place, want.left)) for want in line.still())
+        return {want.task_class.id: Left(want, attempts.UNSCHEDULABLE, count) for want, count in wants if count}
 
     def advise(self, queue: WaitingRoom) -> None:
         """Controllers look at the whole first."""
@@ -129,11 +136,6 @@ def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> 
     who = f"priority class {job.priority_class!r}" if queues[job.queue].accepts(job.namespace) else "this namespace"
     message = f"queue {job.queue!r} does not accept {who}"
     return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=message)
-
-
-def _still(line: Line) -> Mapping[model.ClassId, Left]:
-    wants = ((want, want.left) for want in line.still())
-    return {want.task_class.id: Left(want, attempts.UNSCHEDULABLE, count) for want, count in wants if count}
 
 
 def _kept(spot: Spot, node: model.NodeName) -> model.Hold:

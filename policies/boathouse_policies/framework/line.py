@@ -19,7 +19,7 @@ from boathouse_policies.framework.cycle_state import Want
 from boathouse_policies.framework.ranking import Rankings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -436,6 +436,10 @@ class Line:
             return ()
         self._close_dropped()
         return [self._want(place) for place in self._no_room if not self._lineup.narrow[place]]
+
+    def counts(self) -> Mapping[int, int]:
+        """How many tasks are left of the classes that had a turn, by place: before the room takes placed ones out."""
+        return {place: want.left for place, want in self._wants.items()}
 
     def still(self) -> Sequence[Want]:
         """The others that had no turn because no node has room for them."""

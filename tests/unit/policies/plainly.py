@@ -43,5 +43,6 @@ def plainly() -> Iterator[None]:
     """Cycles in this context rank plainly."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line, "Rankings", Plain)
+        patch.setattr(ranking, "_FEW", -1)
         patch.setattr(ranking, "_COMPARED_AT_ONCE", -1)
         yield

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
-from boathouse_policies.framework import refill
 
 from . import builders as make
+from .plainly import plainly
 
 if TYPE_CHECKING:
     import random
@@ -22,13 +22,6 @@ OPERATORS = ("fair", "fifo", "fspy", "srjf", "yarn-me")
 """The profiles of the operator's configuration."""
 
 FEW = settings(max_examples=40, deadline=None)
-
-
-class NeverWaits:
-    """Patience in name only: a profile that has it goes the general way."""
-
-    def wait(self, *_) -> None:
-        return None
 
 
 class Cluster(make.World):
@@ -290,7 +283,7 @@ def test_turns_are_those_of_the_order_as_one_would_write_it_down(profile, single
     assert got == plainly_ordered(jobs, 16, profile)
 
 
-# One namespace, and the short way
+# Courses in one namespace and in several
 
 loads = st.lists(
     st.tuples(
@@ -334,22 +327,12 @@ def test_in_one_namespace_all_decisions_are_those_without_namespaces(profile, lo
 @pytest.mark.parametrize("profile", ["fair", "fifo", "yarn-no-reservations"])
 @settings(max_examples=60, deadline=None)
 @given(load=loads, seed=st.integers(0, 99))
-def test_the_short_way_decides_for_several_namespaces_what_the_general_way_does(profile, load, seed):
+def test_in_several_namespaces_all_decisions_are_those_with_all_nodes_ranked_anew(profile, load, seed):
     import random
 
-    short = profiles.build(profile)
-    general = dataclasses.replace(short, patience=NeverWaits())
-    one, other = (course(each, load, random.Random(seed), str) for each in (short, general))
-    assert one == other
-
-
-def test_the_short_way_serves_several_namespaces():
-    world = cluster(cpus=4)
-    for namespace in ("a", "b"):
-        world.submit(f"in-{namespace}", 8, namespace=namespace)
-    world.cycle()
-    world.end("ns/in-a/map-0")
-    assert refill.plan(world.room, world.profile, world.view()) is not None
+    found = course(profiles.build(profile), load, random.Random(seed), str)
+    with plainly():
+        assert course(profiles.build(profile), load, random.Random(seed), str) == found
 
 
 # Acceptance

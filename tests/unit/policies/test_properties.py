@@ -346,46 +346,6 @@ def test_a_mended_static_mask_equals_one_computed_anew(course, selector):
         np.testing.assert_array_equal(mended.mask, anew.mask)
 
 
-@FEW
-@given(clusters(), loads(), st.lists(st.integers(0, 5), max_size=12))
-def test_mended_ranks_equal_those_computed_anew(nodes, load, picks):
-    from boathouse_policies.framework.cycle_state import Spot, Want
-
-    world = world_of(nodes, load)
-    scratch = framework.Scratch(world.view())
-    wants = [Want(waiting, world.profile, scratch) for waiting in world.room.active()]
-    for i, pick in enumerate(picks):
-        want = wants[(i + pick) % len(wants)] if wants else None
-        node = next(want.ranked(), None) if want is not None else None
-        if want is None or node is None:
-            continue
-        np.testing.assert_array_equal(want._mended(), Want(want.waiting, world.profile, scratch)._mended())
-        chosen = want.picker.closest(world.view().nodes[node])
-        if chosen is not None:
-            scratch.place(Spot(want, chosen, node, want.task_class.resources, want.least))
-
-
-@FEW
-@given(loads(), st.lists(st.integers(0, 40), max_size=40))
-def test_ranks_mended_for_a_few_of_many_nodes_equal_those_computed_anew(load, picks):
-    from boathouse_policies.framework.cycle_state import Spot, Want
-
-    world = world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load)
-    scratch = framework.Scratch(world.view())
-    wants = [Want(waiting, world.profile, scratch) for waiting in world.room.active()]
-    for i, place in enumerate(picks):
-        if (
-            i % 4 == 3
-        ):  # by then more than one node changed, and less than an eighth of them since each class was looked at
-            for want in wants:
-                fresh = Want(want.waiting, world.profile, scratch)
-                np.testing.assert_array_equal(want._mended(), fresh._mended())
-        one = wants[place % len(wants)] if wants else None
-        chosen = one.picker.closest(world.view().nodes[place % 40]) if one is not None else None
-        if one is not None and chosen is not None:
-            scratch.place(Spot(one, chosen, place % 40, one.task_class.resources, one.least))
-
-
 @pytest.mark.parametrize("profile", profiles.names())
 @settings(max_examples=25, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework
-from boathouse_policies.framework.ranking import Candidates, Rankings
+from boathouse_policies.framework.ranking import Candidates, Rankings, candidates
 from boathouse_policies.framework.want import Spot, Want
 
 from . import builders as make
@@ -16,6 +15,7 @@ from .test_properties import clusters, loads, profile_names, world_of
 
 steps = st.tuples(st.sampled_from(["place", "place", "undo", "withdraw", "keep", "release"]), st.integers(0, 100))
 courses = st.lists(steps, max_size=20)
+options = st.sampled_from([{}, {"max_per_node": 2}, {"offered": ["n0", "n2"]}, {"offered": ["n1"], "max_per_node": 1}])
 NOT_BY_NODE = {"yarn-client", "yarn-cluster", "spread-out", "non-spread-out"}
 """Profiles whose reservations depend on a class' other nodes too: these may rank by an earlier state."""
 by_node = profile_names.filter(lambda profile: profile[0] not in NOT_BY_NODE)
@@ -38,7 +38,7 @@ class Cycle:
         self.spots: list[Spot] = []
 
     def candidates_anew(self) -> Candidates:
-        return Candidates(self.lineup, self.profile, self.scratch)
+        return candidates(self.lineup, self.profile, self.scratch, self.room.freed)
 
     def want(self, place: int) -> Want:
         want = Want(self.lineup.waiting[place], self.profile, self.scratch)
@@ -81,15 +81,10 @@ class Cycle:
         self.open = [want for want in self.open if want is not spot.want]
 
 
-def scores_by_node(candidates: Candidates, want: Want) -> dict[int, float]:
-    found = zip(candidates.nodes.tolist(), candidates.scores(want).tolist(), strict=True)
-    return {node: score for node, score in found if score != -np.inf}
-
-
 @settings(max_examples=150, deadline=None)
-@given(clusters(), loads(), by_node, courses, st.sampled_from([None, 1, 2]))
-def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, profile, course, max_per_node):
-    cycle = Cycle(world_of(nodes, load, profile), max_per_node=max_per_node)
+@given(clusters(), loads(), by_node, courses, options)
+def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, profile, course, options):
+    cycle = Cycle(world_of(nodes, load, profile), **options)
     plain = Plain(cycle.candidates, cycle.profile, cycle.scratch)
     for kind, which in course:
         cycle.step(kind, which)
@@ -97,15 +92,15 @@ def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, pr
 
 
 @settings(max_examples=150, deadline=None)
-@given(clusters(), loads(), profile_names, courses)
-def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course):
-    cycle = Cycle(world_of(nodes, load, profile))
+@given(clusters(), loads(), profile_names, courses, options)
+def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course, options):
+    cycle = Cycle(world_of(nodes, load, profile), **options)
     for kind, which in course:
         cycle.step(kind, which)
         cycle.candidates.renew()
         anew = cycle.candidates_anew()
         for want in cycle.open:
-            assert scores_by_node(cycle.candidates, want) == scores_by_node(anew, want)
+            assert cycle.candidates.best(want) == anew.best(want)
             assert cycle.candidates.has_room(want.place) == anew.has_room(want.place)
 
 

@@ -139,7 +139,7 @@ def without_shares_of_namespaces(patch):
 
 
 def with_nothing_held(patch):
-    patch.setattr(scratch.Scratch, "share_usage", lambda self, _: self._nothing)
+    patch.setattr(scratch.Scratch, "share_usage", lambda self, _: [0] * self.view.axis.width)
 
 
 def without_a_bound_of_reservations(patch):

@@ -1,0 +1,54 @@
+"""In the course of cycles ILA decides what it does when it judges all nodes anew for each class at each turn."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse_policies import ila, model
+from boathouse_policies.ila import metrics
+from tests.unit.policies import builders as make
+from tests.unit.policies.ila.shell import Shell, hosts, linear
+from tests.unit.policies.plainly import plainly
+
+NAMES = [node.name for node in hosts(4, each=3)]
+CROWDED = linear(0.9, c_u=0.6, c_a=0.6, io_u=0.8, t_c=0.3)
+
+jobs = st.lists(
+    st.fixed_dictionaries(
+        {
+            "count": st.integers(1, 8),
+            "locations": st.lists(st.sampled_from(NAMES), max_size=3, unique=True).map(tuple),
+            "stage": st.sampled_from([model.Stage.MAP, model.Stage.REDUCE]),
+            "cpu": st.sampled_from([500, 1000, 1500, 64_000]),
+            "constraints": st.sampled_from([model.Constraints(), model.Constraints(node_name=NAMES[4])]),
+            "used": st.sampled_from([None, (1.0, 0.0, 0.0), (0.1, 0.2, 0.1)]),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def decided(loads, config):
+    """What some cycles decide, with tasks that end between them, and why the rest waits."""
+    world = Shell(hosts(4, each=3), config, model_=CROWDED)
+    for i, load in enumerate(loads):
+        fields = {name: load[name] for name in ("locations", "stage", "constraints")}
+        size = make.amount(load["cpu"], 0.5)
+        one = world.maps(f"job{i}", load["count"], size=size, submitted_s=float(i), **fields)
+        if load["used"] is not None:
+            world.interference.demands.ended(one.id, metrics.Demand(*load["used"]))
+    found = []
+    for i in range(5):
+        plan = world.go(7.0 * i)
+        found.append((plan.decisions, {name: (one.verdict, one.count) for name, one in plan.left.items()}))
+        for one in make.placements(plan)[::2]:
+            world.finish(one)
+    return found
+
+
+@given(jobs, st.sampled_from([ila.Config(), ila.Config(threshold=2.0), ila.Config(locality=False), ila.static(1)]))
+@settings(max_examples=60, deadline=None)
+def test_decisions_and_reasons_are_those_with_all_nodes_judged_anew(loads, config):
+    found = decided(loads, config)
+    with plainly():
+        assert decided(loads, config) == found
