@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model, profiles
 from boathouse_sim import ground
@@ -101,9 +101,9 @@ class Core:
 
     def periods_s(self) -> tuple[float, float]:
         """Return how often observers want reports of tasks and of nodes; infinity for never."""
-        curious: list[Any] = [one for one in self.profile.observers if isinstance(one, framework.Curious)]
-        report_s = min((one.report_every_s for one in curious if one.report_every_s), default=float("inf"))
-        measure_s = min((one.measure_every_s for one in curious if one.measure_every_s), default=float("inf"))
+        observers = self.profile.observers
+        report_s = min((one.report_every_s for one in observers if one.report_every_s), default=float("inf"))
+        measure_s = min((one.measure_every_s for one in observers if one.measure_every_s), default=float("inf"))
         return report_s, measure_s
 
     # Jobs

@@ -189,7 +189,7 @@ async def test_usage_of_a_queue_is_known_again_after_a_restart(api, eventually):
 
 
 @dataclasses.dataclass(frozen=True)
-class Halving:
+class Halving(framework.Sizer):
     """Decides one size for all."""
 
     size_: model.Resources

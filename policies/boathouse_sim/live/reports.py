@@ -15,7 +15,7 @@ _BYTES = 1e6  # of a MB/s
 
 
 class Reports:
-    """Tells observers that want to know (`framework.Curious`), and asks for a cycle where there are controllers.
+    """Tells observers that want to know (`framework.Observer`), and asks for a cycle where there are controllers.
 
     Attributes:
         ticked: Whether time has passed that controllers wait for, since the shell looked.

@@ -25,10 +25,11 @@ class Plain(ranking.Rankings):
         self._refused: dict[int, list[int]] = collections.defaultdict(list)
 
     def best(self, want: Want) -> int | None:
-        passes = want.passes() & self._scratch.offered
-        reserved = self._profile.reserve.mask(want, self._scratch, ALL)
-        if reserved is not None:
-            passes &= reserved
+        passes = self._scratch.offered.copy()
+        for one in (*self._profile.filters, self._profile.reserve):
+            passed = one.mask(want, self._scratch, ALL)
+            if passed is not None:
+                passes &= passed
         passes[self._refused[want.place]] = False
         nodes = passes.nonzero()[0]
         scores = self._profile.score_of(want.task_class.stage).score(want, self._scratch, nodes)
