@@ -9,7 +9,8 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.scheduling import requests
-from boathouse_policies.framework import node_constraints as static, predicates
+from boathouse_policies.framework import node_constraints as static
+from boathouse_policies.framework import predicates
 from tests.contract.predicates import comparison, generator
 
 pytestmark = pytest.mark.apiserver

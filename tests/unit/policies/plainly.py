@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boathouse_policies.framework import line, ranking
-from boathouse_policies.framework.extension import ALL
+from boathouse_policies.framework import candidates, line, ranking
+from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +44,6 @@ def plainly() -> Iterator[None]:
     """Cycles in this context rank plainly."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line, "Rankings", Plain)
-        patch.setattr(ranking, "_FEW", -1)
-        patch.setattr(ranking, "_COMPARED_AT_ONCE", -1)
+        patch.setattr(candidates, "_FEW", -1)
+        patch.setattr(candidates, "_COMPARED_AT_ONCE", -1)
         yield

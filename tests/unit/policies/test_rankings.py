@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework
-from boathouse_policies.framework.ranking import Candidates, Rankings, candidates
-from boathouse_policies.framework.want import Spot, Want
+from boathouse_policies.framework.candidates import Candidates, candidates
+from boathouse_policies.framework.cycle_state import Spot, Want
+from boathouse_policies.framework.ranking import Rankings
 
 from . import builders as make
 from .plainly import Plain

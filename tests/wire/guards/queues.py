@@ -8,7 +8,7 @@ from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import accounts, holders
 from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
-from boathouse_policies.framework import line, lineup, scratch
+from boathouse_policies.framework import cycle_state, line, lineup
 from tests.unit.services.reconciling import body
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -139,7 +139,7 @@ def without_shares_of_namespaces(patch):
 
 
 def with_nothing_held(patch):
-    patch.setattr(scratch.Scratch, "share_usage", lambda self, _: [0] * self.view.axis.width)
+    patch.setattr(cycle_state.Scratch, "share_usage", lambda self, _: [0] * self.view.axis.width)
 
 
 def without_a_bound_of_reservations(patch):
