@@ -214,7 +214,7 @@ class Table:
         scratch: The state of the cycle.
 
     Attributes:
-        compares: Whether every shape was compared with every node; where they are too many, nothing is known beforehand.
+        compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
     """
 
     nodes: npt.NDArray[np.intp]
@@ -362,7 +362,7 @@ class Table:
         if not self.compares or self._on[self._row_of[place]] > self._behind:
             return True
         self.renew()
-        return self._on[self._row_of[place]] > 0
+        return bool(self._on[self._row_of[place]] > 0)
 
     def without_room(self) -> model.BoolVector | None:
         """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""

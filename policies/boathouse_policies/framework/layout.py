@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies import model
 from boathouse_policies.framework.topology import Groups, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
+
+    from boathouse_policies import model
 
 
 class Layout:

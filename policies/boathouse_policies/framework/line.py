@@ -241,10 +241,9 @@ class Line:
             if self._open[self._owners[0].place]:
                 return self._owners[0]
             self._owners.pop(0)
-        if self._skips:
-            if not self._candidates.anything_fits and not self._lineup.gangs:
-                self._is_over = True
-                return None
+        if self._skips and not self._candidates.anything_fits and not self._lineup.gangs:
+            self._is_over = True
+            return None
         job = self._next_job()
         if job is None:
             return None

@@ -89,7 +89,7 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not still_fits(want.shape, node, self._scratch):
             return False
-        return all([one.passes(want, self._scratch, node) for one in self._profile.asked_about(want)])
+        return all(one.passes(want, self._scratch, node) for one in self._profile.asked_about(want))
 
     def _of_shape_alone(self, want: Want) -> bool:
         """Whether nothing but its shape decides where a class goes."""
@@ -173,7 +173,7 @@ class Rankings:
             scores[i] = NEVER
             if still_fits(want.shape, listed[i], self._scratch):
                 left.append(i)
-        if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all([one.by_node for one in questions])):
+        if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(one.by_node for one in questions)):
             for i in left:
                 scores[i] = self._score_on(want, listed[i], questions)
         elif left:

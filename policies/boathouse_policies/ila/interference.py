@@ -90,7 +90,7 @@ class Interference(Filter, Hooks, Observer):
         if not self._judges(one, scratch.view.now_s):
             return True
         moment = self.moment(scratch)
-        return moment.slowdown_at(self.demands.of(one), node) <= moment.limits[node]
+        return bool(moment.slowdown_at(self.demands.of(one), node) <= moment.limits[node])
 
     def _judges(self, one: model.TaskClass, now_s: float) -> bool:
         """Whether a class may be kept out: maps and reducers that have not waited for too long."""

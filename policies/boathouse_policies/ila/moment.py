@@ -197,8 +197,9 @@ class Judged:
             self.slowdown[node] = slowdown
             self.accepted[node] = slowdown <= moment.limits[node]
             return
-        self.slowdown[where] = slowdown = self.weights.predict(moment.parts[:, where])
-        self.accepted[where] = slowdown <= moment.limits[where]
+        slowdowns = self.weights.predict(moment.parts[:, where])
+        self.slowdown[where] = slowdowns
+        self.accepted[where] = slowdowns <= moment.limits[where]
 
 
 _USES = ((metrics.C_A, metrics.C_U, 0), (metrics.R_A, metrics.R_U, 1), (metrics.W_A, metrics.W_U, 2))
