@@ -255,8 +255,9 @@ class Table:
             self._place(self.nodes[of_use])
             fits = fits[:, of_use]
             self._allowed = None if self._allowed is None else self._allowed[:, of_use]
-        self._scores = self._scored(self._span, fits)
-        self._counts: npt.NDArray[np.int64] = np.add.reduce(fits, axis=1, dtype=np.int64)
+        self._fits = fits
+        self._scores = None if self._score is None else self._scored(self._score, self._span, fits)
+        self._counts = np.array([np.count_nonzero(row) for row in fits], np.int64)
         self._on = self._counts.tolist()
         self._most_on = max(self._on, default=0)
 
@@ -298,12 +299,10 @@ class Table:
         )
         return fits
 
-    def _scored(self, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    def _scored(self, score: ShapeScore, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
-        if self._score is None:
-            return np.where(fits, 0.0, NEVER)
         inverse = self._scratch.view.layout.inverse_allocatable[:, where]
-        return np.where(fits, self._score.of_shapes(self._sizes, self._scratch.free[:, where], inverse), NEVER)
+        return np.where(fits, score.of_shapes(self._sizes, self._scratch.free[:, where], inverse), NEVER)
 
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
@@ -325,24 +324,29 @@ class Table:
         fits = self._fitting(where) & self._scratch.offered[where]
         if self._allowed is not None:
             fits &= self._allowed[:, found]
-        self._counts += np.count_nonzero(fits, axis=1) - np.count_nonzero(self._scores[:, found] != NEVER, axis=1)
-        self._scores[:, found] = self._scored(where, fits)
+        self._counts += np.count_nonzero(fits, axis=1) - np.count_nonzero(self._fits[:, found], axis=1)
+        self._fits[:, found] = fits
+        if self._scores is not None and self._score is not None:
+            self._scores[:, found] = self._scored(self._score, where, fits)
 
     def _compare_one_by_one(self, found: Iterable[int]) -> None:
         scratch = self._scratch
         for i in found:
             node = int(self.nodes[i])
-            before = self._scores[:, i] != NEVER
+            self._counts -= self._fits[:, i]
             if scratch.offered[node] and all(map(operator.ge, scratch.free_on(node), self._least)):
                 here = slice(node, node + 1)
                 fits = self._fitting(here)
                 if self._allowed is not None:
                     fits &= self._allowed[:, i : i + 1]
-                self._scores[:, i] = self._scored(here, fits)[:, 0]
+                self._fits[:, i] = fits[:, 0]
                 self._counts += fits[:, 0]
+                if self._scores is not None and self._score is not None:
+                    self._scores[:, i] = self._scored(self._score, here, fits)[:, 0]
             else:
-                self._scores[:, i] = NEVER
-            self._counts -= before
+                self._fits[:, i] = False
+                if self._scores is not None:
+                    self._scores[:, i] = NEVER
 
     @property
     def _behind(self) -> int:
@@ -371,9 +375,10 @@ class Table:
     def best(self, want: Want) -> int | None:
         """See `Candidates`."""
         self.renew()
-        scores = self._scores[self._row_of[want.place]]
+        row = self._row_of[want.place]
+        scores = self._fits[row] if self._scores is None else self._scores[row]
         i = int(scores.argmax()) if len(scores) else -1
-        if i < 0 or scores[i] == NEVER:
+        if i < 0 or not self._fits[row, i]:
             return None
         return i if self.at is None else int(self.nodes[i])
 
@@ -382,7 +387,7 @@ class Table:
         if not self.compares:
             return all_fits(want.shape, self._span, self._scratch)
         self.renew()
-        fits: model.BoolVector = self._scores[self._row_of[want.place]] != NEVER
+        fits: model.BoolVector = self._fits[self._row_of[want.place]]
         return fits
 
 

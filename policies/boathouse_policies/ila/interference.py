@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.framework.cycle_state import Spot
     from boathouse_policies.ila.config import Config
+    from boathouse_policies.ila.families import Model, Weights
     from boathouse_policies.model import FloatVector
 
 
@@ -56,6 +57,7 @@ class Interference(Filter, Hooks, Observer):
         self._classes: dict[model.ClassId, model.TaskClass] = {}
         self._of_job: dict[model.JobId, tuple[model.ClassId, ...]] = {}
         self._moment: Moment | None = None
+        self._weights: tuple[Model, dict[metrics.Demand, Weights]] = (self.learner.model, {})
         self._accepted: dict[tuple[model.ClassId, model.NodeName], list[float]] = {}
         self._refused_s: dict[model.ClassId, float] = {}  # since when it was kept out everywhere
 
@@ -66,7 +68,10 @@ class Interference(Filter, Hooks, Observer):
         if self._moment is None or self._moment.scratch is not scratch:
             self.book.adopt(scratch.view.layout)
             self._accepted.clear()
-            self._moment = Moment(scratch, self.book, self._thresholds, self.learner.model, self._config)
+            interference = self.learner.model
+            if self._weights[0] is not interference or len(self._weights[1]) > _DEMANDS_KEPT:
+                self._weights = interference, {}
+            self._moment = Moment(scratch, self.book, self._thresholds, interference, self._config, self._weights[1])
         return self._moment
 
     def concerns(self, want: Want) -> bool:
@@ -228,4 +233,5 @@ class Interference(Filter, Hooks, Observer):
         self.demands.load(state.get("programs", {}))
 
 
+_DEMANDS_KEPT = 4096
 REASON = "would slow tasks of their host down"

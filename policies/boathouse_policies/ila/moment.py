@@ -12,7 +12,7 @@ from boathouse_policies.framework import ALL
 from boathouse_policies.ila import metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import MutableMapping
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.framework.shapes import Shape
@@ -31,17 +31,24 @@ class Moment:
         thresholds: H_d of each host.
         interference: The model.
         config: The constants.
+        weights: What the model makes of demands, as far as that is known: more is added.
 
     Attributes:
         scratch: The cycle's copy.
         thresholds: Algorithm 1's state of this cycle.
         parts: What predictions take of the system, shape [K, N].
         limits: The largest slowdown that is accepted on each node, shape [N].
-        placed_on: The hosts that took tasks, in turn.
+        changed: The nodes of the hosts that took tasks, in turn, with repetitions.
     """
 
     def __init__(
-        self, scratch: Scratch, book: Book, thresholds: Thresholds, interference: Model, config: Config
+        self,
+        scratch: Scratch,
+        book: Book,
+        thresholds: Thresholds,
+        interference: Model,
+        config: Config,
+        weights: MutableMapping[metrics.Demand, Weights],
     ) -> None:
         self.scratch = scratch
         self._config, self._model = config, interference
@@ -53,9 +60,9 @@ class Moment:
         idle = np.bincount(self._hosts.of, slots, len(self._hosts)).astype(np.int64)
         self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
         self.limits = self.thresholds.limits[self._hosts.of]
-        self._known: dict[metrics.Demand, Weights] = {}
+        self._known = weights
         self._judgements: dict[metrics.Demand, Judged] = {}
-        self.placed_on: list[int] = []
+        self.changed: list[int] = []
         self._outcomes: dict[tuple[Shape, metrics.Demand], tuple[int, bool, bool]] = {}
 
     def _system(self, book: Book) -> model.FloatVector:
@@ -95,22 +102,9 @@ class Moment:
         found = self._judgements.get(demand)
         if found is None:
             found = self._judgements[demand] = Judged(self, self._weights(demand))
-        elif found.seen != len(self.placed_on):
+        elif found.seen != len(self.changed):
             found.mend(self)
         return found
-
-    def hosts_since(self, count: int) -> Sequence[int]:
-        """The hosts that took tasks since there were `count` of them."""
-        hosts = self.placed_on[count:]
-        return hosts if len(hosts) == 1 else list(dict.fromkeys(hosts))
-
-    def nodes_of(self, hosts: Sequence[int]) -> Where:
-        """The nodes of some hosts."""
-        if len(hosts) == 1:
-            return self._hosts.spans[hosts[0]]
-        if len(hosts) * _MENDED_AT_ONCE > len(self._hosts):
-            return ALL
-        return np.concatenate([self._hosts.members[host] for host in hosts])
 
     def accepts(self, demand: metrics.Demand, where: Where) -> model.BoolVector:
         """Where Algorithm 1 accepts it."""
@@ -118,7 +112,7 @@ class Moment:
 
     def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
         """Whether some node on offer has room for a class, and whether some of those accepts it."""
-        key, now = (want.shape, demand), len(self.placed_on) + self.scratch.changes
+        key, now = (want.shape, demand), len(self.changed) + self.scratch.changes
         known = self._outcomes.get(key)
         if known is None or known[0] != now:
             room = self.scratch.room(want) & self.scratch.offered
@@ -140,13 +134,17 @@ class Moment:
         self._add(node, span, demand)
         self.thresholds.accept(host, predicted, self._slots_lost(node))
         self.limits[span] = self.thresholds.limit(host)
-        self.placed_on.append(host)
         if len(members) > 1:
+            self.changed += members.tolist()
             self.scratch.touch_all(members)
+        else:
+            self.changed.append(node)
 
     def _add(self, node: int, span: Where, demand: metrics.Demand) -> None:
         cpu, read, write = demand.cpu * float(self._unit[0, node]), demand.read, demand.write
         rows = self._rows
+        if not (cpu or read or write):
+            return
         for others, own, more in _USES:  # it is the others' neighbour, and one more on its own machine
             amount = (cpu, read, write)[more]
             if amount:
@@ -184,23 +182,24 @@ class Judged:
         self.weights = weights
         self.slowdown: model.FloatVector = weights.predict(moment.parts)
         self.accepted: model.BoolVector = self.slowdown <= moment.limits
-        self.seen = len(moment.placed_on)
+        self.seen = len(moment.changed)
 
     def mend(self, moment: Moment) -> None:
         """Take in what was placed."""
-        hosts = moment.hosts_since(self.seen)
-        self.seen = len(moment.placed_on)
-        where = moment.nodes_of(hosts)
-        if isinstance(where, slice) and where is not ALL and where.stop - where.start == 1:
-            node = where.start
-            slowdown = self.weights.at(moment.parts[:, node].tolist())
-            self.slowdown[node] = slowdown
-            self.accepted[node] = slowdown <= moment.limits[node]
+        changed = moment.changed[self.seen :]
+        self.seen = len(moment.changed)
+        if len(changed) <= _ONE_BY_ONE:
+            for node in dict.fromkeys(changed):
+                slowdown = self.weights.at(moment.parts[:, node].tolist())
+                self.slowdown[node] = slowdown
+                self.accepted[node] = slowdown <= moment.limits[node]
             return
+        where = ALL if len(changed) * _MENDED_AT_ONCE > len(self.slowdown) else np.array(changed, np.intp)
         slowdowns = self.weights.predict(moment.parts[:, where])
         self.slowdown[where] = slowdowns
         self.accepted[where] = slowdowns <= moment.limits[where]
 
 
 _USES = ((metrics.C_A, metrics.C_U, 0), (metrics.R_A, metrics.R_U, 1), (metrics.W_A, metrics.W_U, 2))
-_MENDED_AT_ONCE = 8  # with an eighth of the hosts changed, plain slices over all are as cheap as picking some
+_ONE_BY_ONE = 4
+_MENDED_AT_ONCE = 8  # with an eighth of the nodes changed, plain slices over all are as cheap as picking some

@@ -256,7 +256,7 @@ def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
         running = ila.Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
         world.interference.book.placed(model.TaskId(str(i)), running)
     book, thresholds = world.interference.book, world.interference._thresholds
-    fresh = Moment(Scratch(world.view()), book, thresholds, world.interference.learner.model, ila.Config())
+    fresh = Moment(Scratch(world.view()), book, thresholds, world.interference.learner.model, ila.Config(), {})
     judged = metrics.Demand(0.7, 0.1, 0.1)
     assert moment.slowdown(judged) == pytest.approx(fresh.slowdown(judged), rel=1e-9)
 
