@@ -228,7 +228,7 @@ class Table:
         self._score: ShapeScore | None = None
         if isinstance(profile.score, ShapeScore) and not lineup.stages <= profile.scores.keys():
             self._score = profile.score
-        self._place(self._with_room(shapes.least))
+        self._take_nodes(self._with_room(shapes.least))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = scratch.changes
         self._least = shapes.least_listed
@@ -236,13 +236,13 @@ class Table:
         self._most_on = 0
         if self.compares:
             self._compare(shapes)
+        everything = self._span is ALL
+        self.listed: Sequence[int] = range(len(self.nodes)) if everything else self.nodes.tolist()
+        self.at = None if everything else dict(zip(self.listed, range(len(self.nodes)), strict=True))
 
-    def _place(self, nodes: npt.NDArray[np.intp]) -> None:
+    def _take_nodes(self, nodes: npt.NDArray[np.intp]) -> None:
         self.nodes = nodes
-        everything = len(nodes) == len(self._scratch.offered)
-        self._span: Where = ALL if everything else nodes
-        self.listed: Sequence[int] = range(len(nodes)) if everything else nodes.tolist()
-        self.at = None if everything else {node: i for i, node in enumerate(self.listed)}
+        self._span: Where = ALL if len(nodes) == len(self._scratch.offered) else nodes
 
     def _compare(self, shapes: ShapeColumns) -> None:
         """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
@@ -252,7 +252,7 @@ class Table:
             fits &= self._allowed
         of_use = fits.any(axis=0)
         if not of_use.all():
-            self._place(self.nodes[of_use])
+            self._take_nodes(self.nodes[of_use])
             fits = fits[:, of_use]
             self._allowed = None if self._allowed is None else self._allowed[:, of_use]
         self._fits = fits
@@ -292,12 +292,11 @@ class Table:
         A request of 0 fits also where a resource is over-committed.
         """
         room = np.maximum(self._scratch.free[:, where], 0)
-        if not self._requests:
-            return np.ones((self._sizes.shape[1], room.shape[1]), np.bool_)
-        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(
-            [size[:, None] <= room[row] for row, size in self._requests]
-        )
-        return fits
+        fits: npt.NDArray[np.bool_] | None = None
+        for row, size in self._requests:
+            enough = size[:, None] <= room[row]
+            fits = enough if fits is None else np.logical_and(fits, enough, out=fits)
+        return np.ones((self._sizes.shape[1], room.shape[1]), np.bool_) if fits is None else fits
 
     def _scored(self, score: ShapeScore, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""

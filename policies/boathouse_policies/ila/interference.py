@@ -124,7 +124,7 @@ class Interference(Filter, Hooks, Observer):
         moment.place(spot.node, self.demands.of(one), ours=one.stage in STAGES)
         host = self.book.hosts.places[spot.node]
         name = scratch.view.layout.names[spot.node]
-        self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached[host])
+        self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached(host))
 
     def refused(self, want: Want, scratch: Scratch) -> tuple[bool, float | None]:
         """Whether some node on offer has room for a class; and where all that have refuse it, when to look again."""

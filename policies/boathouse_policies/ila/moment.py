@@ -9,6 +9,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import ALL
+from boathouse_policies.framework.candidates import fits_in
 from boathouse_policies.ila import metrics
 
 if TYPE_CHECKING:
@@ -56,14 +57,14 @@ class Moment:
         self._rows = self._system(book)
         self.parts = interference.parts(self._rows)
         slots = self._idle_slots()
-        self._slots: list[int] = slots.tolist()
+        self._slots = slots
         idle = np.bincount(self._hosts.of, slots, len(self._hosts)).astype(np.int64)
         self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
         self.limits = self.thresholds.limits[self._hosts.of]
         self._known = weights
         self._judgements: dict[metrics.Demand, Judged] = {}
         self.changed: list[int] = []
-        self._outcomes: dict[tuple[Shape, metrics.Demand], tuple[int, bool, bool]] = {}
+        self._outcomes: dict[tuple[Shape, metrics.Demand], tuple[int, bool, int | None]] = {}
 
     def _system(self, book: Book) -> model.FloatVector:
         """Table 2's metrics of each node, shape [8, N]."""
@@ -114,11 +115,20 @@ class Moment:
         """Whether some node on offer has room for a class, and whether some of those accepts it."""
         key, now = (want.shape, demand), len(self.changed) + self.scratch.changes
         known = self._outcomes.get(key)
-        if known is None or known[0] != now:
+        if known is None or (known[0] != now and not self._still_takes(known[2], want, demand)):
             room = self.scratch.room(want) & self.scratch.offered
-            accepted = bool(np.count_nonzero(room & self._judged(demand).accepted))
-            known = self._outcomes[key] = (now, accepted or bool(np.count_nonzero(room)), accepted)
-        return known[1:]
+            takes = (room & self._judged(demand).accepted).nonzero()[0]
+            if len(takes):
+                known = self._outcomes[key] = now, True, int(takes[0])
+            else:
+                known = self._outcomes[key] = now, bool(np.count_nonzero(room)), None
+        return known[1], known[2] is not None
+
+    def _still_takes(self, node: int | None, want: Want, demand: metrics.Demand) -> bool:
+        """Whether a node that had room for a class and accepted it still has and does."""
+        if node is None or not self.scratch.offered[node] or not fits_in(want.shape, self.scratch.free_on(node)):
+            return False
+        return self.slowdown_at(demand, node) <= self.limits[node]
 
     def place(self, node: int, demand: metrics.Demand, *, ours: bool) -> None:
         """A task was placed: its host has one more neighbour, and perhaps another threshold.
@@ -145,6 +155,9 @@ class Moment:
         rows = self._rows
         if not (cpu or read or write):
             return
+        if isinstance(span, slice) and span.stop - span.start == 1:
+            self._add_alone(node, (cpu, read, write))
+            return
         for others, own, more in _USES:  # it is the others' neighbour, and one more on its own machine
             amount = (cpu, read, write)[more]
             if amount:
@@ -155,8 +168,18 @@ class Moment:
         rows[metrics.IO_U, span] = min(own_r + own_w + others_r + others_w, 1.0)
         self.parts[:, span] = self._model.parts(rows[:, span])
 
+    def _add_alone(self, node: int, uses: tuple[float, float, float]) -> None:
+        """The same in plain numbers, for a host that is one node."""
+        row = self._rows[:, node].tolist()
+        for others, own, more in _USES:
+            row[others] = row[others] + uses[more] - uses[more]  # rounded as where there are others
+            row[own] += uses[more]
+        row[metrics.IO_U] = min(row[metrics.R_U] + row[metrics.W_U] + row[metrics.R_A] + row[metrics.W_A], 1.0)
+        self._rows[:, node] = row
+        self.parts[:, node : node + 1] = self._model.parts(self._rows[:, node : node + 1])
+
     def _slots_lost(self, node: int) -> int:
-        free, before = self.scratch.free_on(node), self._slots[node]
+        free, before = self.scratch.free_on(node), int(self._slots[node])
         cpu = free[model.CPU] // self._config.slot_cpu_milli
         left = max(min(cpu, free[model.MEMORY] // self._config.slot_memory_bytes), 0)
         self._slots[node] = left

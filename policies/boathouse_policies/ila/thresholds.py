@@ -8,6 +8,7 @@ What was accepted by that margin alone does not raise H_d. H_d changes when a ta
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,16 @@ class Thresholds:
         return float(due_s[due_s > now_s].min(initial=math.inf))
 
 
+@dataclasses.dataclass(slots=True)
+class _Host:
+    """One host in a cycle: whether H_d is used, Z_R, Z_I and H_d."""
+
+    due: bool
+    running: int
+    idle: int
+    reached: float
+
+
 class InCycle:
     """Algorithm 1 for all hosts, as one cycle goes on.
 
@@ -99,7 +110,6 @@ class InCycle:
 
     Attributes:
         limits: The largest slowdown that is accepted on each host as the cycle begins, shape [H].
-        reached: H_d of each host.
         ripe_s: As given.
     """
 
@@ -115,22 +125,38 @@ class InCycle:
     ) -> None:
         self._first, self._margin = first, margin
         self.ripe_s = ripe_s
-        # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
-        pays = np.nextafter(reached * (running + 1) / np.maximum(running, 1), 0.0)
-        limits = np.where(due, np.maximum(reached + margin, pays), first + margin)
-        self.limits: FloatVector = np.where(running == 0, math.inf, limits)
-        # Plain numbers: from here on it is one host at a time.
-        self._due, self._running, self._idle = due.tolist(), running.tolist(), idle.tolist()
-        self.reached: list[float] = reached.tolist()
+        limits = np.where(running == 0, math.inf, first + margin)
+        some = (due & (running > 0)).nonzero()[0]
+        if len(some):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
+            tasks, levels = running[some], reached[some]
+            pays = np.nextafter(levels * (tasks + 1) / tasks, 0.0)
+            limits[some] = np.maximum(levels + margin, pays)
+        self.limits: FloatVector = limits
+        self._columns = due, running.copy(), idle, reached.copy()
+        self._hosts: dict[int, _Host] = {}
 
     def limit(self, host: int) -> float:
         """The largest slowdown that is accepted on one host."""
-        running, reached = self._running[host], self.reached[host]
-        if running == 0:
+        one = self._of(host)
+        if one.running == 0:
             return math.inf
-        if not self._due[host]:
+        if not one.due:
             return self._first + self._margin
-        return max(reached + self._margin, math.nextafter(reached * (running + 1) / running, 0.0))
+        pays = math.nextafter(one.reached * (one.running + 1) / one.running, 0.0)
+        return max(one.reached + self._margin, pays)
+
+    def reached(self, host: int) -> float:
+        """H_d of one host."""
+        return self._of(host).reached
+
+    def _of(self, host: int) -> _Host:
+        """One host as plain numbers: few of them get tasks."""
+        known = self._hosts.get(host)
+        if known is None:
+            due, running, idle, reached = self._columns
+            known = _Host(bool(due[host]), int(running[host]), int(idle[host]), float(reached[host]))
+            self._hosts[host] = known
+        return known
 
     def accept(self, host: int, slowdown: float, slots: int) -> None:
         """A task is placed: Z_R, Z_I and H_d.
@@ -140,13 +166,13 @@ class InCycle:
             slowdown: S as predicted; not a number for a task that Algorithm 1 was not asked about.
             slots: Idle slots that it takes.
         """
-        running, reached = self._running[host], self.reached[host]
+        one = self._of(host)
         if not math.isnan(slowdown):
-            self.reached[host] = self._reached(slowdown, running, reached, due=self._due[host])
-        self._running[host] += 1
-        self._idle[host] -= slots
-        if self._idle[host] <= 1:
-            self._due[host] = False
+            one.reached = self._reached(slowdown, one.running, one.reached, due=one.due)
+        one.running += 1
+        one.idle -= slots
+        if one.idle <= 1:
+            one.due = False
 
     def _reached(self, slowdown: float, running: int, reached: float, *, due: bool) -> float:
         """Lines 9 to 13, and 19."""
