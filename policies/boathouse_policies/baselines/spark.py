@@ -29,7 +29,7 @@ from boathouse_policies.framework.extension import Filter, Observer, Reserve, Sc
 from boathouse_policies.framework.predicates import PREDICATES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
 
@@ -180,9 +180,11 @@ class Reservations(Reserve):
                     scratch.keep(int(node), here)
                     name = scratch.view.layout.names[node]
                     held.append(_hold(want, f"{name} is reserved for it until there is room", node=name))
-        if scratch.all_kept:
-            scratch.confine(scratch.owners())
         return held
+
+    def passing(self, scratch: Scratch) -> Collection[model.ClassId]:
+        """Those whom the nodes are reserved for."""
+        return scratch.owners()
 
     def _takes(self, want: Want, scratch: Scratch) -> model.IntVector:
         """How many more executors each node would be reserved for if nothing else ran there, shape [N]."""

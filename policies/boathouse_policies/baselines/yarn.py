@@ -18,7 +18,7 @@ from boathouse_policies.framework import Profile
 from boathouse_policies.framework.extension import JobOrder, Reserve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from boathouse_policies.framework import Layout, Scratch, Want, Where
 
@@ -36,7 +36,7 @@ class MemoryHeld(JobOrder):
 class LockedNodes(Reserve):
     """Nodes kept for the first job that they cannot take, and locked for all others."""
 
-    by_node = True
+    by_node = idle_once_all_kept = True
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or for this class."""
@@ -52,14 +52,12 @@ class LockedNodes(Reserve):
         return scratch.kept.get(node, own) == own
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
-        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size.
+        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
+        return keep_unkept(want, scratch)
 
-        Once all are kept, nobody but their owners can be placed in this cycle.
-        """
-        held = keep_unkept(want, scratch)
-        if scratch.all_kept:
-            scratch.confine(scratch.owners())
-        return held
+    def passing(self, scratch: Scratch) -> Collection[model.ClassId]:
+        """Those whom the nodes are kept for."""
+        return scratch.owners()
 
 
 def places_of(where: Where, scratch: Scratch) -> Sequence[int]:

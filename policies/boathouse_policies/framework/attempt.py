@@ -150,19 +150,25 @@ class Attempt:
         return model.Verdict(code=model.Code.GANG, message=message)
 
 
-def refusal(want: Want, profile: Profile, scratch: Scratch) -> model.Verdict:
-    """Why no node takes a class."""
+def refusal(want: Want, profile: Profile, scratch: Scratch, *, is_passed_over: bool = False) -> model.Verdict:
+    """Why no node takes a class.
+
+    Args:
+        want: The class.
+        profile: The policies.
+        scratch: The state of the cycle.
+        is_passed_over: Whether the reserve has said that every node that fits is kept for others.
+    """
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
     passing = _passing(want, profile, scratch)
-    if len(passing):
-        unreserved = profile.reserve.mask(want, scratch, passing)
-        if unreserved is not None and not unreserved.any():
-            return model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
-        if not scratch.offered[passing].any():
-            return model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
-    return UNSCHEDULABLE
+    if not len(passing):
+        return UNSCHEDULABLE
+    unreserved = None if is_passed_over else profile.reserve.mask(want, scratch, passing)
+    if is_passed_over or (unreserved is not None and not unreserved.any()):
+        return KEPT
+    return UNSCHEDULABLE if scratch.offered[passing].any() else NOT_OFFERED
 
 
 def _passing(want: Want, profile: Profile, scratch: Scratch) -> npt.NDArray[np.intp]:
@@ -178,4 +184,6 @@ def _passing(want: Want, profile: Profile, scratch: Scratch) -> npt.NDArray[np.i
     return nodes
 
 
+KEPT = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
+NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)

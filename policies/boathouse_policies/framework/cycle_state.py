@@ -13,7 +13,7 @@ from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -169,8 +169,6 @@ class Scratch:
         changes: How often a node changed so far.
         kept: Which class a node is kept for, by place.
         let_go: Places of nodes that were kept for somebody and are not any more.
-        confined: The only classes that can still be placed, where a policy knows; until the line has heard it.
-        is_confined: Whether a policy has said so in this cycle.
         most_kept: How many more nodes may be kept for the class whose turn it is; None for any number.
     """
 
@@ -188,8 +186,6 @@ class Scratch:
         self.let_go: set[int] = set()
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
-        self.confined: Collection[model.ClassId] | None = None
-        self.is_confined = False
         self.most_kept: int | None = None
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._queues: dict[model.QueueName, model.Amounts] = {}
@@ -385,11 +381,6 @@ class Scratch:
             self._places = None
             self._offers -= 1
             self.touch(node)
-
-    def confine(self, classes: Collection[model.ClassId]) -> None:
-        """Say that only these classes can still be placed in this cycle: the others are not tried."""
-        self.confined = classes
-        self.is_confined = True
 
     def touch(self, node: int) -> None:
         """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""

@@ -42,6 +42,8 @@ class Draft:
         """With those that had no turn: no node takes anything more in this cycle, or none that they may use."""
         for want in line.rest():
             self._leave(want, _NOT_OFFERED)
+        for want in line.passed_over():
+            self._leave(want, attempts.refusal(want, self._profile, self._scratch, is_passed_over=True))
         for want in line.skipped():
             self._leave(want, attempts.refusal(want, self._profile, self._scratch))
         self._counts = line.counts()
@@ -97,9 +99,7 @@ class Draft:
         if left.verdict.code not in _ROOM_IS_MISSING:
             return
         self._keep(attempt.want, line)
-        if self._scratch.confined is not None:
-            line.confine(self._scratch.confined)
-            self._scratch.confined = None
+        line.confine()
         for want, verdict, hold in self._profile.reserve.refused(line.rest(), self._scratch):
             line.close(want)
             if hold is not None:
@@ -114,9 +114,11 @@ class Draft:
         for hold in self._profile.reserve.keep(want, self._scratch):
             if hold.node is not None:
                 node = self._scratch.view.layout.index[hold.node]
-                if self._scratch.kept.get(node, own) != own:
+                owner = self._scratch.kept.get(node)
+                if owner not in (None, own):
                     continue  # first come, first kept
-                self._scratch.keep(node, own)
+                if owner is None:
+                    self._scratch.keep(node, own)
                 line.kept(want)
             self._decisions.append(hold)
             self._leave(want, hold.verdict)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import Scratch, Spot, Want
@@ -167,9 +167,11 @@ class Reserve(NodeQuestion):
 
     Attributes:
         keeps_for_gangs: Whether it is also asked to keep nodes for what must start together.
+        idle_once_all_kept: Whether `keep` does nothing while every node on offer is kept for somebody.
     """
 
     keeps_for_gangs = False
+    idle_once_all_kept = False
 
     def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
         """Whether it does nothing in this cycle for a class that no node on offer has room for."""
@@ -182,6 +184,10 @@ class Reserve(NodeQuestion):
         Where nobody else may pass, `Scratch.withdraw` says so for the rest of the cycle.
         """
         return ()
+
+    def passing(self, scratch: Scratch) -> Collection[model.ClassId] | None:  # noqa: ARG002 - the protocol's
+        """The only classes that can still be placed in this cycle, now that every node is kept; None for any."""
+        return None
 
     def refused(
         self,

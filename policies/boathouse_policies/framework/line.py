@@ -116,6 +116,7 @@ class Line:
         # A reserve that does nothing for a class without room: then such a class needs no turn.
         self._skips = profile.reserve.is_idle(scratch)
         self._no_room: list[int] = []
+        self._passed_over: list[int] = []
         self._dropped: list[int] = []
         self._is_over = False  # no node has room for anything
         # Where each job has one class, and none a gang, the place of the job is that of its class.
@@ -237,10 +238,8 @@ class Line:
             if self._open[want.place] and self._scratch.placed(want.task_class.id) < want.task_class.gang_min:
                 return want
             self._first.pop(0)
-        while self._owners and self._scratch.all_kept:
-            if self._open[self._owners[0].place]:
-                return self._owners[0]
-            self._owners.pop(0)
+        if self._scratch.all_kept and (owner := self._next_owner()) is not None:
+            return owner
         if self._skips and not self._candidates.anything_fits and not self._lineup.gangs:
             self._is_over = True
             return None
@@ -251,6 +250,23 @@ class Line:
         while not self._open[place] or not self._may(place):
             place += 1
         return self._wants.get(place) or self._want(place)
+
+    def _next_owner(self) -> Want | None:
+        """While every node on offer is kept: those whom they are kept for; after them, only those that may pass."""
+        reserve = self._profile.reserve
+        if self._owners and reserve.idle_once_all_kept:
+            self._candidates.renew()
+        while self._owners:
+            want = self._owners[0]
+            if self._open[want.place]:
+                if not reserve.idle_once_all_kept or self._candidates.has_room(want.place):
+                    return want
+                self._close(want.place)
+                self._passed_over.append(want.place)
+                self.confine()
+            self._owners.pop(0)
+        self.confine()
+        return None
 
     def _has_room_for_one(self, job: int) -> bool:
         """Whether some node has room for a class of the job; those before it, for which none has, are closed."""
@@ -402,10 +418,14 @@ class Line:
         if self._lineup.single or not self._open_of(job):
             self._keys.pop(job, None)
 
-    def confine(self, classes: Collection[model.ClassId]) -> None:
-        """Only these classes have turns from now on; the others stay open, for another cycle."""
-        self._allowed = classes
-        places = [self._lineup.places[one] for one in classes if one in self._lineup.places]
+    def confine(self) -> None:
+        """Once every node on offer is kept: give turns to those classes alone that may be placed all the same."""
+        if self._allowed is not None or not self._scratch.all_kept:
+            return
+        self._allowed = self._profile.reserve.passing(self._scratch)
+        if self._allowed is None:
+            return
+        places = [self._lineup.places[one] for one in self._allowed if one in self._lineup.places]
         jobs = {self._lineup.job_of[place] for place in places if self._open[place]}
         self._keys = {job: self._keys[job] for job in jobs if job in self._keys}
         self._sort()
@@ -421,13 +441,20 @@ class Line:
         self._dropped.clear()
 
     def rest(self) -> Iterator[Want]:
-        """All open classes."""
+        """All open classes that may have turns."""
         if self._is_over:
             return
         self._close_dropped()
         for place, is_open in enumerate(self._open):
-            if is_open:
+            if is_open and self._may(place):
                 yield self._want(place)
+
+    def passed_over(self) -> Sequence[Want]:
+        """The classes that had no turn because every node is kept for others."""
+        places = list(self._passed_over)
+        if self._allowed is not None:
+            places += [place for place, is_open in enumerate(self._open) if is_open and not self._may(place)]
+        return [self._want(place) for place in places]
 
     def skipped(self) -> Sequence[Want]:
         """The classes that had no turn because no node has room for them, and that were not known to wait for that."""

@@ -58,6 +58,6 @@ def build(
         reserve=reserve,
         controllers=(elastic,),
         observers=(elastic,),
-        hooks=(elastic,),
+        hooks=(elastic,) if passing is None else (elastic, passing),
         node_driven=True,
     )

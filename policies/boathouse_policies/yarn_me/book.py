@@ -98,7 +98,7 @@ class Book:
         classes: The classes of those jobs.
         columns: The same as vectors.
         nodes: Running tasks by node.
-        versions: Of each node, another number whenever anything changed there.
+        versions: Of each node, another number whenever anything changed there; the last that changed is the last.
         changes: How often anything changed: what is derived from the book is good as long as this stays.
     """
 
@@ -184,14 +184,18 @@ class Book:
         book.running[event.task] = task
         self._ends_at(task, event.node, -math.inf)
         self.nodes.setdefault(event.node, {})[event.task] = task
-        self.versions[event.node] = self.changes
+        self._touch(event.node)
 
     def _started(self, event: model.Started) -> None:
         task = self.nodes.get(event.node, {}).get(event.task)
         if task is not None and task.end_s != event.now_s + task.seconds:
             before_s, task.end_s = task.end_s, event.now_s + task.seconds
             self._ends_at(task, event.node, before_s)
-            self.versions[event.node] = self.changes
+            self._touch(event.node)
+
+    def _touch(self, node: model.NodeName) -> None:
+        self.versions.pop(node, None)
+        self.versions[node] = self.changes
 
     def _ends_at(self, task: Running, node: model.NodeName, before_s: float) -> None:
         task.job.ends(task, before_s)
@@ -208,7 +212,7 @@ class Book:
         gone = here.pop(task, None)
         if gone is None:
             return None
-        self.versions[node] = self.changes
+        self._touch(node)
         if not here:
             del self.nodes[node]
         gone.node = None

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.yarn import keep_unkept, places_of
-from boathouse_policies.framework.extension import Reserve
+from boathouse_policies.baselines.yarn import keep_unkept
+from boathouse_policies.framework.extension import Hooks, Reserve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import Layout, Scratch, WaitingRoom, Want, Where
     from boathouse_policies.yarn_me.book import Book
     from boathouse_policies.yarn_me.decide import Elasticity
 
@@ -29,6 +30,7 @@ class Waits:
 
     def __init__(self, book: Book) -> None:
         self._book = book
+        self._seen = -1
         self._known: dict[model.NodeName, tuple[tuple[model.ClassId, int, int, int], float]] = {}
 
     def until_s(self, node: model.NodeName, owner: model.ClassId, room: Sequence[int]) -> float:
@@ -47,6 +49,18 @@ class Waits:
             known = self._known[node] = key, self._until_s(node, owner, room[model.MEMORY], room[model.CPU])
         return known[1]
 
+    def on(self, node: int, scratch: Scratch) -> float:
+        """The same of a node's place; infinite where it is kept for nobody."""
+        owner = scratch.kept.get(node)
+        if owner is None:
+            return math.inf
+        return self.until_s(scratch.view.layout.names[node], owner, scratch.free_on(node))
+
+    def changed_on(self) -> Sequence[model.NodeName]:
+        """Return the nodes on which tasks started or ended since the last call."""
+        seen, self._seen = self._seen, self._book.changes
+        return list(itertools.takewhile(lambda name: self._book.versions[name] > seen, reversed(self._book.versions)))
+
     def _until_s(self, node: model.NodeName, owner: model.ClassId, memory: int, cpu: int) -> float:
         one = self._book.classes.get(owner)
         if one is None:
@@ -62,51 +76,116 @@ class Waits:
         return -math.inf
 
 
-class Passing(Reserve):
+class Passing(Reserve, Hooks):
     """A reserved node may be used by others whose task ends before the reserved task could start there regularly.
 
     Args:
         elasticity: Knows what runs where, and how long a task of a class would run on each node.
     """
 
-    by_node = True
+    by_node = idle_once_all_kept = True
 
     def __init__(self, elasticity: Elasticity) -> None:
         self._elasticity = elasticity
         self._waits = Waits(elasticity.book)
+        self._columns = _Columns(self._waits)
+
+    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """Compare what the columns hold with the cluster before they are used."""
+        self._columns.begin()
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or this class, or where this class does no harm."""
         if not scratch.kept:
             return None
-        own = want.task_class.id
-        gaps_s = np.array([self._gap_s(node, scratch, own) for node in places_of(where, scratch)])
-        return self._elasticity.seconds(want, scratch, where) <= gaps_s
+        columns = self._columns.renewed(scratch)
+        free: model.BoolVector = columns.owner[where] == want.task_class.id
+        free |= self._elasticity.seconds(want, scratch, where) <= columns.until_s[where] - scratch.view.now_s
+        return free
 
     def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
         """The same of one node."""
-        if node not in scratch.kept:
+        owner = scratch.kept.get(node)
+        if owner is None or owner == want.task_class.id:
             return True
-        return self._elasticity.seconds(want, scratch, node) <= self._gap_s(node, scratch, want.task_class.id)
-
-    def _gap_s(self, node: int, scratch: Scratch, own: model.ClassId | None = None) -> float:
-        """How long the node is of no use to the class that it is kept for; for ever where nobody else keeps it."""
-        owner = scratch.kept.get(node, own)
-        if owner == own:
-            return math.inf
-        assert owner is not None
-        view = scratch.view
-        return self._waits.until_s(view.layout.names[node], owner, scratch.free_on(node)) - view.now_s
+        gap_s = self._waits.on(node, scratch) - scratch.view.now_s
+        return self._elasticity.seconds(want, scratch, node) <= gap_s
 
     def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
-        """All nodes on offer that are kept for nobody; who can pass none of them leaves the cycle."""
-        held = keep_unkept(want, scratch)
-        if not scratch.is_confined and scratch.all_kept:
-            places = scratch.offered_places()
+        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
+        return keep_unkept(want, scratch)
+
+    def passing(self, scratch: Scratch) -> Collection[model.ClassId]:
+        """Those whom the nodes are kept for, and those that may use one of them before its owner can."""
+        places, now_s = scratch.offered_places(), scratch.view.now_s
+        if len(places) <= _FEW:
             free = [scratch.memory(node) for node in places]
-            gaps_s = [self._gap_s(node, scratch) for node in places]
-            scratch.confine(self._elasticity.placeable(free, gaps_s, scratch.view.now_s) | scratch.owners())
-        return held
+            gaps_s = [self._waits.on(node, scratch) - now_s for node in places]
+        else:
+            free = scratch.memory(np.array(places)).tolist()
+            gaps_s = (self._columns.renewed(scratch).until_s[places] - now_s).tolist()
+        return self._elasticity.placeable(free, gaps_s, now_s) | scratch.owners()
+
+
+class _Columns:
+    """The nodes as columns: who keeps each, and until when it is of no use to its owner.
+
+    They last from cycle to cycle; at the first question of a cycle they are mended where anything differs.
+
+    Args:
+        waits: Knows the times.
+
+    Attributes:
+        owner: Whom each node is kept for; None for nobody, shape [N].
+        until_s: When its owner has room there; infinite where it is kept for nobody, shape [N].
+    """
+
+    def __init__(self, waits: Waits) -> None:
+        self._waits = waits
+        self._layout: Layout | None = None
+        self._kept: dict[int, model.ClassId] = {}
+        self._seen: int | None = None
+        self._mended: set[int] = set()
+
+    def begin(self) -> None:
+        """A cycle begins."""
+        self._seen = None
+
+    def renewed(self, scratch: Scratch) -> Self:
+        """Return the columns, as the cycle has them now."""
+        if self._seen != scratch.changes:
+            if self._seen is None:
+                changed = self._differing(scratch)
+            else:
+                changed = set(scratch.changed_since(self._seen))
+                self._mended |= changed  # the cycle's placements may come to nothing
+            self._seen = scratch.changes
+            for node in changed:
+                self.owner[node] = scratch.kept.get(node)
+                self.until_s[node] = self._waits.on(node, scratch)
+        return self
+
+    def _differing(self, scratch: Scratch) -> Collection[int]:
+        """The nodes where anything differs from what the columns were made of."""
+        layout, free = scratch.view.layout, scratch.free[:_ROWS]
+        before, self._kept = self._kept, scratch.kept.copy()
+        if layout is not self._layout:
+            self._layout, self._free = layout, free.copy()
+            self.owner = np.full(len(layout), None, np.object_)
+            self.until_s = np.full(len(layout), np.inf)
+            self._waits.changed_on()
+            self._mended.clear()
+            return scratch.kept.keys()
+        index = layout.index
+        changed = {node for node, _ in before.items() ^ scratch.kept.items()}
+        changed.update(self._mended)
+        self._mended.clear()
+        changed.update((free != self._free).any(axis=0).nonzero()[0].tolist())
+        changed.update(index[name] for name in self._waits.changed_on() if name in index)
+        self._free = free.copy()
+        return changed
 
 
 _END_S = operator.attrgetter("end_s")
+_ROWS = max(model.CPU, model.MEMORY) + 1
+_FEW = 8
