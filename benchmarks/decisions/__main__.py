@@ -38,11 +38,13 @@ def main() -> int:
     compared.add_argument("a", type=Path)
     compared.add_argument("b", type=Path)
     compared.add_argument("--strict", action="store_true", help="exit with 1 where anything differs")
+    compared.add_argument("--common", action="store_true", help="leave out runs that only one recording has")
     compared.add_argument("--most", type=int, default=3, help="divergences shown of a scenario (default: 3)")
     arguments = parser.parse_args()
     if arguments.command == "record":
         return _record(arguments.folder, arguments.only, arguments.workers, quick=arguments.quick)
-    return _compare(arguments.a, arguments.b, arguments.most, strict=arguments.strict)
+    found = list(compare.folders(arguments.a, arguments.b, common=arguments.common))
+    return _report(found, arguments.most, strict=arguments.strict)
 
 
 def _record(folder: Path, pattern: str, workers: int, *, quick: bool) -> int:
@@ -85,8 +87,8 @@ def _one(folder: Path, name: str, *, quick: bool) -> tuple[str, float, int]:
     return name, time.process_time() - began_s, written.lines
 
 
-def _compare(a: Path, b: Path, most: int, *, strict: bool) -> int:
-    found = list(compare.folders(a, b))
+def _report(found: Sequence[compare.Comparison], most: int, *, strict: bool) -> int:
+    """Print where recordings differ; return the exit code."""
     for one in found:
         if not one.equal:
             print("\n".join(compare.lines(one, most=most)))

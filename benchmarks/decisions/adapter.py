@@ -94,6 +94,15 @@ class Core:
         for node in nodes:
             self._ledger.set_node(node)
 
+    def saved(self) -> list[Any]:
+        """Return what observers save, as it comes back from JSON."""
+        return [json.loads(json.dumps(one.dump())) for one in self.profile.observers]
+
+    def load(self, states: Sequence[Any]) -> None:
+        """Let observers continue from what they saved."""
+        for observer, state in zip(self.profile.observers, states, strict=True):
+            observer.load(state)
+
     def tell(self, event: model.Event) -> None:
         """Tell whatever learns."""
         for observer in self.profile.observers:

@@ -115,15 +115,30 @@ class _Builder:
             return model.UNCONSTRAINED
         tolerations = (model.Toleration(key=DEDICATED.key, operator=model.TolerationOperator.EXISTS),)
         zones = model.Expression(key=ZONE, operator=model.Operator.IN, values=("a",))
+        named = model.Expression(key="metadata.name", operator=model.Operator.NOT_IN, values=("n00",))
         return random.pick(
             [
                 model.Constraints(node_selector=((ZONE, "b"),)),
                 model.Constraints(affinity=(model.AffinityTerm(expressions=(zones,)),)),
+                model.Constraints(affinity=(model.AffinityTerm(expressions=(self._expression(),), fields=(named,)),)),
+                model.Constraints(affinity=(model.AffinityTerm(), model.AffinityTerm(expressions=(zones,)))),
                 model.Constraints(tolerations=tolerations),
+                model.Constraints(tolerations=(self._toleration(),)),
                 model.Constraints(host_ports=random.pick(_PORTS)),
                 model.Constraints(node_name=model.NodeName("n00")),
             ]
         )
+
+    def _expression(self) -> model.Expression:
+        """A requirement on a node's size, by any operator."""
+        operator = self._random.pick(tuple(model.Operator))
+        values = {model.Operator.EXISTS: (), model.Operator.DOES_NOT_EXIST: ()}.get(operator, ("4000",))
+        return model.Expression(key="size", operator=operator, values=values)
+
+    def _toleration(self) -> model.Toleration:
+        operator, key = self._random.pick(tuple(model.TolerationOperator)), self._random.pick([DEDICATED.key, "level"])
+        effect = self._random.pick([None, model.TaintEffect.NO_EXECUTE])
+        return model.Toleration(key=key, operator=operator, value=self._random.pick(["batch", "2"]), effect=effect)
 
     def _part(
         self,
@@ -201,10 +216,19 @@ class _Builder:
 
     def plain(self, job: model.Job) -> list[Part]:
         """One to three classes at once."""
-        kinds = (model.Stage.OTHER, model.Stage.MAP, model.Stage.UBER)
+        random, kinds = self._random, (model.Stage.OTHER, model.Stage.MAP, model.Stage.UBER)
+        gang = self._theme in ("located", "mixed") and random.chance(0.15)
         return [
-            self._part(job, f"c{i}", self._random.pick(kinds), self._count(1, 16), size=self._size(gpu=self._mixed))
-            for i in range(self._random.between(1, 3))
+            self._part(
+                job,
+                f"c{i}",
+                random.pick(kinds),
+                self._count(1, 16),
+                size=self._size(gpu=self._mixed),
+                gang_min=random.between(2, 3) if gang else 0,
+                located=gang,
+            )
+            for i in range(random.between(1, 3))
         ]
 
     def map_reduce(self, job: model.Job) -> list[Part]:
@@ -229,10 +253,11 @@ class _Builder:
     def spark(self, job: model.Job) -> list[Part]:
         """A driver and executors: together as a gang, expected until the driver runs, or one after the other."""
         random, executors = self._random, max(1, self._count(1, 7))
-        size = amount(random.pick([1000, 2000, 3000]), random.pick([1, 2, 4, 7]))
+        gpu = int(self._mixed and random.chance(0.15))
+        size = amount(random.pick([1000, 2000, 3000]), random.pick([1, 2, 4, 7]), gpu=gpu)
         gang = random.between(1, executors) if random.chance(0.5) else 0
         driver = self._part(job, "driver", model.Stage.DRIVER, 1, size=amount(500, 0.5), gang_min=int(gang > 0))
-        expected = gang > 0 and random.chance(0.5)
+        expected = random.chance(0.5)
         executor = self._part(
             job,
             "executor",
@@ -241,7 +266,7 @@ class _Builder:
             size=size,
             gang_min=gang,
             awaits_driver=expected,
-            after=None if gang else 0,
+            after=None if gang or expected else 0,
             share=0.0,
         )
         more = [self._part(job, "other", model.Stage.EXECUTOR, 2, gang_min=2)] if gang and random.chance(0.2) else []

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 GPU = "example.com/gpu"
 DEDICATED = model.Taint(key="dedicated", value="batch")
+LEVEL = model.Taint(key="level", value="3")
 ZONE = "topology.kubernetes.io/zone"
 NAMESPACES = ("a", "b", "c")
 _SHAPES = ((2000, 4), (4000, 8), (4000, 16), (8000, 16), (8000, 32))
@@ -49,7 +50,7 @@ def _node(random: Draw, name: str, shape: tuple[int, int], theme: str, rack: str
         allocatable=amount(*shape, disk_gib=100, gpu=random.pick([0, 0, 2, 4]) if mixed else 0),
         max_pods=random.pick([4, 110]) if mixed else 110,
         labels={ZONE: random.pick("ab"), "size": str(shape[0])} if mixed else {},
-        taints=(DEDICATED,) if mixed and random.chance(0.2) else (),
+        taints=random.pick([(DEDICATED,), (LEVEL,)]) if mixed and random.chance(0.25) else (),
         unschedulable=mixed and random.chance(0.05),
         rack=rack if located and random.chance(0.9) else None,
         server=host if located and random.chance(0.7) else None,

@@ -86,8 +86,12 @@ class Comparison:
         return not self.missing and self.worst <= TOLERANCE
 
 
-def scenarios(name: str, a: Mapping[str, journal.Run], b: Mapping[str, journal.Run]) -> Comparison:
-    """Compare the runs of one scenario."""
+def scenarios(
+    name: str, a: Mapping[str, journal.Run], b: Mapping[str, journal.Run], *, common: bool = False
+) -> Comparison:
+    """Compare the runs of one scenario; with `common` only those that both recordings have."""
+    if common:
+        a, b = ({run: these[run] for run in these if run in others} for these, others in ((a, b), (b, a)))
     both = [run for run in a if run in b]
     divergences = [one for run in both for kind in KINDS if (one := _first(a[run], b[run], kind)) is not None]
     missing = sorted(a.keys() ^ b.keys())
@@ -124,11 +128,12 @@ def _change(before: float | None, after: float | None) -> float:
     return abs(after - before) / abs(before) if before and math.isfinite(before) else math.inf
 
 
-def folders(a: Path, b: Path) -> Iterable[Comparison]:
+def folders(a: Path, b: Path, *, common: bool = False) -> Iterable[Comparison]:
     """Compare all scenarios of two folders; one that a folder lacks has all its runs missing."""
     names = sorted({_name(path, folder) for folder in (a, b) for path in folder.rglob(f"*{journal.SUFFIX}")})
     for name in names:
-        yield scenarios(name, *(_runs(folder / f"{name}{journal.SUFFIX}") for folder in (a, b)))
+        one, other = (_runs(folder / f"{name}{journal.SUFFIX}") for folder in (a, b))
+        yield scenarios(name, one, other, common=common)
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -38,6 +38,7 @@ class Pod:
         placement: The decision.
         app: Its job.
         part: Its part.
+        shown: Its size as the watch shows it; None as long as nothing was written.
         started_s: When it began; None before.
         end_s: When it will end, unless `ends` changes.
         ends: Number of the end that counts.
@@ -48,6 +49,7 @@ class Pod:
     placement: model.Placement
     app: App
     part: Part
+    shown: model.Resources | None = None
     started_s: float | None = None
     end_s: float = math.inf
     ends: int = 0
@@ -95,6 +97,8 @@ class Course:
 
     def __init__(self, world: World, profile: str) -> None:
         self.core = adapter.Core(profile, world.placement, world.nodes, world.queues)
+        self._profile, self._queues = profile, world.queues
+        self._strangers: dict[str, worlds.Stranger] = {}
         self.job_times_s: list[float] = []
         self.ended_s = 0.0
         self._world = world
@@ -111,7 +115,7 @@ class Course:
 
     def run(self) -> None:
         """Play to the end: until nothing can happen any more, or it takes too long."""
-        while self._heap and self._now_s <= LAST_S and (self._alive or self._pods):
+        while self._heap and self._now_s <= LAST_S * self._world.pace and (self._alive or self._pods):
             self._now_s = self._heap[0][0]
             while self._heap and self._heap[0][0] == self._now_s:
                 _, _, idle, happen = heapq.heappop(self._heap)
@@ -155,12 +159,12 @@ class Course:
         for app in world.applications:
             self._at(app.at_s, lambda app=app: self._come(app))  # type: ignore[misc]
         for at_s, what in world.happenings:
-            self._at(at_s, lambda what=what: self._happen(what))  # type: ignore[misc]
+            self._at(at_s * world.pace, lambda what=what: self._happen(what))  # type: ignore[misc]
         report_s, measure_s = self.core.periods_s()
-        self._every(report_s, self._report)
-        self._every(measure_s, self._measure)
+        self._every(report_s * world.pace, self._report)
+        self._every(measure_s * world.pace, self._measure)
         if self.core.profile.controllers:
-            self._every(_CONTROL_S, self._control)
+            self._every(_CONTROL_S * world.pace, self._control)
         for i, name in enumerate(sorted(self._nodes) if world.offer_s else ()):
             self._in(world.offer_s * i / len(self._nodes), lambda name=name: self._offer(name), idle=True)  # type: ignore[misc]
 
@@ -183,7 +187,7 @@ class Course:
             self._carry_out(self.core.cycle(self._now_s))
 
     def _offer(self, name: model.NodeName) -> None:
-        self._in(self._world.offer_s, lambda: self._offer(name), idle=True)
+        self._in(self._world.offer_s * self._world.pace, lambda: self._offer(name), idle=True)
         self.core.tick(self._now_s)
         if name not in self._awake or name not in self._nodes or not self.core.waits:
             return
@@ -241,13 +245,17 @@ class Course:
             if i not in app.open
             and (
                 part.after is None
-                or (app.over[part.after] >= part.share * len(parts[part.after].tasks) and part.share)
-                or (not part.share and app.driven)
+                or (part.share > 0 and self._has_ended(app, part.after, part.share))
+                or (part.share == 0 and app.driven)
             )
         }
         if fresh:
             app.open |= fresh
             self._say(app)
+
+    @staticmethod
+    def _has_ended(app: App, part: int, share: float) -> bool:
+        return app.over[part] >= share * len(app.spec.parts[part].tasks) or not app.tasks[part]
 
     def _say(self, app: App) -> None:
         """Submit all that the job still has to do."""
@@ -285,19 +293,14 @@ class Course:
         self.core.assume(placement)
         if twin is not None:
             pod.twin, twin.twin = twin.id, pod.id
-        self.core.tell(
-            model.Placed(
-                now_s=self._now_s,
-                task=pod.id,
-                task_class=placement.task_class.id,
-                job=placement.job.id,
-                node=placement.node,
-                resources=placement.resources,
-                distance=placement.distance,
-            )
-        )
+        self._tell_placed(pod)
         fails = self._luck("write", pod.id, round(self._now_s, 3)) < self._world.write_fails and twin is None
         self._in(_WRITE_S, lambda: self._not_written(pod) if fails else self._written(pod))
+
+    def _tell_placed(self, pod: Pod) -> None:
+        placement = pod.placement
+        told = model.Placed(**self._about(pod), resources=placement.resources, distance=placement.distance)
+        self.core.tell(told)
 
     def _is_there(self, pod: Pod) -> bool:
         return self._pods.get(pod.id) is pod
@@ -305,7 +308,7 @@ class Course:
     def _written(self, pod: Pod) -> None:
         if self._is_there(pod):
             self.core.written(pod.id)
-            self.core.observe(adapter.account(pod.placement, model.PodUid(f"uid-{pod.id}")))
+            self._show(pod, pod.placement.resources)
             self._in(_START_S, lambda: self._start(pod))
 
     def _not_written(self, pod: Pod) -> None:
@@ -351,7 +354,7 @@ class Course:
         far = _FAR[pod.placement.distance] if any(task.locations for task in pod.part.tasks) else 1.0
         around = sum(other.placement.node == pod.placement.node for other in self._pods.values()) - 1
         luck = 0.7 + 0.6 * self._luck("seconds", pod.id)
-        return round(pod.part.seconds * luck * spills * slower * far * (1 + 0.04 * around), 1)
+        return round(pod.part.seconds * self._world.pace * luck * spills * slower * far * (1 + 0.04 * around), 1)
 
     def _end_in(self, pod: Pod, seconds: float) -> None:
         pod.ends += 1
@@ -436,6 +439,7 @@ class Course:
         self._end_in(pod, left_s)
 
     def _show(self, pod: Pod, resources: model.Resources) -> None:
+        pod.shown = resources
         self.core.observe(adapter.account(pod.placement, model.PodUid(f"uid-{pod.id}"), resources))
 
     def _resize(self, decision: model.Resize) -> None:
@@ -479,16 +483,30 @@ class Course:
             case worlds.NodeGone(name):
                 self._node_gone(name)
             case worlds.QueuesSet(queues):
+                self._queues = queues
                 self.core.set_queues(queues)
             case worlds.Withdrawn(job):
                 self._withdraw(job)
             case worlds.Restated(job):
                 self._restate(job)
-            case worlds.Stranger(name, node, resources):
-                self.core.observe(adapter.stranger(name, node, resources))
-            case worlds.StrangerGone(name):
-                self.core.gone(model.TaskId(f"kube-system/{name}"))
+            case worlds.MadeAhead(job, count):
+                self._make_ahead(job, count)
+            case worlds.Scaled(job, more):
+                self._scale(job, more)
+            case worlds.Stranger() | worlds.StrangerGone():
+                self._happen_elsewhere(what)
+            case worlds.Restarted():
+                self._restart()
         self._wake_all()
+
+    def _happen_elsewhere(self, what: worlds.Stranger | worlds.StrangerGone) -> None:
+        """A pod of another scheduler comes or ends."""
+        if isinstance(what, worlds.Stranger):
+            self._strangers[what.name] = what
+            self.core.observe(adapter.stranger(what.name, what.node, what.resources))
+        else:
+            del self._strangers[what.name]
+            self.core.gone(model.TaskId(f"kube-system/{what.name}"))
 
     def _node_gone(self, name: model.NodeName) -> None:
         if self._nodes.pop(name, None) is None:
@@ -523,6 +541,56 @@ class Course:
         if app is not None:
             app.job = job
             self._tell_submitted(app)
+            self._say(app)
+
+    def _make_ahead(self, job: model.JobId, count: int) -> None:
+        app = self._apps.get(job)
+        if app is None:
+            return
+        part = min(app.open)
+        pending = [task for task in app.tasks[part].values() if task.id not in self.core]
+        elsewhere = self._luck("ahead", job) < 0.3  # noqa: PLR2004
+        for task in pending[:count]:
+            made = dataclasses.replace(task, pod_uid=model.PodUid(f"uid-{task.id}"))
+            if elsewhere:
+                made = dataclasses.replace(made, locations=tuple(self._nodes)[:1])
+            app.tasks[part][task.id] = made
+            if not self.core.update(self._as_it_is(app, part, made)):
+                self._say(app)
+
+    def _scale(self, job: model.JobId, more: int) -> None:
+        app = self._apps.get(job)
+        if app is None:
+            return
+        part, one = max(app.open), app.spec.parts[max(app.open)].task_class
+        tasks = app.tasks[part]
+        for i in range(max(0, more)):
+            task = model.Task(id=model.TaskId(f"ns/{one.id}-more-{i}"), task_class=one.id, index=1000 + i)
+            tasks[task.id] = task
+        pending = [name for name in tasks if name not in self.core]
+        for name in pending[more:] if more < 0 else ():
+            del tasks[name]
+        self._say(app)
+        self._proceed(app)
+
+    def _restart(self) -> None:
+        """Begin with an empty core: observers load what they saved, then pods and jobs are seen again."""
+        saved = self.core.saved()
+        self.core = adapter.Core(self._profile, self._world.placement, self._nodes.values(), self._queues)
+        self.core.load(saved)
+        self._wake_s = math.inf
+        self._pods = {name: pod for name, pod in self._pods.items() if pod.shown is not None}
+        for app in self._apps.values():
+            self._tell_submitted(app)
+        for stranger in self._strangers.values():
+            self.core.observe(adapter.stranger(stranger.name, stranger.node, stranger.resources))
+        for pod in self._pods.values():
+            assert pod.shown is not None
+            self._show(pod, pod.shown)
+            self._tell_placed(pod)
+            if pod.started_s is not None:
+                self.core.tell(model.Started(**self._about(pod)))
+        for app in self._apps.values():
             self._say(app)
 
     # What observers are told now and then

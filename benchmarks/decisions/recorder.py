@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import zlib
@@ -41,8 +42,8 @@ class Recorder:
 
     def __init__(self, journal: Journal, questions: Questions) -> None:
         self._journal, self._questions = journal, questions
-        self._numbered: str | None = None
-        self._number = 0
+        self._prefix: str | None = None
+        self._simulations: collections.Counter[str] = collections.Counter()
         self._current: object = None
 
     @contextlib.contextmanager
@@ -54,17 +55,17 @@ class Recorder:
 
     @contextlib.contextmanager
     def runs(self, name: str) -> Iterator[None]:
-        """Record what happens until the block ends, each simulation as a run of its own, numbered."""
-        self._numbered, self._number = name, 0
+        """Record what happens until the block ends, each simulation as a run of its own, numbered by the name."""
+        self._prefix = name
         with adapter.watched(self._cycle), adapter.outcomes(self._outcome):
             yield
-        self._numbered = self._current = None
+        self._prefix = self._current = None
 
     def _cycle(self, simulation: object, now_s: float, plan: framework.Plan) -> None:
-        if self._numbered is not None and simulation is not self._current:
+        if self._prefix is not None and simulation is not self._current:
             self._current = simulation
-            self._number += 1
-            self._journal.begin(f"{self._numbered}-{self._number:04}")
+            self._simulations[self._prefix] += 1
+            self._journal.begin(f"{self._prefix}-{self._simulations[self._prefix]}")
         asked = _is_asked(now_s, self._questions.pending_each)
         self._journal.cycle(now_s, plan.decisions, adapter.pending(plan) if asked else None)
         if _is_asked(now_s, self._questions.explained_each):

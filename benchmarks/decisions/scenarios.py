@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import math
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from typing_extensions import override
 
 from boathouse_policies import profiles
 from boathouse_sim import neutral, simulation, swim, swim_model
@@ -17,17 +21,20 @@ from . import adapter, course, workloads, worlds
 from .recorder import Questions, Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from boathouse_sim.errors import Errors
+    from boathouse_sim.reproduce.claim import Claim
     from boathouse_sim.workload import Workload
 
     from .journal import Journal
 
+Case = TypeVar("Case")
+Result = TypeVar("Result")
 DATA = Path(__file__).resolve().parents[2] / "data"
 TRACE = DATA / "traces" / "FB-2009_samples_24_times_1hr_0.tsv"
 TABLES = ("table2-uniform-24", "table2-exponential-60x30")
-LAST_S = 3600.0
+LAST_S = 1500.0
 """Of a random simulation: a few policies wait for ever where a limit keeps them from what they wait for."""
 WORLDS, PHASED, LIVE = 200, 40, 60
 _ALIKE = 5
@@ -75,7 +82,7 @@ def _of_worlds(*, quick: bool) -> Iterator[Scenario]:
 
 def worlds_of(profile: str, indices: range, journal: Journal) -> None:
     """Record random worlds."""
-    recorder = Recorder(journal, Questions(pending_each=1, explained_each=7))
+    recorder = Recorder(journal, Questions(pending_each=1, explained_each=20))
     for index in indices:
         world = worlds.draw(index)
         with recorder.run(world.name):
@@ -182,12 +189,48 @@ def _of_studies(*, quick: bool) -> Iterator[Scenario]:
 
 def _study(paper: str, journal: Journal) -> None:
     """The quick form; its claims' values are measures."""
-    recorder = Recorder(journal, Questions(pending_each=20))
     (one,) = studies.chosen(paper)
-    with recorder.runs(paper), study.Runner(workers=1) as runner:
+    with RecordingRunner(Recorder(journal, Questions(pending_each=20))) as runner:
         findings = one.run(study.Scale.of(study.Form.QUICK), runner)
     journal.begin("claims")
-    for i, claim in enumerate(findings.claims):
-        for name, value in claim.as_json().items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                journal.measure(f"{i:03}-{name}", value)
+    for claim in findings.claims:
+        if claim.value is not None and not _is_timed(claim):
+            journal.measure(f"{claim.figure}:_{claim.claim}"[:120], claim.value)
+
+
+def _is_timed(claim: Claim) -> bool:
+    """Whether a claim's value is CPU time of the machine that it is simulated on."""
+    return "CPU" in claim.claim and "second" in claim.claim
+
+
+class RecordingRunner(study.Runner):
+    """Records each simulation of a study under a name that follows from its case.
+
+    Args:
+        recorder: Where to.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(workers=1)
+        self._recorder = recorder
+
+    @override
+    def map(
+        self,
+        what: str,
+        simulate: Callable[[Case], Result],
+        cases: Sequence[Case],
+        *,
+        cost: Callable[[Case], float] | None = None,
+    ) -> list[Result]:
+        """Simulate each case in this process."""
+
+        def recorded(case: Case) -> Result:
+            digest = hashlib.blake2b(_ADDRESS.sub("", repr(case)).encode(), digest_size=4).hexdigest()
+            with self._recorder.runs(f"{what}-{type(case).__name__}-{digest}"):
+                return simulate(case)
+
+        return super().map(what, recorded, cases, cost=cost)
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -61,6 +61,27 @@ class Restated:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class MadeAhead:
+    """Pods of the first pending tasks of a job are made before they have nodes."""
+
+    job: model.JobId
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scaled:
+    """A job has more tasks from now on, or fewer pending ones."""
+
+    job: model.JobId
+    more: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Restarted:
+    """The scheduler ends and starts anew: it has what its observers saved, and sees pods and jobs again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Stranger:
     """A pod of another scheduler comes."""
 
@@ -76,7 +97,9 @@ class StrangerGone:
     name: str
 
 
-Happening: TypeAlias = NodeSet | NodeGone | QueuesSet | Withdrawn | Restated | Stranger | StrangerGone
+Happening: TypeAlias = (
+    NodeSet | NodeGone | QueuesSet | Withdrawn | Restated | MadeAhead | Scaled | Restarted | Stranger | StrangerGone
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +118,7 @@ class World:
         most: Most tasks that one offer takes.
         write_fails: Share of the writes that fail.
         task_fails: Share of the tasks that fail while they run.
+        pace: Tasks and what happens from outside take so many times as long: jobs come early and wait for long.
     """
 
     name: str
@@ -108,13 +132,14 @@ class World:
     most: int = 1
     write_fails: float = 0.0
     task_fails: float = 0.0
+    pace: float = 1.0
 
 
 def draw(index: int) -> World:
     """Draw the world of an index: its theme, size and shell follow from the index, all else is random."""
     random = Draw(np.random.default_rng([_SEED, index]))
     theme, turn = THEMES[index % len(THEMES)], index // len(THEMES)
-    size = "large" if turn % 7 == 3 else "small"  # noqa: PLR2004
+    size = {3: "large", 5: "slow"}.get(turn % 7, "small")
     nodes = clusters.nodes(random, theme, large=size == "large")
     queues = clusters.queues(random, theme, nodes)
     apps = applications.several(random, theme, nodes, queues)
@@ -132,6 +157,7 @@ def draw(index: int) -> World:
         most=random.pick([1, 1, 2, 3]),
         write_fails=random.pick([0.0, 0.05]) if troubled else 0.0,
         task_fails=random.pick([0.0, 0.05]) if troubled else 0.0,
+        pace=25.0 if size == "slow" else 1.0,
     )
 
 
@@ -147,14 +173,26 @@ def _happenings(
         found.append((at_s, Stranger(f"stranger-{i}", node.name, clusters.part_of(random, node))))
         found.append((at_s + random.time(5, 60), StrangerGone(f"stranger-{i}")))
     for app in apps:
-        if random.chance(0.15):
-            found.append((app.at_s + random.time(1, 40), Withdrawn(app.job.id)))
-        elif random.chance(0.15):
-            changed = dataclasses.replace(app.job, priority=app.job.priority + random.pick([-5, 5]))
-            found.append((app.at_s + random.time(1, 20), Restated(changed)))
+        found += _of_job(random, app)
     if random.chance(0.5):
         found.append((random.time(5, 60), QueuesSet(tuple(clusters.changed(random, queues)))))
+    if random.chance(0.4):
+        found.append((random.time(10, 60), Restarted()))
     return tuple(sorted(found, key=lambda one: one[0]))
+
+
+def _of_job(random: Draw, app: Application) -> list[tuple[float, Happening]]:
+    found: list[tuple[float, Happening]] = []
+    if random.chance(0.3):
+        found.append((app.at_s + random.time(1, 10), MadeAhead(app.job.id, random.between(1, 4))))
+    if random.chance(0.3):
+        found.append((app.at_s + random.time(1, 30), Scaled(app.job.id, random.pick([-3, -1, 2, 5]))))
+    if random.chance(0.15):
+        found.append((app.at_s + random.time(1, 40), Withdrawn(app.job.id)))
+    elif random.chance(0.15):
+        changed = dataclasses.replace(app.job, priority=app.job.priority + random.pick([-5, 5]))
+        found.append((app.at_s + random.time(1, 20), Restated(changed)))
+    return found
 
 
 def _trouble(random: Draw, node: model.Node) -> list[tuple[float, Happening]]:

@@ -48,7 +48,7 @@ def _summary(run: Stored) -> Sequence[str]:
     return [
         first,
         "",
-        f"All fields, with assumptions and reasons: [figures/{run.study}.json](figures/{run.study}.json).",
+        f"All fields: [figures/{run.study}.json](figures/{run.study}.json).",
     ]
 
 

@@ -22,6 +22,10 @@ def stored(*claims) -> Stored:
     return Stored(**fields, assumptions=(), rows=plain)
 
 
+def test_every_study_has_a_stored_run():
+    assert set(RUNS) == set(studies.names())
+
+
 @pytest.mark.parametrize("study", RUNS)
 def test_the_page_shows_the_stored_run(study):
     page = pages.page_of(study).read_text(encoding="utf-8")
