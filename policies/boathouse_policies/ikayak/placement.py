@@ -200,8 +200,7 @@ class Executors(Reserve, Patience):
         large = (layout.allocatable >= least[:, None]).all(axis=0) & bool((want.least[len(least) :] <= 0).all())
         return waits.Prospects(
             self._lending.free(scratch),
-            self._book.maps(layout, now_s),
-            self._book.reducers(layout, now_s),
+            *self._book.columns(layout, now_s, self._lending.paused),
             may & want.eligibility.mask & large & scratch.offered,
         )
 
