@@ -128,7 +128,7 @@ class Moment:
         """Whether a node that had room for a class and accepted it still has and does."""
         if node is None or not self.scratch.offered[node] or not fits_in(want.shape, self.scratch.free_on(node)):
             return False
-        return self.slowdown_at(demand, node) <= self.limits[node]
+        return bool(self.slowdown_at(demand, node) <= self.limits[node])
 
     def place(self, node: int, demand: metrics.Demand, *, ours: bool) -> None:
         """A task was placed: its host has one more neighbour, and perhaps another threshold.

@@ -4,11 +4,11 @@ import pytest
 
 from boathouse.services.mrjob import estimates, feed, steps, tasks
 from boathouse.services.mrjob.taskpods import PodState
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_task.contract import TaskReport, Timing
 
 
-class Witness:
+class Witness(framework.Observer):
     def __init__(self):
         self.events = []
 
