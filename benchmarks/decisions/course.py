@@ -209,8 +209,10 @@ class Course:
                     if self._world.offer_s and until_s is not None and until_s > self._now_s:
                         self._at(until_s, self._wake_all)
                 case model.Suspend():
+                    self._tell_suspended(one)
                     self._in(0.5, lambda one=one: self._suspend(one))  # type: ignore[misc]
                 case model.Resume():
+                    self._tell_resumed(one.task.id)
                     self._resume(one.task.id)
                 case model.Resize():
                     self._resize(one)
@@ -419,6 +421,19 @@ class Course:
 
     # Sizes
 
+    def _tell_suspended(self, decision: model.Suspend) -> None:
+        pod = self._pods.get(decision.task.id)
+        if pod is None or pod.started_s is None or pod.left_s is not None:
+            self.core.tell(model.Refused(now_s=self._now_s, decision=decision, reason="NotRunning"))
+            return
+        until_s = decision.until_s
+        self.core.tell(model.Suspended(**self._about(pod), resources=decision.resources, until_s=until_s))
+
+    def _tell_resumed(self, task: model.TaskId) -> None:
+        pod = self._pods.get(task)
+        if pod is not None:
+            self.core.tell(model.Resumed(**self._about(pod), resources=pod.placement.resources))
+
     def _suspend(self, decision: model.Suspend) -> None:
         pod = self._pods.get(decision.task.id)
         if pod is None or pod.started_s is None or pod.left_s is not None or pod.end_s == math.inf:
@@ -428,7 +443,11 @@ class Course:
         self._show(pod, decision.resources)
         self._awake.add(decision.node)
         if decision.until_s is not None:
-            self._at(max(decision.until_s, self._now_s), lambda: self._resume(decision.task.id))
+            self._at(max(decision.until_s, self._now_s), lambda: self._time_is_up(decision.task.id))
+
+    def _time_is_up(self, task: model.TaskId) -> None:
+        self._tell_resumed(task)
+        self._resume(task)
 
     def _resume(self, task: model.TaskId) -> None:
         pod = self._pods.get(task)

@@ -226,6 +226,10 @@ class Ground(Generic[S, R]):
             )
         )
 
+    def tell_refused(self, decision: model.Decision, reason: str) -> None:
+        """Tell whatever learns that a decision will not be carried out."""
+        self.tell(model.Refused(now_s=self.clock.now_s, decision=decision, reason=reason))
+
 
 AnyGround: TypeAlias = Ground[Any, Any]
 

@@ -143,8 +143,10 @@ class Heartbeats:
                     placed = True
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
                     self._look_at(math.ceil(until_s * 1000))
-                case _:
+                case model.Hold():
                     pass
+                case _:
+                    self.world.tell_refused(decision, "NotSupported")  # tasks here only run
         return placed or (node.launching > 0 and not was_kept)
 
     def _look_at(self, at_ms: int) -> None:

@@ -54,8 +54,10 @@ class Instant:
                     world.renewed |= world.placed_whole(task.run)
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
                     world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
-                case _:
+                case model.Hold():
                     pass
+                case _:
+                    world.tell_refused(decision, "NotSupported")  # tasks here only run
 
     def _arrived(self, run: JobRun) -> None:
         self.world.renewed = True

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.learned import KEY, NAME, Learned
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from tests.wire.mrjob_world import Cluster, failing, mrjob
 
 
-class Witness:
+class Witness(framework.Observer):
     """An observer that keeps what it was told."""
 
     def __init__(self):

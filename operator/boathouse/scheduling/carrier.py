@@ -49,8 +49,12 @@ class _Parked:
 Work: TypeAlias = model.Create | model.Bind | Ahead
 VOLUMES_BOUND_WITHIN_S = 600.0
 """As kube-scheduler's bindTimeoutSeconds."""
+OUTDATED = "Outdated"
+"""Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 SLOW_START = 2
 """How many writes of a namespace may be in flight at first: more as they succeed."""
+Refused = Callable[[model.Decision, str], None]
+"""Told of a decision that will not be carried out, and why in a word."""
 Trouble = Callable[[model.JobId, notices.Reason | None], None]
 """Told what the API server refused of a job, or None when a write of it went through."""
 
@@ -89,6 +93,7 @@ class Carrier:
         on_trouble: Trouble,
         on_progress: Callable[[], None],
         on_unprovisioned: Callable[[model.ClassId, model.NodeName], object],
+        on_refused: Refused,
     ) -> None:
         self.unconfirmed: dict[model.TaskId, float] = {}
         self.making_ahead: set[model.TaskId] = set()
@@ -97,6 +102,7 @@ class Carrier:
         self._on_trouble = on_trouble
         self._on_progress = on_progress
         self._on_unprovisioned = on_unprovisioned
+        self._on_refused = on_refused
         self._parked: dict[model.TaskId, _Parked] = {}
         self._queue: fair.FairQueue[tuple[Work, float]] = fair.FairQueue(workers, slow_start=SLOW_START)
         self._may_start = asyncio.Event()
@@ -300,20 +306,20 @@ class Carrier:
             case outcomes.Done():
                 self._done(work, outcome.pod, duration_s)
             case outcomes.NotDone():
-                self._release(work)
+                self._release(work, outcome.reason)
                 self._again(work, outcome)
                 self._parts.counters.attempt("error", duration_s)
             case outcomes.Elsewhere():
-                self._release(work)
+                self._release(work, "PodElsewhere")
                 self._elsewhere(task, outcome.pod)
             case outcomes.Vanished():
-                self._release(work)
+                self._release(work, "PodGone")
                 self._vanished(work)
             case outcomes.NameTaken():
-                self._release(work)
+                self._release(work, "NameTaken")
                 self._again(work, _name_taken(outcome.pod))
             case outcomes.Skipped():
-                self._release(work)
+                self._release(work, OUTDATED)
                 if task not in self.making_ahead:
                     self._parts.jobs.touch(task)
             case outcomes.Fenced():
@@ -362,10 +368,15 @@ class Carrier:
         account = self._parts.ledger.account(work.task.id)
         return account is None or (account.node, account.uid) == (work.node, work.task.pod_uid)
 
-    def _release(self, work: Work) -> None:
+    def _release(self, work: Work, why: str) -> None:
+        """Take back what was assumed, and say so, unless the pod runs on the node all the same."""
+        task = work.task.id
+        known = self._parts.ledger.account(task)
+        is_there = self._parts.ledger.state(task) is framework.State.CONFIRMED
+        if not isinstance(work, Ahead) and not (is_there and known is not None and known.node == work.node):
+            self._on_refused(work, why)
         if not self._is_current(work):
             return
-        task = work.task.id
         freed = self._parts.ledger.forget(task)
         self._parts.volumes.forget(task)
         if task not in self._parts.ledger:

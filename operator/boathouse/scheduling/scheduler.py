@@ -132,6 +132,7 @@ class Scheduler:
             on_trouble=self._trouble,
             on_progress=self.wake,
             on_unprovisioned=self.exclusions.exclude,
+            on_refused=self._tell_refused,
         )
         self._wake = asyncio.Event()
         self._tell_due_s = math.inf
@@ -491,9 +492,11 @@ class Scheduler:
             case model.Create() | model.Bind():
                 if decision.task.id in self.ledger:  # the watch was faster than the book
                     self.jobs.touch(decision.task.id)
+                    self._tell_refused(decision, carrier.OUTDATED)
                     return
                 if not self._promise_volumes(decision):
                     self.jobs.touch(decision.task.id)
+                    self._tell_refused(decision, "VolumeTaken")
                     return
                 self.ledger.assume(decision)
                 self.carrier.add(decision)
@@ -501,8 +504,13 @@ class Scheduler:
                 pass  # the waiting room remembers it
             case model.Resize() | model.Suspend() | model.Resume() | model.Scale() | model.Speculate():
                 log.error("the profile advises what this release cannot carry out", decision=str(decision))
+                self._tell_refused(decision, "NotSupported")
             case _:
                 assert_never(decision)
+
+    def _tell_refused(self, decision: model.Decision, reason: str) -> None:
+        for observer in self._profile.observers:
+            observer.observe(model.Refused(now_s=self._clock(), decision=decision, reason=reason))
 
     def _promise_volumes(self, decision: model.Placement) -> bool:
         claims = decision.task_class.constraints.claims

@@ -22,7 +22,7 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import Profile
+from boathouse_policies.framework import Follower, Profile, RunningTask, RunningTasks
 from boathouse_policies.framework.extension import Observer
 
 if TYPE_CHECKING:
@@ -52,23 +52,30 @@ class Config:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Attempt:
-    """What is known of a running attempt."""
+    """What is known of a running attempt.
 
-    task: model.TaskId
-    task_class: model.ClassId
-    job: model.JobId
-    node: model.NodeName
-    resources: model.Resources
-    started_s: float | None = None
+    Attributes:
+        task: The attempt.
+        progress: As of its last report.
+        told_s: When that was.
+        has_second: Whether a second attempt of it runs, or was refused.
+    """
+
+    task: RunningTask
     progress: float = 0.0
     told_s: float = 0.0
-    is_second: bool = False
     has_second: bool = False
+
+    @property
+    def is_second(self) -> bool:
+        """Whether it is a second attempt itself."""
+        return self.task.task.endswith(_SECOND)
 
     @property
     def rate(self) -> float:
         """Progress a second, as of the last report."""
-        return 0.0 if self.started_s is None else self.progress / max(self.told_s - self.started_s, 1e-3)
+        started_s = self.task.started_s
+        return 0.0 if started_s is None else self.progress / max(self.told_s - started_s, 1e-3)
 
     @property
     def left_s(self) -> float:
@@ -76,13 +83,20 @@ class _Attempt:
         return (1.0 - self.progress) / self.rate if self.rate else np.inf
 
 
-class Late(Observer):
-    """See the module's docstring."""
+class Late(Observer, Follower):
+    """See the module's docstring.
 
-    def __init__(self, config: Config) -> None:
+    Args:
+        config: The constants.
+        running: What runs.
+    """
+
+    def __init__(self, config: Config, running: RunningTasks) -> None:
         self.report_every_s = config.report_every_s
         self.measure_every_s = 0.0
         self._config = config
+        self._running = running
+        running.follow(self)
         self._attempts: dict[model.TaskId, _Attempt] = {}
         self._ended_rates: dict[model.ClassId, list[float]] = {}
         self._node_progress: dict[model.NodeName, float] = {}
@@ -101,14 +115,14 @@ class Late(Observer):
         for slow in self._slow(queue, view):
             node = self._node(slow, free, view)
             if node is not None and seconds < cap:
-                free[:, node] -= view.axis.vector(slow.resources)
+                free[:, node] -= view.axis.vector(slow.task.resources)
                 seconds += 1
                 decisions.append(self._speculate(slow, view.layout.names[node]))
         return decisions
 
     def _cap(self, view: ClusterView) -> float:
         """Of the slots that there are for tasks such as those that run."""
-        sizes = {one.task_class: one.resources for one in self._attempts.values()}.values()
+        sizes = {one.task_class: one.resources for one in self._running.tasks.values()}.values()
         slots = 0.0
         for size in sizes:
             vector = view.axis.vector(size)
@@ -129,39 +143,40 @@ class Late(Observer):
             if not any(each.task_class.id == task_class.id for each in waiting)
             for one in self._slow_of(task_class.id, view.now_s)
         ]
-        return sorted(some, key=lambda one: (_share(one.job, view), -one.left_s, one.task))
+        return sorted(some, key=lambda one: (_share(one.task.job, view), -one.left_s, one.task.task))
 
     def _slow_of(self, task_class: model.ClassId, now_s: float) -> Iterator[_Attempt]:
-        running = [one for one in self._attempts.values() if one.task_class == task_class and one.started_s is not None]
+        known = [self._attempts[one.task] for one in self._running.of(task_class)]
+        running = [one for one in known if one.task.started_s is not None]
         rates = [*self._ended_rates.get(task_class, ()), *(one.rate for one in running)]
         if len(rates) < _TO_COMPARE:
             return
         slow = float(np.percentile(rates, self._config.slow_task_percentile))
         for one in running:
-            ran_s = now_s - (one.started_s or 0.0)
+            ran_s = now_s - (one.task.started_s or 0.0)
             if one.rate < slow and ran_s >= self._config.least_run_s and not (one.is_second or one.has_second):
                 yield one
 
     def _node(self, slow: _Attempt, free: model.IntMatrix, view: ClusterView) -> int | None:
         """A node that is not slow, has room, and is another; the first by name of those with most progress."""
-        vector = view.axis.vector(slow.resources)
+        vector = view.axis.vector(slow.task.resources)
         rows = vector.nonzero()[0]
         progress = np.array([self._node_progress.get(name, 0.0) for name in view.layout.names])
         fit = (free[rows] >= vector[rows, None]).all(axis=0)
         fit &= progress >= np.percentile(progress, self._config.slow_node_percentile)
-        own = view.layout.index.get(slow.node)
+        own = view.layout.index.get(slow.task.node)
         if own is not None:
             fit[own] = False
         return int(np.where(fit, progress, -1.0).argmax()) if fit.any() else None
 
     @staticmethod
     def _speculate(slow: _Attempt, node: model.NodeName) -> model.Speculate:
-        slow.has_second = True
+        task = slow.task
         return model.Speculate(
-            task=model.Task(id=slow.task, task_class=slow.task_class),
-            attempt=model.TaskId(f"{slow.task}{_SECOND}"),
+            task=model.Task(id=task.task, task_class=task.task_class),
+            attempt=model.TaskId(f"{task.task}{_SECOND}"),
             node=node,
-            resources=slow.resources,
+            resources=task.resources,
             reason=f"{slow.progress:.0%} done at {slow.rate:.2%} a second: {slow.left_s:.0f} s left",
         )
 
@@ -172,11 +187,11 @@ class Late(Observer):
         match event:
             case model.Submitted():
                 self._classes[event.job.id] = event.classes
-            case model.Placed():
-                self._placed(event)
-            case model.Started() | model.Progress() | model.Finished() | model.Failed():
-                if (one := self._attempts.get(event.task)) is not None:
-                    self._of(one, event)
+            case model.Progress() if event.task in self._attempts:
+                self._proceed(self._attempts[event.task], event.fraction, event.now_s)
+                self._due = True
+            case model.Refused(decision=model.Speculate(task=task)) if task.id in self._attempts:
+                self._attempts[task.id].has_second = True  # it may not have one
             case model.Ended():
                 for gone in self._classes.pop(event.job, ()):
                     self._ended_rates.pop(gone.id, None)
@@ -185,35 +200,34 @@ class Late(Observer):
             case _:
                 pass
 
-    def _of(self, one: _Attempt, event: model.Started | model.Progress | model.Finished | model.Failed) -> None:
-        match event:
-            case model.Started():
-                one.started_s = one.told_s = event.now_s
-            case model.Progress():
-                self._proceed(one, event.fraction, event.now_s)
-                self._due = True
-            case model.Finished():
-                self._proceed(one, 1.0, event.now_s)
-                self._ended_rates.setdefault(one.task_class, []).append(one.rate)
-                del self._attempts[one.task]
-            case model.Failed():
-                self._proceed(one, 0.0, event.now_s)
-                del self._attempts[one.task]
-                self._may_have_another(one)
+    def placed(self, task: RunningTask) -> None:
+        """An attempt was placed: the first or the second."""
+        one = self._attempts[task.task] = _Attempt(task)
+        self._second_of(one, runs=True)
 
-    def _placed(self, event: model.Placed) -> None:
-        one = _Attempt(event.task, event.task_class, event.job, event.node, event.resources)
-        one.is_second = event.task.endswith(_SECOND)
-        self._attempts[event.task] = one
+    def started(self, task: RunningTask, now_s: float) -> None:
+        """Its progress counts from now on."""
+        self._attempts[task.task].told_s = now_s
 
-    def _may_have_another(self, lost: _Attempt) -> None:
-        first = self._attempts.get(model.TaskId(lost.task.removesuffix(_SECOND))) if lost.is_second else None
+    def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
+        """Its rate counts where it succeeded, and its progress nowhere where it did not."""
+        one = self._attempts.pop(task.task)
+        if isinstance(event, model.Finished):
+            self._proceed(one, 1.0, event.now_s)
+            self._ended_rates.setdefault(task.task_class, []).append(one.rate)
+        else:
+            self._proceed(one, 0.0, event.now_s)
+            self._second_of(one, runs=False)
+
+    def _second_of(self, second: _Attempt, *, runs: bool) -> None:
+        """The attempt runs, or is lost: whether its first has a second, if it is one."""
+        first = self._attempts.get(model.TaskId(second.task.task.removesuffix(_SECOND))) if second.is_second else None
         if first is not None:
-            first.has_second = False
+            first.has_second = runs
 
     def _proceed(self, one: _Attempt, progress: float, now_s: float) -> None:
-        done = self._node_progress.get(one.node, 0.0) + progress - one.progress
-        self._node_progress[one.node] = done
+        node = one.task.node
+        self._node_progress[node] = self._node_progress.get(node, 0.0) + progress - one.progress
         one.progress, one.told_s = progress, now_s
 
     def dump(self) -> Mapping[str, Any]:
@@ -235,12 +249,13 @@ _TO_COMPARE = 4  # of which one is in the slowest quarter
 
 def build(placement: Placement = Placement.LEAST_LOADED, config: Config | None = None) -> Profile:
     """The profile `late`."""
-    late = Late(config or Config())
+    running = RunningTasks()
+    late = Late(config or Config(), running)
     return Profile(
         name="late",
         order=FairShare(),
         score=scorer(placement),
         controllers=(late,),
-        observers=(late,),
+        observers=(running, late),
         sees_hosts=False,
     )

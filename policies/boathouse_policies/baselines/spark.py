@@ -24,7 +24,7 @@ from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import Profile
+from boathouse_policies.framework import Profile, RunningTasks
 from boathouse_policies.framework.extension import Filter, Observer, Reserve, Score
 from boathouse_policies.framework.predicates import PREDICATES
 
@@ -82,54 +82,6 @@ class NonSpreadOut:
         return spare
 
 
-class Executors(Observer):
-    """How many executors of each application are on each node, from events."""
-
-    def __init__(self) -> None:
-        self._on: dict[model.ClassId, dict[model.NodeName, int]] = {}
-        self._of: dict[model.JobId, list[model.ClassId]] = {}
-
-    def observe(self, event: model.Event) -> None:
-        """Count."""
-        match event:
-            case model.Submitted():
-                self._of[event.job.id] = [one.id for one in event.classes if one.stage is model.Stage.EXECUTOR]
-                for one in self._of[event.job.id]:
-                    self._on.setdefault(one, {})
-            case model.Placed() if event.task_class in self._on:
-                self._add(event.task_class, event.node, +1)
-            case model.Finished() | model.Failed() if event.task_class in self._on:
-                self._add(event.task_class, event.node, -1)
-            case model.Ended():
-                for gone in self._of.pop(event.job, ()):
-                    del self._on[gone]
-            case _:
-                pass
-
-    def _add(self, task_class: model.ClassId, node: model.NodeName, step: int) -> None:
-        here = self._on[task_class]
-        here[node] = here.get(node, 0) + step
-        if not here[node]:
-            del here[node]
-
-    def on(self, want: Want, scratch: Scratch) -> model.IntVector:
-        """By node, without those placed in this cycle, shape [N]."""
-        index, counts = scratch.view.layout.index, np.zeros(len(scratch.view.nodes), np.int64)
-        for node, count in self._on.get(want.task_class.id, {}).items():
-            if node in index:
-                counts[index[node]] = count
-        return counts
-
-    def dump(self) -> Mapping[str, Any]:
-        """The counts."""
-        return {one: dict(here) for one, here in self._on.items() if here}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue with counts."""
-        for one, here in state.items():
-            self._on[model.ClassId(one)] = {model.NodeName(node): int(count) for node, count in here.items()}
-
-
 class InTurn(Score):
     """Score of executors: the node whose turn it is."""
 
@@ -148,8 +100,8 @@ _LOCKED = LockedNodes()
 class Reservations(Reserve):
     """Nodes reserved for executors that found no room, in the strategy's order."""
 
-    def __init__(self, strategy: Strategy, executors: Executors, one: OneApplication | None = None) -> None:
-        self._strategy, self._executors, self._one = strategy, executors, one
+    def __init__(self, strategy: Strategy, running: RunningTasks, one: OneApplication | None = None) -> None:
+        self._strategy, self._running, self._one = strategy, running, one
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where nobody else reserved; for whom all are reserved, on those nodes alone."""
@@ -192,8 +144,15 @@ class Reservations(Reserve):
         whole = scratch.view.layout.allocatable
         if rows[-1] >= len(whole):
             return np.zeros(whole.shape[1], np.int64)  # nobody has that resource
-        spare = (whole[rows] // want.need).min(axis=0) - self._executors.on(want, scratch)
+        spare = (whole[rows] // want.need).min(axis=0) - self._here(want, scratch)
         return self._strategy.taken(np.where(want.eligibility.mask, np.maximum(spare, 0), 0))
+
+    def _here(self, want: Want, scratch: Scratch) -> model.IntVector:
+        """Executors on each node, without those placed in this cycle, shape [N]."""
+        index = scratch.view.layout.index
+        places = [index[one.node] for one in self._running.of(want.task_class.id) if one.node in index]
+        counts: model.IntVector = np.bincount(np.array(places, np.intp), minlength=len(scratch.view.nodes))
+        return counts
 
 
 class OneApplication(Filter, Observer):
@@ -253,15 +212,15 @@ def _hold(want: Want, message: str, now_s: float | None = None, node: model.Node
 
 
 def _build(name: str, strategy: Strategy, placement: Placement, *, alone: bool = False) -> Profile:
-    executors, one = Executors(), OneApplication() if alone else None
+    running, one = RunningTasks(), OneApplication() if alone else None
     return Profile(
         name=name,
         order=FairShare(),
         filters=PREDICATES if one is None else (*PREDICATES, one),
         score=scorer(placement),
         scores={model.Stage.EXECUTOR: InTurn(strategy)},
-        reserve=Reservations(strategy, executors, one),
-        observers=(executors,) if one is None else (executors, one),
+        reserve=Reservations(strategy, running, one),
+        observers=(running,) if one is None else (running, one),
     )
 
 

@@ -44,7 +44,7 @@ class LockedNodes(Reserve):
             return None
         own = want.task_class.id
         kept = scratch.kept
-        return np.array([kept.get(node, own) == own for node in places_of(where, scratch)])
+        return np.array([kept.get(node, own) == own for node in places_of(where, scratch)], np.bool_)
 
     def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
         """The same of one node."""

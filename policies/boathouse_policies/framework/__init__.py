@@ -23,6 +23,7 @@ from boathouse_policies.framework.ledger import Ledger
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.policy import Profile
 from boathouse_policies.framework.predicates import PREDICATES
+from boathouse_policies.framework.running import Follower, RunningTask, RunningTasks
 from boathouse_policies.framework.shapes import Sized
 from boathouse_policies.framework.topology import ALL, Groups, Topology, Where
 from boathouse_policies.framework.view import ClusterView
@@ -37,6 +38,7 @@ __all__ = [
     "Controller",
     "Drift",
     "Filter",
+    "Follower",
     "Freed",
     "Gang",
     "Groups",
@@ -50,6 +52,8 @@ __all__ = [
     "Plan",
     "Profile",
     "Reserve",
+    "RunningTask",
+    "RunningTasks",
     "Score",
     "Scratch",
     "Sized",

@@ -162,6 +162,8 @@ def refusal(want: Want, profile: Profile, scratch: Scratch, *, is_passed_over: b
     view = scratch.view
     if view.layout.nodes and not view.layout.could_hold(want.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
+    if scratch.offers == len(scratch.offered) and not profile.reserve.concerns(want):
+        return UNSCHEDULABLE  # every node was asked
     passing = _passing(want, profile, scratch)
     if not len(passing):
         return UNSCHEDULABLE

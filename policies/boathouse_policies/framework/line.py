@@ -13,6 +13,8 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boathouse_policies import model
 from boathouse_policies.framework.candidates import candidates
 from boathouse_policies.framework.cycle_state import Want
@@ -21,7 +23,6 @@ from boathouse_policies.framework.ranking import Rankings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from boathouse_policies.framework.accounts import Share
@@ -127,16 +128,35 @@ class Line:
             self._no_room += (lineup.open & ~looked_at).nonzero()[0].tolist()
         self._open: list[bool] = looked_at.tolist()
         self._keys: dict[int, float] = {}
-        self._join_all(room, looked_at)
-        if scratch.kept and any(line.is_shared for line in self._queues.values()):
-            self._give_kept_nodes_back()
         begun = [self._want(i) for i in lineup.gangs if self._open[i] and self._begun(i, room)]
         self._first = sorted(begun, key=_rank)
         self._owners: list[Want] = []
-        if scratch.all_kept:
-            places = [lineup.places[owner] for owner in scratch.owners() if owner in lineup.places]
-            self._owners = sorted([self._want(place) for place in places if self._open[place]], key=_rank)
+        if scratch.kept and max(lineup.namespaces.values(), default=0) > 1:
+            self._join_all(room, looked_at)
+            self._give_kept_nodes_back()
+            self._find_owners()
+        else:
+            self._find_owners()
+            self._join_all(room, self._with_turns(looked_at))
         self._generation = profile.order.generation(scratch)
+
+    def _find_owners(self) -> None:
+        """Find those whom the nodes are kept for; once none of the first has room, only those that may pass matter."""
+        if self._scratch.all_kept:
+            lineup = self._lineup
+            places = [lineup.places[owner] for owner in self._scratch.owners() if owner in lineup.places]
+            self._owners = sorted([self._want(place) for place in places if self._open[place]], key=_rank)
+            if not self._first:
+                self._next_owner()
+
+    def _with_turns(self, looked_at: model.BoolVector) -> model.BoolVector:
+        """The open classes that may have turns, shape [C]."""
+        if self._allowed is None:
+            return looked_at
+        turns = np.zeros(len(self._open), np.bool_)
+        places = [self._lineup.places.get(one) for one in self._allowed]
+        turns[[place for place in places if place is not None and self._open[place]]] = True
+        return turns
 
     def _join_all(self, room: WaitingRoom, looked_at: model.BoolVector) -> None:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""

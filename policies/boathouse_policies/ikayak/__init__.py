@@ -101,6 +101,7 @@ def build(
         reserve=found.executors if config.placement else neutral.NO_RESERVE,
         controllers=(found.suspension,) if config.suspension else (),
         observers=(found.book, found.locality),
+        hooks=(found.executors,) if config.placement else (),
     )
 
 

@@ -83,8 +83,7 @@ class Running:
         past_shuffle: Whether it is known to have all map output.
         suspended_s: When it was suspended; None if it is not.
         until_s: Until when.
-        last_s: When it was last suspended.
-        stood_at: Its progress in the first report since then.
+        last_s: When it was last suspended, or that was refused.
     """
 
     task: model.TaskId
@@ -99,7 +98,6 @@ class Running:
     suspended_s: float | None = None
     until_s: float = -math.inf
     last_s: float = -math.inf
-    stood_at: float | None = None
 
     @property
     def is_map(self) -> bool:
@@ -150,7 +148,7 @@ class Book(Observer):
         self.away: dict[model.TaskId, Running] = {}
         self._placed_so_far = 0
         self._changes = 0
-        self._memo: tuple[Layout, float, int, tuple[Columns, Columns]] | None = None
+        self._memo: tuple[Layout, float, int, Mapping[Running, float], tuple[Columns, Columns]] | None = None
         self.report_every_s = config.sample_s
         self.measure_every_s = 0.0
 
@@ -170,6 +168,8 @@ class Book(Observer):
                 self._finished(event)
             case model.Failed():
                 self._failed(event)
+            case model.Suspended() | model.Resumed() | model.Refused():
+                self._adjusted(event)
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():
@@ -234,19 +234,11 @@ class Book(Observer):
         if one is None or one.history is None:
             return
         one.past_shuffle = one.past_shuffle or event.phase != "shuffle"
-        if one.suspended_s is not None and self._stands_still(one, event):
+        if one.suspended_s is not None:
             return  # that says nothing of its pace
         asked = one.task_class.resources.cpu_milli
         cpu = event.counters.get("cpu_milli", float(asked)) / asked if asked else 1.0
         one.history.report(event.now_s, event.fraction, cpu, event.counters.get("input_bytes", 0.0))
-
-    def _stands_still(self, one: Running, event: model.Progress) -> bool:
-        """Whether a suspended reducer does, as far as two reports since then tell; else it was not suspended."""
-        if one.stood_at is None or event.fraction <= one.stood_at:
-            one.stood_at = event.fraction
-            return True
-        self._back(one)  # the shell did not, or could not: so it was not away
-        return False
 
     def _finished(self, event: model.Finished) -> None:
         one = self._gone(event.task)
@@ -257,7 +249,7 @@ class Book(Observer):
             left[one.task_class.id] = max(0, left.get(one.task_class.id, 0) - 1)
             self.bank.map_ended(key, event.duration_s)
         elif one.history is not None:
-            self.resumed(one, event.now_s)
+            self._resumed(one, event.now_s)
             self.bank.reduce_ended(key, event.duration_s, one.history, event.now_s)
 
     def _failed(self, event: model.Failed) -> None:
@@ -270,22 +262,24 @@ class Book(Observer):
             self.away.pop(task, None)
         return one
 
-    # Suspension
+    def _adjusted(self, event: model.Suspended | model.Resumed | model.Refused) -> None:
+        match event:
+            case model.Suspended() if event.task in self.running:
+                one = self.running[event.task]
+                one.suspended_s = one.last_s = event.now_s
+                one.until_s = math.inf if event.until_s is None else event.until_s
+                self.away[one.task] = one
+            case model.Resumed() if event.task in self.running:
+                self._resumed(self.running[event.task], event.now_s)
+            case model.Refused(decision=model.Suspend(task=task)) if task.id in self.running:
+                self.running[task.id].last_s = event.now_s
+            case _:
+                pass
 
-    def suspended(self, one: Running, now_s: float, until_s: float) -> None:
-        """It was decided to suspend it."""
-        self._changes += 1
-        one.suspended_s, one.until_s, one.last_s, one.stood_at = now_s, until_s, now_s, None
-        self.away[one.task] = one
-
-    def resumed(self, one: Running, now_s: float) -> None:
+    def _resumed(self, one: Running, now_s: float) -> None:
         """It runs again, since now or since its time was up."""
-        self._changes += 1
         if one.suspended_s is not None and one.history is not None:
             one.history.away(min(now_s, one.until_s) - one.suspended_s)
-        self._back(one)
-
-    def _back(self, one: Running) -> None:
         one.suspended_s = None
         self.away.pop(one.task, None)
 
@@ -296,26 +290,26 @@ class Book(Observer):
 
     # Vectors
 
-    def maps(self, layout: Layout, now_s: float) -> Columns:
-        """The maps that run."""
-        return self._columns(layout, now_s)[0]
+    def columns(self, layout: Layout, now_s: float, paused: Mapping[Running, float]) -> tuple[Columns, Columns]:
+        """The maps that run, and the reducers with their predicted remaining times (eq. 1).
 
-    def reducers(self, layout: Layout, now_s: float) -> Columns:
-        """The reducers that run, with their predicted remaining times (eq. 1)."""
-        return self._columns(layout, now_s)[1]
+        Each application that waits asks for them in a cycle: a memo.
 
-    def _columns(self, layout: Layout, now_s: float) -> tuple[Columns, Columns]:
-        """Both: a memo, for each application that waits asks for them in a cycle."""
+        Args:
+            layout: The nodes.
+            now_s: The time.
+            paused: Until when who is suspended.
+        """
         known = self._memo
-        if known is None or known[0] is not layout or known[1:3] != (now_s, self._changes):
+        if known is None or known[0] is not layout or known[1:3] != (now_s, self._changes) or known[3] is not paused:
             here = [one for one in self.running.values() if one.node in layout.index]
             maps, reducers = [one for one in here if one.is_map], [one for one in here if not one.is_map]
             left_s = np.maximum(np.array([one.end_s for one in maps]) - now_s, 0.0)
-            both = _columns(maps, layout, left_s), _columns(reducers, layout, self.left_s(reducers, now_s))
-            known = self._memo = (layout, now_s, self._changes, both)
-        return known[3]
+            both = _columns(maps, layout, left_s), _columns(reducers, layout, self.left_s(reducers, now_s, paused))
+            known = self._memo = (layout, now_s, self._changes, paused, both)
+        return known[4]
 
-    def left_s(self, tasks: list[Running], now_s: float) -> model.FloatVector:
+    def left_s(self, tasks: list[Running], now_s: float, paused: Mapping[Running, float]) -> model.FloatVector:
         """How long these reducers will still hold their room: the model's prediction, and the rest of a suspension."""
         left = np.array([one.end_s - now_s for one in tasks])
         known = [i for i, one in enumerate(tasks) if one.history is not None and one.history.now is not None]
@@ -327,8 +321,8 @@ class Book(Observer):
                 samples.append(history.now)
                 ages.append(_ran_s(tasks[i], history.at_s, now_s))
         left[known] = self.bank.left_s(keys, samples) - np.array(ages)
-        paused = np.array([max(one.until_s - now_s, 0.0) if one.suspended_s is not None else 0.0 for one in tasks])
-        rested: model.FloatVector = np.maximum(left, 0.0) + paused
+        rest = np.array([max(paused.get(one, -math.inf) - now_s, 0.0) for one in tasks])
+        rested: model.FloatVector = np.maximum(left, 0.0) + rest
         return rested
 
 

@@ -14,7 +14,7 @@ from boathouse_policies import model
 from boathouse_policies.framework.extension import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework import Scratch, Want, Where
     from boathouse_policies.ikayak.book import Running
@@ -27,17 +27,20 @@ class Lending(Filter):
 
     Args:
         kept_milli: CPU that each suspended reducer keeps.
+
+    Attributes:
+        paused: Who is suspended in this cycle, decisions of its controllers included, and until when.
     """
 
     def __init__(self, kept_milli: int) -> None:
         self._kept_milli = kept_milli
-        self._lenders: list[Running] = []
+        self.paused: Mapping[Running, float] = {}
         self._hungry: frozenset[model.JobId] = frozenset()
         self._seen: tuple[Scratch, model.IntVector] | None = None
 
-    def lent(self, lenders: list[Running], hungry: frozenset[model.JobId]) -> None:
-        """What the controller knows before a cycle: who is suspended, and whose maps wait."""
-        self._lenders, self._hungry, self._seen = lenders, hungry, None
+    def lent(self, paused: Mapping[Running, float], hungry: frozenset[model.JobId]) -> None:
+        """What the controller knows before a cycle: who is suspended until when, and whose maps wait."""
+        self.paused, self._hungry, self._seen = paused, hungry, None
 
     def free(self, scratch: Scratch) -> model.IntMatrix:
         """What is free without lent CPU, shape [R, N]: not to be changed."""
@@ -50,16 +53,16 @@ class Lending(Filter):
 
     def _all(self, scratch: Scratch) -> model.IntVector:
         if self._seen is None or self._seen[0] is not scratch:
-            self._seen = (scratch, self._sum(self._lenders, scratch))
+            self._seen = (scratch, self._sum(self.paused, scratch))
         return self._seen[1]
 
-    def _sum(self, lenders: list[Running], scratch: Scratch) -> model.IntVector:
+    def _sum(self, lenders: Iterable[Running], scratch: Scratch) -> model.IntVector:
         """Lent CPU by node, shape [N]."""
         total = np.zeros(scratch.free.shape[1], np.int64)
         index, now_s = scratch.view.layout.index, scratch.view.now_s
         for one in lenders:
             place = index.get(one.node)
-            if place is not None and one.suspended_s is not None and one.until_s > now_s:
+            if place is not None and self.paused[one] > now_s:
                 total[place] += max(0, one.resources.cpu_milli - self._kept_milli)
         return total
 
@@ -67,7 +70,7 @@ class Lending(Filter):
 
     def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
         """All classes, where any CPU is lent."""
-        return bool(self._lenders)
+        return bool(self.paused)
 
     def key(self, want: Want) -> Hashable:
         """The job of maps, for its own reducers' CPU comes first."""
@@ -76,7 +79,7 @@ class Lending(Filter):
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """Where the class fits without CPU that is lent to others."""
-        if not self._lenders:
+        if not self.paused:
             return None
         lent = self._not_for(want, scratch)
         if not lent.any():
@@ -89,7 +92,7 @@ class Lending(Filter):
         if want.task_class.stage is not model.Stage.MAP:
             return self._all(scratch)
         own = want.job.id
-        return self._sum([one for one in self._lenders if one.job.job.id in self._hungry - {own}], scratch)
+        return self._sum([one for one in self.paused if one.job.job.id in self._hungry - {own}], scratch)
 
     def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that would have room with it."""

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Patience, Reserve, Score
+from boathouse_policies.framework.extension import Hooks, Patience, Reserve, Score
 from boathouse_policies.ikayak import waits
 from boathouse_policies.ikayak.book import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import Scratch, WaitingRoom, Want, Where
     from boathouse_policies.ikayak.book import Book
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.lending import Lending
@@ -52,8 +52,8 @@ class MostFree(Score):
         return waits.fitting(free, want.least)
 
 
-class Executors(Reserve, Patience):
-    """Reserve and Patience for executors and drivers: `keep` chooses nodes, `mask` closes them, `wait` gives them up.
+class Executors(Reserve, Patience, Hooks):
+    """Reserve, Patience and Hooks for executors and drivers: `keep` chooses nodes, `mask` closes them, `wait` gives them up.
 
     Args:
         config: The constants.
@@ -74,7 +74,27 @@ class Executors(Reserve, Patience):
         self._since_s: dict[model.JobId, float] = {}
         self._order: dict[model.JobId, list[int]] = {}
 
+        self._pending = True
+
+    # Hooks
+
+    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+        """A cycle begins: whether executors or drivers are pending."""
+        self._pending = not SPARK.isdisjoint(queue.lineup().stages)
+
     # Reserve
+
+    def is_idle(self, scratch: Scratch) -> bool:
+        """Whether no node is kept for anybody, nor will be."""
+        return not self._pending and not scratch.kept
+
+    def concerns(self, want: Want) -> bool:
+        """All classes, where nodes are kept."""
+        return bool(want.scratch.kept)
+
+    def key(self, want: Want) -> Hashable:
+        """The job, whose own nodes are open to it."""
+        return want.job.id
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or for this job."""
@@ -200,8 +220,7 @@ class Executors(Reserve, Patience):
         large = (layout.allocatable >= least[:, None]).all(axis=0) & bool((want.least[len(least) :] <= 0).all())
         return waits.Prospects(
             self._lending.free(scratch),
-            self._book.maps(layout, now_s),
-            self._book.reducers(layout, now_s),
+            *self._book.columns(layout, now_s, self._lending.paused),
             may & want.eligibility.mask & large & scratch.offered,
         )
 

@@ -10,7 +10,7 @@ Beyond the paper (ours):
 
 * Nobody is suspended where no map could use the CPU: none waits, or the node has not the memory for the smallest that
   does, or it is kept for an executor. Maps of the same job go first, then those of others (`lending`).
-* A reducer whose reports show that it goes on was not suspended, whatever was decided: nothing of it is lent.
+* A reducer is suspended once the shell says so (`Suspended`). One that it refused is not asked for again within T.
 * `Resume` before the time is up once all maps of its job have ended, no map waits any more, or its node is kept for an
   executor.
 """
@@ -64,73 +64,63 @@ class Suspension:
 
     def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
         """Whom to suspend and whom to resume."""
-        now_s = view.now_s
-        for one in self._away():
-            if one.until_s <= now_s:
-                self._book.resumed(one, now_s)
-        away, due = self._away(), self._due(now_s)
+        away, due = self._away(view.now_s), self._due(view.now_s)
         if not due and not away:
-            self._lending.lent([], frozenset())
+            self._lending.lent({}, frozenset())
             return ()
         waiting = _waiting_maps(queue)
-        decisions: list[model.Decision] = [*self._resume(away, waiting, queue.kept, now_s)]
-        decisions += self._suspend(due, waiting, queue, view)
-        self._lending.lent(self._away(), frozenset(waiting))
-        return decisions
+        back = self._back(away, waiting, queue.kept)
+        paused, until_s = self._pausing(due, waiting, queue, view)
+        lenders = {one: one.until_s for one in away if one not in back} | dict.fromkeys(paused, until_s)
+        self._lending.lent(lenders, frozenset(waiting))
+        return [
+            *(_resume(one, reason) for one, reason in back.items()),
+            *(self._suspend(one, until_s) for one in paused),
+        ]
 
-    def _away(self) -> list[Running]:
+    def _away(self, now_s: float) -> list[Running]:
         """Who is suspended, in the order in which they were placed."""
-        return sorted(self._book.away.values(), key=_NUMBER)
+        return sorted((one for one in self._book.away.values() if one.until_s > now_s), key=_NUMBER)
 
     def _due(self, now_s: float) -> list[Running]:
         """Who may be suspended."""
         return [one for one in self._book.lacking() if self._is_due(one, now_s)] if self._config.suspension else []
 
-    def _resume(
-        self,
-        away: list[Running],
-        waiting: Mapping[model.JobId, int],
-        kept: Container[model.NodeName],
-        now_s: float,
-    ) -> Sequence[model.Resume]:
-        found = []
-        for one in away:
-            reason = READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in kept else None
-            if reason is not None:
-                self._book.resumed(one, now_s)
-                found.append(model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=reason))
-        return found
+    @staticmethod
+    def _back(
+        away: list[Running], waiting: Mapping[model.JobId, int], kept: Container[model.NodeName]
+    ) -> Mapping[Running, str]:
+        """Whom to resume, and why."""
+        reasons = {
+            one: READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in kept else ""
+            for one in away
+        }
+        return {one: reason for one, reason in reasons.items() if reason}
 
-    def _suspend(
+    def _pausing(
         self, due: list[Running], waiting: Mapping[model.JobId, int], queue: WaitingRoom, view: ClusterView
-    ) -> Sequence[model.Suspend]:
-        now_s = view.now_s
+    ) -> tuple[list[Running], float]:
+        """Whom to suspend, and until when."""
         for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
-            return []
+            return [], view.now_s
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
-        decisions = []
-        for one in due:
-            place = index.get(one.node)
-            if place is None or one.node in queue.kept or free[place] < least:
-                continue
-            self._book.suspended(one, now_s, now_s + for_s)
-            decisions.append(self._decision(one))
-        return decisions
+        some = [one for one in due if one.node in index and one.node not in queue.kept]
+        return [one for one in some if free[index[one.node]] >= least], view.now_s + for_s
 
     def _is_due(self, one: Running, now_s: float) -> bool:
         """Whether it runs, lacks map output as far as it told, and was not suspended within T."""
         runs = one.history is not None and one.suspended_s is None and not one.past_shuffle
         return runs and now_s - one.last_s >= self._config.interval_s
 
-    def _decision(self, one: Running) -> model.Suspend:
+    def _suspend(self, one: Running, until_s: float) -> model.Suspend:
         size = model.Resources(
             cpu_milli=min(self._config.shrunk_milli, one.resources.cpu_milli),
             memory_bytes=one.resources.memory_bytes,
             ephemeral_storage_bytes=one.resources.ephemeral_storage_bytes,
             extended=one.resources.extended,
         )
-        return model.Suspend(task=_task(one), node=one.node, resources=size, until_s=one.until_s, reason=REASON)
+        return model.Suspend(task=_task(one), node=one.node, resources=size, until_s=until_s, reason=REASON)
 
     def delay_factor(self, view: ClusterView) -> float:
         """λ of what jobs hold now."""
@@ -150,6 +140,10 @@ def _waiting_maps(queue: WaitingRoom) -> Mapping[model.JobId, int]:
             size = one.task_class.resources.memory_bytes
             found[one.job.id] = min(size, found.get(one.job.id, size))
     return found
+
+
+def _resume(one: Running, reason: str) -> model.Resume:
+    return model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=reason)
 
 
 def _task(one: Running) -> model.Task:

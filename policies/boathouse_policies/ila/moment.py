@@ -112,11 +112,13 @@ class Moment:
         return self._judged(demand).accepted[where]
 
     def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
-        """Whether some node on offer has room for a class, and whether some of those accepts it."""
+        """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
         key, now = (want.shape, demand), len(self.changed) + self.scratch.changes
         known = self._outcomes.get(key)
         if known is None or (known[0] != now and not self._still_takes(known[2], want, demand)):
             room = self.scratch.room(want) & self.scratch.offered
+            if not want.eligibility.everywhere:
+                room &= want.eligibility.mask
             takes = (room & self._judged(demand).accepted).nonzero()[0]
             if len(takes):
                 known = self._outcomes[key] = now, True, int(takes[0])

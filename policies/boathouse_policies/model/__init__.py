@@ -24,6 +24,7 @@ from boathouse_policies.model.decisions import (
 )
 from boathouse_policies.model.estimates import UNKNOWN, Estimates, Fixed
 from boathouse_policies.model.events import (
+    About,
     Ended,
     Event,
     Failed,
@@ -32,8 +33,12 @@ from boathouse_policies.model.events import (
     NodeChanged,
     Placed,
     Progress,
+    Refused,
+    Resized,
+    Resumed,
     Started,
     Submitted,
+    Suspended,
     Tick,
 )
 from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
@@ -71,6 +76,7 @@ __all__ = [
     "UNKNOWN",
     "UNLIMITED",
     "UNSCHEDULABLE_TAINT",
+    "About",
     "AffinityTerm",
     "Amounts",
     "Axis",
@@ -111,15 +117,19 @@ __all__ = [
     "Queue",
     "QueueName",
     "Refusal",
+    "Refused",
     "Resize",
+    "Resized",
     "Resources",
     "Resume",
+    "Resumed",
     "Scale",
     "Speculate",
     "Stage",
     "Started",
     "Submitted",
     "Suspend",
+    "Suspended",
     "Taint",
     "TaintEffect",
     "Task",

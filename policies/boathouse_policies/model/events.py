@@ -1,17 +1,32 @@
-"""What happens, as observers are told: a closed union. Times are the shell's seconds."""
+"""What happens, as observers are told: a closed union. Times are the shell's seconds.
+
+A decision is not a fact. A shell sends an event once it carried the decision out (`Placed`, `Resized`, `Suspended`,
+`Resumed`), or `Refused` once it is clear that it will not.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse_policies.model.decisions import Decision
     from boathouse_policies.model.ids import ClassId, JobId, NodeName, TaskId
     from boathouse_policies.model.node import Node
     from boathouse_policies.model.resources import Resources
     from boathouse_policies.model.work import Distance, Job, TaskClass
+
+
+class About(TypedDict):
+    """What every event of a task says."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +68,68 @@ class Started:
     task_class: ClassId
     job: JobId
     node: NodeName
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A decision was not carried out, and will not be: the books stay as they are.
+
+    Attributes:
+        now_s: The shell's time.
+        decision: What was decided. A placement of which `Placed` was sent is never refused: its task fails.
+        reason: Why: a word, as in conditions.
+    """
+
+    now_s: float
+    decision: Decision
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """A task that was placed holds other resources from now on."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    resources: Resources
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Suspended:
+    """A running task was stopped.
+
+    Attributes:
+        now_s: The shell's time.
+        task: The task.
+        task_class: Its class.
+        job: Its job.
+        node: Its node.
+        resources: What it keeps meanwhile. The rest comes free as soon as the node shows that.
+        until_s: When the shell resumes it by itself; None for not at all.
+    """
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    resources: Resources
+    until_s: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """A suspended task was given its resources back. It goes on as soon as its node has the room."""
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+    resources: Resources
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,4 +211,19 @@ class Tick:
     now_s: float
 
 
-Event: TypeAlias = Submitted | Placed | Started | Progress | Finished | Failed | Ended | NodeChanged | Measured | Tick
+Event: TypeAlias = (
+    Submitted
+    | Placed
+    | Refused
+    | Started
+    | Resized
+    | Suspended
+    | Resumed
+    | Progress
+    | Finished
+    | Failed
+    | Ended
+    | NodeChanged
+    | Measured
+    | Tick
+)

@@ -53,11 +53,7 @@ class Reports:
             if found is not None:
                 self._world.tell(
                     model.Progress(
-                        now_s=self._world.clock.now_s,
-                        task=pod.id,
-                        task_class=pod.task_class.id,
-                        job=pod.run.job.id,
-                        node=pod.node,
+                        **self._world.about(pod),
                         fraction=found.fraction,
                         phase=found.phase,
                         counters=found.counters,

@@ -68,14 +68,16 @@ class Sizes:
     # Decisions
 
     def suspend(self, decision: model.Suspend) -> None:
-        """Stop a task; its CPU is free a little later. Nothing happens to what is suspended or gone."""
+        """Stop a task; its CPU is free a little later. What is suspended, about to grow or gone is left alone."""
         world = self._world
         pod = world.pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.started_ms < 0 or pod.growing is not None:
+            world.tell_refused(decision, _reason(pod))
             return
         pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
+        world.tell(model.Suspended(**world.about(pod), resources=decision.resources, until_s=decision.until_s))
         shrink = Call(self._shrunk, (pod, decision.resources, pod.suspended_at_ms))
         world.clock.at(world.clock.now_ms + world.conditions.suspend_ms, Priority.ARRIVAL, shrink)
         if decision.until_s is not None:
@@ -104,15 +106,19 @@ class Sizes:
         pod = self._world.pods.get(decision.task.id)
         if pod is not None and pod.suspended:
             self._resume(pod)
+        else:
+            self._world.tell_refused(decision, _reason(pod))
 
     def _resume(self, pod: Pod) -> None:
         if self._runs(pod) and pod.growing is None:
+            self._world.tell(model.Resumed(**self._world.about(pod), resources=pod.asked))
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
         """Change what a running task has: less at once, more as soon as there is room."""
         pod = self._world.pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.growing is not None:
+            self._world.tell_refused(decision, _reason(pod))
             return
         self._world.tally.resizes += 1
         if pod.resources.covers(decision.resources):
@@ -175,6 +181,7 @@ class Sizes:
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         world = self._world
         pod.asked = size
+        world.tell(model.Resized(**world.about(pod), resources=size))
         for one in pod.activities:
             if one.segment is not None:
                 world.rates.mend(one)  # what was done so far, at the old rate
@@ -187,3 +194,10 @@ class Sizes:
             self._world.rates.mend(one)
             one.paused = paused
             self._world.rates.mend(one)
+
+
+def _reason(pod: Pod | None) -> str:
+    """Why a decision about a task is not carried out."""
+    if pod is None:
+        return "TaskEnded"
+    return "Resizing" if pod.growing is not None else "Suspended" if pod.suspended else "NotRunning"

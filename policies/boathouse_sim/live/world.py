@@ -183,6 +183,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         """Start a second attempt of a task that runs and has none; nothing happens to what has ended since."""
         first = self.pods.get(decision.task.id)
         if first is None or first.rival is not None or first.is_second or not first.run.course.speculative:
+            self.tell_refused(decision, "TaskEnded" if first is None else "NotSpeculative")
             return
         task = dataclasses.replace(first.task, id=decision.attempt, pod_uid=None)
         distance = self.distance(decision.node, task.locations)
@@ -244,9 +245,18 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         self.tally.tasks += is_new
         self.tally.elastic += is_new and given_mb < ideal_mb
         if self.profile.observers:
-            now_s, one, job = self.clock.now_s, pod.task_class.id, pod.run.job.id
-            self.tell(model.Started(now_s=now_s, task=pod.id, task_class=one, job=job, node=pod.node))
+            self.tell(model.Started(**self.about(pod)))
         pod.run.course.started(pod)
+
+    def about(self, pod: Pod) -> model.About:
+        """What every event of a task says."""
+        return {
+            "now_s": self.clock.now_s,
+            "task": pod.id,
+            "task_class": pod.task_class.id,
+            "job": pod.run.job.id,
+            "node": pod.node,
+        }
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
         """Do the rest of a container's segments, one after the other.
@@ -322,16 +332,12 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         if pod.rival is not None:
             self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
-        now_ms, ran_ms = self.clock.now_ms, self._leave(pod, lost=False)
+        ran_ms = self._leave(pod, lost=False)
         if self.profile.observers:
             share = pod.penalty - 1.0
             self.tell(
                 model.Finished(
-                    now_s=now_ms / 1000,
-                    task=pod.id,
-                    task_class=pod.task_class.id,
-                    job=pod.run.job.id,
-                    node=pod.node,
+                    **self.about(pod),
                     duration_s=ran_ms / 1000,
                     counters=work.counters(
                         pod.container.segments, spilled_mb=share * pod.container.work_ms / 1000 * _DISK, remote=remote
@@ -361,8 +367,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
             pod.rival = None
         self._leave(pod, lost=True)
         if self.profile.observers:
-            now_s, one, job = self.clock.now_s, pod.task_class.id, pod.run.job.id
-            self.tell(model.Failed(now_s=now_s, task=pod.id, task_class=one, job=job, node=pod.node, reason=reason))
+            self.tell(model.Failed(**self.about(pod), reason=reason))
 
     def _leave(self, pod: Pod, *, lost: bool) -> int:
         """Its room is free; how long it ran, in milliseconds."""

@@ -9,7 +9,7 @@ from boathouse_policies import framework, model
 from tests.unit.policies import builders as make
 
 
-class Keeper:
+class Keeper(framework.Reserve):
     """Keeps the first node for whom finds none, until told to give it up."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_policies import model, profiles
+from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import late
 from boathouse_sim import topology
 from boathouse_sim.conditions import Outage, Outages
@@ -87,8 +87,9 @@ def test_the_loss_of_one_attempt_leaves_the_other():
 
 
 def test_a_second_attempt_says_why():
-    policy = late.Late(late.Config())
-    slow = late._Attempt("t", "c", "j", "n", model.Resources(cpu_milli=1000), started_s=0.0, progress=0.1, told_s=10.0)
+    policy = late.Late(late.Config(), framework.RunningTasks())
+    size, here = model.Resources(cpu_milli=1000), model.Distance.ANYWHERE
+    slow = late._Attempt(framework.RunningTask("t", "c", "j", "n", size, here, 0.0, 0.0), progress=0.1, told_s=10.0)
     decision = policy._speculate(slow, model.NodeName("other"))
     assert decision.reason == "10% done at 1.00% a second: 90 s left"
     assert (decision.task.id, decision.attempt, decision.node) == ("t", "t-second", "other")
@@ -102,14 +103,14 @@ class Watched(builders.World):
 
     def __init__(self, nodes=10, **config) -> None:
         super().__init__(builders.nodes(nodes), profile=late.build(config=late.Config(**config)))
-        (self.late,) = self.profile.observers
+        self.late = self.profile.controllers[0]
 
     def runs(self, progress, name="job", *, started=None, first=0, waits=0, size=None):
         """A job of one map on each of some nodes, by what it has done until second 10; others of it may wait."""
         job = builders.job(name)
         one = builders.task_class(job, size)
         tasks = builders.tasks(one, len(progress) + waits)
-        self.late.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: len(tasks)}))
+        self.hear(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: len(tasks)}))
         for i, done in enumerate(progress):
             node = f"n{first + i}"
             self.ledger.observe(builders.pod(f"{one.id}-{i}", node, size, job=job.id, queue=job.queue))
@@ -120,10 +121,14 @@ class Watched(builders.World):
         self.now_s = 10.0
         return tasks
 
+    def hear(self, event) -> None:
+        for one in self.profile.observers:
+            one.observe(event)
+
     def tell(self, event, task, node, *, now_s=0.0, **fields) -> None:
         job = task.task_class.split("/")[0]
         ids = {"task": task.id, "task_class": task.task_class, "job": job, "node": node}
-        self.late.observe(event(now_s=now_s, **ids, **fields))
+        self.hear(event(now_s=now_s, **ids, **fields))
 
     def seconds(self):
         """(task, node) of each second attempt that is decided."""

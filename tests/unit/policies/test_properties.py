@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
-from boathouse_policies.framework import layout as layouts
+from boathouse_policies.framework import eligibility
 
 from . import builders as make
 
@@ -341,7 +341,7 @@ def test_a_mended_static_mask_equals_one_computed_anew(course, selector):
         happen(ledger, event)
         view = ledger.snapshot(0.0)
         mended = view.eligibilities.of(constraints, view.layout)
-        anew = layouts.Eligibilities().of(constraints, view.layout)
+        anew = eligibility.Eligibilities().of(constraints, view.layout)
         assert mended.refusals == anew.refusals
         np.testing.assert_array_equal(mended.mask, anew.mask)
 

@@ -3,7 +3,6 @@
 import pytest
 
 from boathouse_policies import model, profiles
-from boathouse_policies.baselines import spark
 
 from . import builders as make
 
@@ -147,13 +146,3 @@ def test_what_waits_behind_another_application_says_so():
     late = world.come("second", 2, submitted_s=1.0, **EXECUTOR)
     plan = world.plan()
     assert "Spark application first runs" in plan.diagnosis(late.id).message
-
-
-def test_counts_of_executors_survive_a_restart():
-    before, after = spark.Executors(), spark.Executors()
-    world = World("non-spread-out")
-    before = world.profile.observers[0]
-    world.come("app", 3, **EXECUTOR)
-    world.go()
-    after.load(before.dump())
-    assert after.dump() == before.dump() != {}

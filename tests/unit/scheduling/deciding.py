@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import dataclasses
 from typing import Any
 
 from boathouse.cluster import errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import scheduler, volumes
 from boathouse.telemetry import metrics
-from boathouse_policies import model, profiles
+from boathouse_policies import framework, model, profiles
 from tests.unit.scheduling import builders
 
 QUEUE = model.QueueName("default")
@@ -45,6 +46,16 @@ class Factory:
         return {"metadata": metadata, "spec": spec}
 
 
+class Witness(framework.Observer):
+    """Keeps what observers are told."""
+
+    def __init__(self) -> None:
+        self.events: list[model.Event] = []
+
+    def observe(self, event: model.Event) -> None:
+        self.events.append(event)
+
+
 class Desk:
     """The scheduler; its leadership, its API server and its recorder are here.
 
@@ -58,13 +69,14 @@ class Desk:
     def __init__(self, storage: volumes.Storage | None = None, **options: Any) -> None:
         self.now_s = 0.0
         self._patches = 0
+        self.witness = Witness()
         self.asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
         self.scheduler = scheduler.Scheduler(
             self,
             self,
             self,
             metrics.Metrics(),
-            profile=profiles.build("fair"),
+            profile=dataclasses.replace(profiles.build("fair"), observers=(self.witness,)),
             queues=[model.Queue.of(QUEUE)],
             on_fatal=lambda _: None,
             clock=lambda: self.now_s,
@@ -121,6 +133,12 @@ class Desk:
 
     async def get(self, _resource, name, _namespace):
         return await self._ask("get", name)
+
+    @property
+    def refused(self) -> list[tuple[str, str, str]]:
+        """What observers were told is refused, as (task, node, reason)."""
+        told = [one for one in self.witness.events if isinstance(one, model.Refused)]
+        return [(one.decision.task.id, one.decision.node, one.reason) for one in told]
 
     async def _ask(self, verb: str, what: str) -> Any:
         key = (verb, what)

@@ -2,9 +2,11 @@
 
 import dataclasses
 
+import pytest
+
 from boathouse.cluster import storage, wire
 from boathouse.scheduling import volumes
-from boathouse_policies import framework
+from boathouse_policies import framework, model
 from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
 
 
@@ -187,3 +189,49 @@ async def test_a_pod_that_the_watch_showed_while_another_was_being_made_waits():
         await desk.answers(verb, what, TAKEN)
         await desk.answers("get", "t", ahead)
         assert await desk.decides() == [("bind", f"{ahead.metadata.uid} n1")]
+
+
+async def test_observers_are_told_of_a_placement_whose_write_failed():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit()
+        await desk.decides()
+        await desk.answers("create", "t n1", OVERLOADED)
+        assert [one[:2] for one in desk.refused] == [("demo/t", "n1")]
+
+
+async def test_observers_are_told_of_a_placement_that_its_node_did_not_wait_for():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit()
+        desk.scheduler.cycle()
+        desk.node_goes("n1")
+        await desk.decides()
+        assert desk.refused == [("demo/t", "n1", "Outdated")]
+
+
+async def test_observers_are_told_of_a_placement_whose_pod_went():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.comes(foreign("u1"))
+        await desk.decides()
+        await desk.answers("bind", "u1 n1", NOT_FOUND)
+        await desk.answers("get", "p", NOT_FOUND)
+        assert desk.refused == [("demo/p", "n1", "PodGone")]
+
+
+async def test_a_placement_that_is_written_is_not_refused():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        task = desk.submit()
+        await desk.decides()
+        await desk.answers("create", "t n1", made(task, node="n1", revision=3))
+        assert desk.witness.events == []
+
+
+@pytest.mark.parametrize("kind", [model.Resize, model.Resume])
+def test_what_the_operator_cannot_carry_out_is_refused(kind):
+    desk, task = Desk(), model.Task(id=model.TaskId("demo/t"), task_class=model.ClassId("j/map"))
+    size = model.Resources(cpu_milli=1, memory_bytes=1)
+    desk.scheduler._carry_out(kind(task=task, node=model.NodeName("n1"), resources=size, reason="test"))
+    assert desk.refused == [("demo/t", "n1", "NotSupported")]

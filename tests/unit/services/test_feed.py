@@ -4,11 +4,11 @@ import pytest
 
 from boathouse.services.mrjob import estimates, feed, steps, tasks
 from boathouse.services.mrjob.taskpods import PodState
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_task.contract import TaskReport, Timing
 
 
-class Witness:
+class Witness(framework.Observer):
     def __init__(self):
         self.events = []
 
@@ -88,6 +88,15 @@ def test_pods_with_less_memory_are_new_once(build, told):
     pod = build.pod("m-0", memory_bytes=128 << 20, ideal_memory_bytes=512 << 20)
     assert told.look(job, build.mapping(job), [pod], []) == [pod]
     assert told.look(job, build.mapping(job), [pod], []) == []
+
+
+def test_a_pod_whose_memory_changes_while_it_runs_is_resized(build, witness, told):
+    job = build.job()
+    pods = [build.pod("m-0", memory_bytes=mib << 20) for mib in (128, 64, 64)]
+    for pod in pods:
+        told.look(job, build.mapping(job), [pod], [])
+    sizes = [tasks.placed_resources(job, pod) for pod in pods[:2]]
+    assert [one.resources for kind in (model.Placed, model.Resized) for one in witness.of(kind)] == sizes
 
 
 def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build, told, learner):

@@ -4,8 +4,10 @@ import dataclasses
 
 import pytest
 
+from boathouse_policies import framework, model, profiles
 from boathouse_sim import simulation
 from boathouse_sim.errors import Errors
+from boathouse_sim.instant import Instant
 from tests.unit.sim import make
 
 
@@ -113,3 +115,33 @@ def test_a_phase_that_waits_for_the_end_of_the_one_before_starts_then(heartbeat_
     (sooner_s,) = job_times_s(make.workload(make.job("0", maps, reduces)), heartbeat_s=heartbeat_s)
     assert later_s >= 30.0
     assert later_s > sooner_s
+
+
+class Suspending(framework.Observer):
+    """Decides to suspend what has started."""
+
+    def __init__(self):
+        self.started, self.refused = [], []
+
+    def observe(self, event):
+        if isinstance(event, model.Started):
+            self.started.append(event)
+        elif isinstance(event, model.Refused):
+            self.refused.append(event.decision.task.id)
+
+    def advise(self, _queue, _view):
+        found, self.started = self.started, []
+        size = model.Resources(cpu_milli=0, memory_bytes=0)
+        tasks = [(model.Task(id=one.task, task_class=one.task_class), one.node) for one in found]
+        return [
+            model.Suspend(task=task, node=node, resources=size, until_s=None, reason="test") for task, node in tasks
+        ]
+
+
+def test_a_shell_whose_tasks_only_run_refuses_to_suspend_them():
+    script = Suspending()
+    profile = dataclasses.replace(profiles.build("fifo"), controllers=(script,), observers=(script,))
+    driver = Instant(make.workload(make.job("0", make.phase(3, 10, 4000))), profile)
+    while driver.advance():
+        pass
+    assert len(script.refused) == len(set(script.refused)) > 0

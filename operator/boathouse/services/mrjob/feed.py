@@ -109,15 +109,11 @@ class Feed:
         """A running task reported."""
         told = self._jobs.get(uid)
         known = told.names.get(pod_name) if told else None
-        if known is None or known.ended:
+        if told is None or known is None or known.ended:
             return
         self._tell(
             model.Progress(
-                now_s=self._now(),
-                task=known.task,
-                task_class=known.task_class,
-                job=model.JobId(uid),
-                node=known.node,
+                **self._about(told.job, known),
                 fraction=report.progress,
                 phase=report.phase,
                 counters=_flat(report.counters),
@@ -138,18 +134,12 @@ class Feed:
             known = told.pods[pod.uid] = told.names[pod.name] = self._place(told.job, pod)
         if known.ended:
             return
+        if pod.memory_bytes != known.pod.memory_bytes:
+            self._tell(model.Resized(**self._about(told.job, known), resources=tasks.placed_resources(told.job, pod)))
         known.pod = pod
         if pod.state is not PodState.STARTING and not known.started:
             known.started = True
-            self._tell(
-                model.Started(
-                    now_s=self._now(),
-                    task=known.task,
-                    task_class=known.task_class,
-                    job=model.JobId(told.job.uid),
-                    node=known.node,
-                )
-            )
+            self._tell(model.Started(**self._about(told.job, known)))
         if not pod.state.live:
             self._end(told, known, pod)
 
@@ -160,53 +150,38 @@ class Feed:
         known = _Told(task, class_id, model.NodeName(pod.node), pod)
         self._tell(
             model.Placed(
-                now_s=self._now(),
-                task=task,
-                task_class=class_id,
-                job=model.JobId(job.uid),
-                node=known.node,
+                **self._about(job, known),
                 resources=tasks.placed_resources(job, pod),
                 distance=model.Distance.ANYWHERE,
             )
         )
         return known
 
+    def _about(self, job: Job, known: _Told) -> model.About:
+        return {
+            "now_s": self._now(),
+            "task": known.task,
+            "task_class": known.task_class,
+            "job": model.JobId(job.uid),
+            "node": known.node,
+        }
+
     def _end(self, told: _JobTold, known: _Told, pod: TaskPod | None) -> None:
         """A pod ended, or (None) went without having been seen to end."""
         if known.ended:
             return
         known.ended = True
-        job_id = model.JobId(told.job.uid)
         if pod is None or pod.result is None:
             reason = pod.ending.reason if pod is not None and pod.ending is not None else "PodLost"
             if pod is not None and reason == "OOMKilled" and pod.ideal_memory_bytes:
                 self._learner.too_little(told.job, pod.task_type, pod.step)
-            self._tell(
-                model.Failed(
-                    now_s=self._now(),
-                    task=known.task,
-                    task_class=known.task_class,
-                    job=job_id,
-                    node=known.node,
-                    reason=reason,
-                )
-            )
+            self._tell(model.Failed(**self._about(told.job, known), reason=reason))
             return
         seconds, counters = _worked_s(pod.result), _flat(pod.result.counters)
         read = sum(counters.get(name, 0.0) for name in _INPUT_BYTES)
         less = bool(pod.ideal_memory_bytes)
         self._learner.learn(told.job, pod.task_type, pod.step, seconds=seconds, input_bytes=read, less=less)
-        self._tell(
-            model.Finished(
-                now_s=self._now(),
-                task=known.task,
-                task_class=known.task_class,
-                job=job_id,
-                node=known.node,
-                duration_s=seconds,
-                counters=counters,
-            )
-        )
+        self._tell(model.Finished(**self._about(told.job, known), duration_s=seconds, counters=counters))
 
     def _tell(self, event: model.Event) -> None:
         for observer in self._observers:

@@ -17,6 +17,8 @@ class Shell(make.World):
         self.book = profile.observers[0]
         self.locality = profile.observers[1]
         self.decided: list[model.Decision] = []
+        self.until_s: dict[model.TaskId, float] = {}
+        self.refuses = False
 
     def tell(self, event) -> None:
         for one in self.profile.observers:
@@ -50,9 +52,14 @@ class Shell(make.World):
         return classes
 
     def cycle(self, **options) -> framework.Plan:
-        """Run a cycle; what is placed starts at once."""
+        """Run a cycle; what is placed starts at once, and what is suspended or resumed is so at once."""
         plan = super().cycle(**options)
         self.decided += plan.decisions
+        for one in plan.decisions:
+            if isinstance(one, model.Suspend):
+                self.suspend(one)
+            elif isinstance(one, model.Resume):
+                self.resume(one.task.id)
         for one in make.placements(plan):
             told = {"now_s": self.now_s, "task": one.task.id, "task_class": one.task_class.id, "job": one.job.id}
             self.tell(model.Placed(**told, node=one.node, resources=one.resources, distance=one.distance))
@@ -60,8 +67,11 @@ class Shell(make.World):
         return plan
 
     def at(self, now_s, **options) -> framework.Plan:
-        """A cycle at a time."""
+        """A cycle at a time, once suspensions that are over by then have ended."""
         self.now_s = now_s
+        for task, until_s in list(self.until_s.items()):
+            if until_s <= now_s:
+                self.resume(task)
         self.room.tick(now_s)
         return self.cycle(**options)
 
@@ -93,6 +103,32 @@ class Shell(make.World):
         told = {"now_s": self.now_s, "task": task.id, "task_class": one.id, "job": one.job, "node": node}
         self.tell(model.Placed(**told, resources=one.resources, distance=model.Distance.ANYWHERE))
         self.tell(model.Started(**told))
+
+    def about(self, task) -> dict:
+        """What every event of a running task says."""
+        one = self.book.running[task]
+        return {
+            "now_s": self.now_s,
+            "task": task,
+            "task_class": one.task_class.id,
+            "job": one.job.job.id,
+            "node": one.node,
+        }
+
+    def suspend(self, decision) -> None:
+        """Carry a decision out, or refuse it."""
+        if self.refuses:
+            self.tell(model.Refused(now_s=self.now_s, decision=decision, reason="NotSupported"))
+            return
+        self.until_s[decision.task.id] = decision.until_s
+        about = self.about(decision.task.id)
+        self.tell(model.Suspended(**about, resources=decision.resources, until_s=decision.until_s))
+
+    def resume(self, task) -> None:
+        """A suspended task goes on."""
+        del self.until_s[task]
+        if task in self.book.running:
+            self.tell(model.Resumed(**self.about(task), resources=self.book.running[task].resources))
 
     def report(self, one, index, now_s, fraction, *, phase="shuffle", gib=1.0) -> None:
         """A reducer reports."""

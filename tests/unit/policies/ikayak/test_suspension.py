@@ -128,26 +128,50 @@ def test_time_suspended_counts_as_time_away():
     assert running.history.times_s == [pytest.approx(200.0 - until_s)]
 
 
-def test_a_reducer_that_goes_on_was_not_suspended():
+def lending(shell) -> Lending:
+    return next(one for one in shell.profile.filters if isinstance(one, Lending))
+
+
+def refusing() -> tuple[Shell, dict]:
     shell, classes = shared()
-    advised(shell)
+    shell.refuses = True
+    assert len(advised(shell)) == 4
+    return shell, classes
+
+
+def test_a_decision_to_suspend_alone_changes_nothing_in_the_book():
+    shell, classes = refusing()
     running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
-    for now_s, fraction in ((5.0, 0.1), (10.0, 0.1)):
-        shell.report(classes["reduce"], 0, now_s, fraction)
-        assert running.suspended_s == 0.0
-    shell.report(classes["reduce"], 0, 15.0, 0.2)
     assert running.suspended_s is None
+    shell.report(classes["reduce"], 0, 15.0, 0.2)
     assert running.history.times_s == [15.0]
+
+
+def test_a_reducer_whose_suspension_was_refused_lends_nothing_and_is_left_alone_for_an_interval():
+    shell, _ = refusing()
+    assert [advised(shell, now_s) for now_s in (1.0, 299.0)] == [[], []]
+    assert not lending(shell).paused
+    assert len(advised(shell, 300.0)) == 4
+
+
+def test_a_cycle_reckons_with_the_suspensions_that_it_decides():
+    shell, _ = shared()
+    assert len(advised(shell)) == 4
+    found = lending(shell).paused
+    assert {(one.task, until_s) for one, until_s in found.items()} == {
+        (one.task.id, one.until_s) for one in shell.decided if isinstance(one, model.Suspend)
+    }
 
 
 def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too():
     shell, classes = shared()
     shell.report(classes["reduce"], 0, 60.0, 0.3)
     running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
-    before = shell.book.left_s([running], 60.0)[0]
-    for_s = advised(shell, 60.0)[0].until_s - 60.0
-    assert shell.book.left_s([running], 60.0)[0] == pytest.approx(before + for_s)
-    assert shell.book.left_s([running], 60.0 + for_s / 2)[0] == pytest.approx(before + for_s / 2)
+    before = shell.book.left_s([running], 60.0, {})[0]
+    until_s = advised(shell, 60.0)[0].until_s
+    for_s, paused = until_s - 60.0, {running: until_s}
+    assert shell.book.left_s([running], 60.0, paused)[0] == pytest.approx(before + for_s)
+    assert shell.book.left_s([running], 60.0 + for_s / 2, paused)[0] == pytest.approx(before + for_s / 2)
 
 
 def test_off_means_no_controller():
@@ -221,6 +245,5 @@ def test_lent_cpu_is_free_for_all_once_the_time_is_up():
 def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
     shell, _ = shared(waiting=1)
     lent(shell)
-    lending = next(one for one in shell.profile.filters if isinstance(one, Lending))
     free = [framework.Scratch(shell.ledger.snapshot(now_s)) for now_s in (1.0, 299.0)]
-    assert [int(lending.free(one)[model.CPU, 0]) for one in free] == [0, 3996]
+    assert [int(lending(shell).free(one)[model.CPU, 0]) for one in free] == [0, 3996]

@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from boathouse_policies import model, profiles
+from boathouse_policies import framework, model, profiles
 from boathouse_sim import contention
 from boathouse_sim.conditions import Outages
 from boathouse_sim.invariants import BrokenInvariantError, Invariants
@@ -48,7 +48,7 @@ def build(i, drawn):
     )
 
 
-class Fickle:
+class Fickle(framework.Observer):
     """Suspends, resumes and resizes in turn whatever it last heard of."""
 
     def __init__(self):

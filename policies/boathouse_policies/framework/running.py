@@ -1,0 +1,150 @@
+"""Which task runs where: the one account of it, learnt from events, that the policies of a profile share.
+
+A policy that keeps more of a running task than is here (an estimated end, a history of progress) is a `Follower`: it is
+told of each task, and keeps what it learns by task. In a profile's observers `RunningTasks` comes first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, TypeVar
+
+from boathouse_policies import model
+from boathouse_policies.framework.extension import Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class RunningTask:
+    """A task that was placed and has not ended.
+
+    Attributes:
+        task: Its id.
+        task_class: Its class.
+        job: Its job.
+        node: Where it is.
+        resources: What it holds; of a suspended task, what it holds when it goes on.
+        distance: How far from its input.
+        placed_s: When it was placed.
+        started_s: When its container began to run; None before.
+        suspended_s: Since when it is suspended; None if it is not.
+    """
+
+    task: model.TaskId
+    task_class: model.ClassId
+    job: model.JobId
+    node: model.NodeName
+    resources: model.Resources
+    distance: model.Distance
+    placed_s: float
+    started_s: float | None = None
+    suspended_s: float | None = None
+
+
+class Follower:
+    """Is told of running tasks, right after `RunningTasks` knows."""
+
+    def placed(self, task: RunningTask) -> None:
+        """A task was placed."""
+
+    def started(self, task: RunningTask, now_s: float) -> None:
+        """Its container runs."""
+
+    def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
+        """It succeeded, or it failed or was lost: it is not among those that run any more."""
+
+
+class RunningTasks(Observer):
+    """Keeps account of running tasks.
+
+    Attributes:
+        tasks: By id, in the order in which they were placed.
+    """
+
+    def __init__(self) -> None:
+        self.tasks: dict[model.TaskId, RunningTask] = {}
+        self._by_node: dict[model.NodeName, dict[model.TaskId, RunningTask]] = {}
+        self._by_class: dict[model.ClassId, dict[model.TaskId, RunningTask]] = {}
+        self._followers: list[Follower] = []
+
+    def follow(self, follower: Follower) -> None:
+        """Tell somebody of every task from now on."""
+        self._followers.append(follower)
+
+    def on(self, node: model.NodeName) -> Iterable[RunningTask]:
+        """Return the tasks on a node, in the order in which they were placed."""
+        return self._by_node.get(node, _NOTHING).values()
+
+    def of(self, task_class: model.ClassId) -> Iterable[RunningTask]:
+        """Return the tasks of a class, in the order in which they were placed."""
+        return self._by_class.get(task_class, _NOTHING).values()
+
+    def observe(self, event: model.Event) -> None:
+        """Keep account of an event."""
+        match event:
+            case model.Placed():
+                self._placed(event)
+            case model.Started():
+                if (task := self.tasks.get(event.task)) is not None:
+                    task.started_s = event.now_s
+                    for one in self._followers:
+                        one.started(task, event.now_s)
+            case model.Finished() | model.Failed():
+                self._ended(event)
+            case model.Resized() | model.Suspended() | model.Resumed():
+                self._adjusted(event)
+            case _:
+                pass
+
+    def _placed(self, event: model.Placed) -> None:
+        if event.task in self.tasks:
+            about: model.About = {
+                "now_s": event.now_s,
+                "task": event.task,
+                "task_class": event.task_class,
+                "job": event.job,
+                "node": event.node,
+            }
+            self._ended(model.Failed(**about, reason="PlacedAgain"))
+        task = RunningTask(
+            event.task, event.task_class, event.job, event.node, event.resources, event.distance, event.now_s
+        )
+        self.tasks[task.task] = task
+        self._by_node.setdefault(task.node, {})[task.task] = task
+        self._by_class.setdefault(task.task_class, {})[task.task] = task
+        for one in self._followers:
+            one.placed(task)
+
+    def _ended(self, event: model.Finished | model.Failed) -> None:
+        task = self.tasks.pop(event.task, None)
+        if task is None:
+            return
+        _remove(self._by_node, task.node, task)
+        _remove(self._by_class, task.task_class, task)
+        for one in self._followers:
+            one.ended(task, event)
+
+    def _adjusted(self, event: model.Resized | model.Suspended | model.Resumed) -> None:
+        task = self.tasks.get(event.task)
+        if task is None:
+            return
+        if isinstance(event, model.Suspended):
+            task.suspended_s = event.now_s
+        else:
+            task.resources = event.resources
+            task.suspended_s = None if isinstance(event, model.Resumed) else task.suspended_s
+
+
+_Key = TypeVar("_Key", model.NodeName, model.ClassId)
+
+
+def _remove(index: dict[_Key, dict[model.TaskId, RunningTask]], key: _Key, task: RunningTask) -> None:
+    here = index[key]
+    del here[task.task]
+    if not here:
+        del index[key]
+
+
+_NOTHING: dict[model.TaskId, RunningTask] = {}
