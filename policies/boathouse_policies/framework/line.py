@@ -130,7 +130,7 @@ class Line:
         self._keys: dict[int, float] = {}
         begun = [self._want(i) for i in lineup.gangs if self._open[i] and self._begun(i, room)]
         self._first = sorted(begun, key=_rank)
-        self._owners: list[Want] = []
+        self._owners: list[int] = []
         if scratch.kept and max(lineup.namespaces.values(), default=0) > 1:
             self._join_all(room, looked_at)
             self._give_kept_nodes_back()
@@ -145,7 +145,7 @@ class Line:
         if self._scratch.all_kept:
             lineup = self._lineup
             places = [lineup.places[owner] for owner in self._scratch.owners() if owner in lineup.places]
-            self._owners = sorted([self._want(place) for place in places if self._open[place]], key=_rank)
+            self._owners = sorted([i for i in places if self._open[i]], key=lambda i: lineup.waiting[i].rank)
             if not self._first:
                 self._next_owner()
 
@@ -163,6 +163,8 @@ class Line:
         lineup, scratch = self._lineup, self._scratch
         jobs = lineup.open_jobs(looked_at).nonzero()[0]
         keys = self._keys_of(jobs)
+        if not keys:
+            return
         self._keys = dict(zip(jobs.tolist(), keys, strict=True))
         first, listed = 0, jobs.tolist()
         for band in lineup.bands:
@@ -277,12 +279,12 @@ class Line:
         if self._owners and reserve.idle_once_all_kept:
             self._candidates.renew()
         while self._owners:
-            want = self._owners[0]
-            if self._open[want.place]:
-                if not reserve.idle_once_all_kept or self._candidates.has_room(want.place):
-                    return want
-                self._close(want.place)
-                self._passed_over.append(want.place)
+            place = self._owners[0]
+            if self._open[place]:
+                if not reserve.idle_once_all_kept or self._candidates.has_room(place):
+                    return self._want(place)
+                self._close(place)
+                self._passed_over.append(place)
                 self.confine()
             self._owners.pop(0)
         self.confine()
@@ -448,7 +450,8 @@ class Line:
         places = [self._lineup.places[one] for one in self._allowed if one in self._lineup.places]
         jobs = {self._lineup.job_of[place] for place in places if self._open[place]}
         self._keys = {job: self._keys[job] for job in jobs if job in self._keys}
-        self._sort()
+        if self._queues:
+            self._sort()
 
     def _close_dropped(self) -> None:
         """No node had room for what is open of these jobs."""
