@@ -138,6 +138,14 @@ class Attempt:
         self.spots.clear()
         return False
 
+    @property
+    def lacks_room(self) -> bool:
+        """Whether one task found no node, though some node is large enough: why none takes it can be said later."""
+        if self.gang or self.hold is not None or self._refusal is not None or not self.want.left:
+            return False
+        layout = self._scratch.view.layout
+        return not layout.nodes or layout.could_hold(self.want.least)
+
     def verdict(self, want: Want) -> model.Verdict:
         """Why a class of this failed turn waits."""
         if self.hold is not None:

@@ -25,6 +25,7 @@ class Draft:
         self._scratch = scratch
         self._decisions: list[model.Decision] = []
         self._left: dict[model.ClassId, Left] = {}
+        self._undiagnosed: list[Want] = []
         self._counts: Mapping[int, int] = {}
 
     def plan(self, line: Line) -> Plan:
@@ -40,6 +41,9 @@ class Draft:
 
     def _news(self, line: Line) -> Mapping[model.ClassId, Left]:
         """With those that had no turn: no node takes anything more in this cycle, or none that they may use."""
+        for want in self._undiagnosed:
+            if want.task_class.id not in self._left:
+                self._leave(want, attempts.refusal(want, self._profile, self._scratch))
         for want in line.rest():
             self._leave(want, _NOT_OFFERED)
         for want in line.passed_over():
@@ -84,19 +88,10 @@ class Draft:
 
     def diagnose(self, attempt: attempts.Attempt, line: Line) -> None:
         """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""
-        members = [member for member, _ in attempt.gang] or [attempt.want]
-        for want in members:
-            line.close(want)
-            self._leave(want, attempt.verdict(want))
-        if attempt.hold is not None:
-            self._decisions.append(attempt.hold)
-            return
-        left = self._left.get(attempt.want.task_class.id)
-        if left is None:
-            return
-        if left.verdict.code is model.Code.GANG and self._profile.reserve.keeps_for_gangs:
-            self._keep(attempt.want, line)
-        if left.verdict.code not in _ROOM_IS_MISSING:
+        if attempt.lacks_room:
+            line.close(attempt.want)
+            self._undiagnosed.append(attempt.want)
+        elif not self._left_for_want_of_room(attempt, line):
             return
         self._keep(attempt.want, line)
         line.confine()
@@ -105,6 +100,22 @@ class Draft:
             if hold is not None:
                 self._decisions.append(hold)
             self._leave(want, verdict)
+
+    def _left_for_want_of_room(self, attempt: attempts.Attempt, line: Line) -> bool:
+        """Leave a gang, or who has a reason of its own; return whether room would help."""
+        members = [member for member, _ in attempt.gang] or [attempt.want]
+        for want in members:
+            line.close(want)
+            self._leave(want, attempt.verdict(want))
+        if attempt.hold is not None:
+            self._decisions.append(attempt.hold)
+            return False
+        left = self._left.get(attempt.want.task_class.id)
+        if left is None:
+            return False
+        if left.verdict.code is model.Code.GANG and self._profile.reserve.keeps_for_gangs:
+            self._keep(attempt.want, line)
+        return left.verdict.code in _ROOM_IS_MISSING
 
     def _keep(self, want: Want, line: Line) -> None:
         own = want.task_class.id
