@@ -204,8 +204,8 @@ class ByStage(Reserve, Hooks):
         return not self._keeps and not scratch.kept and self._calm(scratch)
 
     def concerns(self, want: Want) -> bool:
-        """All classes, where nodes are kept."""
-        return bool(want.scratch.kept)
+        """All classes, where nodes are kept or may be in this cycle."""
+        return not self.is_idle(want.scratch)
 
     def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or where the class may pass."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies import framework
+from boathouse_policies import framework, model, profiles
 from boathouse_policies.framework.candidates import Candidates, candidates
 from boathouse_policies.framework.cycle_state import Spot, Want
 from boathouse_policies.framework.ranking import Rankings
@@ -20,6 +22,16 @@ options = st.sampled_from([{}, {"max_per_node": 2}, {"offered": ["n0", "n2"]}, {
 NOT_BY_NODE = {"yarn-client", "yarn-cluster", "spread-out", "non-spread-out"}
 """Profiles whose reservations depend on a class' other nodes too: these may rank by an earlier state."""
 by_node = profile_names.filter(lambda profile: profile[0] not in NOT_BY_NODE)
+
+
+@st.composite
+def staged(draw: st.DrawFn) -> list[tuple[model.Job, list[model.TaskClass], list[model.Task]]]:
+    """Loads whose classes are of any stage."""
+    stage = st.sampled_from([model.Stage.OTHER, model.Stage.MAP, model.Stage.REDUCE, model.Stage.EXECUTOR])
+    return [
+        (job, [dataclasses.replace(one, stage=draw(stage)) for one in classes], tasks)
+        for job, classes, tasks in draw(loads())
+    ]
 
 
 class Cycle:
@@ -37,6 +49,7 @@ class Cycle:
         self.rankings = Rankings(self.candidates, self.profile, self.scratch)
         self.open = [self.want(place) for place in self.lineup.open.nonzero()[0].tolist()]
         self.spots: list[Spot] = []
+        self.keeps = not self.profile.reserve.is_idle(self.scratch)
 
     def candidates_anew(self) -> Candidates:
         return candidates(self.lineup, self.profile, self.scratch, self.room.freed)
@@ -55,7 +68,7 @@ class Cycle:
                 self.undo(self.spots.pop(which % len(self.spots)))
             case "withdraw" if nodes:
                 scratch.withdraw(which % nodes)
-            case "keep" if nodes and self.open:
+            case "keep" if nodes and self.open and self.keeps:
                 scratch.keep(which % nodes, self.open[which % len(self.open)].task_class.id)
             case "release" if scratch.kept:
                 scratch.release(list(scratch.kept)[which % len(scratch.kept)])
@@ -83,7 +96,7 @@ class Cycle:
 
 
 @settings(max_examples=150, deadline=None)
-@given(clusters(), loads(), by_node, courses, options)
+@given(clusters(), staged(), by_node, courses, options)
 def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, profile, course, options):
     cycle = Cycle(world_of(nodes, load, profile), **options)
     plain = Plain(cycle.candidates, cycle.profile, cycle.scratch)
@@ -93,7 +106,7 @@ def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, pr
 
 
 @settings(max_examples=150, deadline=None)
-@given(clusters(), loads(), profile_names, courses, options)
+@given(clusters(), staged(), profile_names, courses, options)
 def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course, options):
     cycle = Cycle(world_of(nodes, load, profile), **options)
     for kind, which in course:
@@ -123,6 +136,17 @@ def test_a_node_that_the_sizer_refused_is_not_offered_to_the_class_again():
     cycle.rankings.refuse(want, first)
     cycle.scratch.touch(first)
     assert (first, cycle.rankings.best(want)) == (0, 1)
+
+
+def test_a_node_that_is_kept_in_the_cycle_is_closed_to_classes_that_were_ranked_before():
+    world = make.World(make.nodes(1), profile=profiles.build("boathouse"))
+    world.submit("executors", 9, stage=model.Stage.EXECUTOR)
+    world.submit("other", 3)
+    cycle = Cycle(world)
+    executors, other = cycle.open
+    before = cycle.rankings.best(other)
+    cycle.scratch.keep(0, executors.task_class.id)
+    assert (before, cycle.rankings.best(other)) == (0, None)
 
 
 def make_world() -> make.World:
