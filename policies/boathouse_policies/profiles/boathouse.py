@@ -90,5 +90,5 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         reserve=reserve,
         controllers=(elastic, spark.suspension),
         observers=(order, elastic, spark.book, spark.locality, interference, delay),
-        hooks=(reserve, elastic, interference),
+        hooks=(reserve, passing, spark.executors, elastic, interference),
     )
