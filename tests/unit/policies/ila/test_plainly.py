@@ -40,7 +40,9 @@ def decided(loads, config):
     found = []
     for i in range(5):
         plan = world.go(7.0 * i)
-        found.append((plan.decisions, {name: (one.verdict, one.count) for name, one in plan.left.items()}))
+        holds = {one.task_class.id: one for one in plan.decisions if isinstance(one, model.Hold)}
+        left = {name: (one.verdict, one.count) for name, one in plan.left.items()}
+        found.append((make.placements(plan), holds, left))
         for one in make.placements(plan)[::2]:
             world.finish(one)
     return found
