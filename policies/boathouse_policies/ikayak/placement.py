@@ -53,7 +53,7 @@ class MostFree(Score):
 
 
 class Executors(Reserve, Patience, Hooks):
-    """Reserve, Patience and Hooks for executors and drivers: `keep` chooses nodes, `mask` closes them.
+    """Reserve, Patience and Hooks of executors and drivers: `keep` chooses nodes, `mask` closes them, `wait` gives up.
 
     Args:
         config: The constants.

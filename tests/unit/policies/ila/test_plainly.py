@@ -19,6 +19,7 @@ jobs = st.lists(
             "locations": st.lists(st.sampled_from(NAMES), max_size=3, unique=True).map(tuple),
             "stage": st.sampled_from([model.Stage.MAP, model.Stage.REDUCE]),
             "cpu": st.sampled_from([500, 1000, 1500, 64_000]),
+            "constraints": st.sampled_from([model.Constraints(), model.Constraints(node_name=NAMES[4])]),
             "used": st.sampled_from([None, (1.0, 0.0, 0.0), (0.1, 0.2, 0.1)]),
         }
     ),
@@ -31,7 +32,7 @@ def decided(loads, config):
     """What some cycles decide, with tasks that end between them, and why the rest waits."""
     world = Shell(hosts(4, each=3), config, model_=CROWDED)
     for i, load in enumerate(loads):
-        fields = {name: load[name] for name in ("locations", "stage")}
+        fields = {name: load[name] for name in ("locations", "stage", "constraints")}
         size = make.amount(load["cpu"], 0.5)
         one = world.maps(f"job{i}", load["count"], size=size, submitted_s=float(i), **fields)
         if load["used"] is not None:
@@ -39,7 +40,9 @@ def decided(loads, config):
     found = []
     for i in range(5):
         plan = world.go(7.0 * i)
-        found.append((plan.decisions, {name: (one.verdict, one.count) for name, one in plan.left.items()}))
+        holds = {one.task_class.id: one for one in plan.decisions if isinstance(one, model.Hold)}
+        left = {name: (one.verdict, one.count) for name, one in plan.left.items()}
+        found.append((make.placements(plan), holds, left))
         for one in make.placements(plan)[::2]:
             world.finish(one)
     return found
