@@ -31,7 +31,7 @@ class Core:
         self._ledger = framework.Ledger(axis)
         for node in nodes:
             self._ledger.set_node(node)
-        self._room = framework.WaitingRoom(axis, [model.Queue.of(QUEUE)])
+        self._room = framework.SchedulingQueue(axis, [model.Queue.of(QUEUE)])
 
     def __len__(self) -> int:
         """Return the number of pending tasks."""
@@ -62,7 +62,7 @@ class Core:
             self._ledger.assume(one)
             if self.profile.observers:
                 self._tell_placed(one, now_s)
-        self._room.settle(plan, now_s)
+        self._room.apply(plan, now_s)
         return placements
 
     def end(self, task: model.TaskId) -> None:

@@ -2,8 +2,8 @@
 
 2,400 virtual machines on 400 hosts, 100 jobs, 15,000 maps and 5,000 reducers of 10 s each where nothing is in their
 way. The paper's simulator scheduled 720 tasks a second on a 3 GHz Xeon. Counted is all CPU time of scheduling: the
-ledger, the waiting room, the cycles, and what the policy observes and learns (placements, ends, and instruments of all
-nodes every 5 s). Not counted is the world that tells what happens, here a plain heap of ends.
+ledger, the scheduling queue, the cycles, and what the policy observes and learns (placements, ends, and instruments of
+all nodes every 5 s). Not counted is the world that tells what happens, here a plain heap of ends.
 """
 
 from __future__ import annotations

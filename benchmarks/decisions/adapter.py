@@ -39,7 +39,7 @@ def watched(watch: Watch) -> Iterator[None]:
     whole = framework.run_cycle
 
     def run_cycle(
-        queue: framework.WaitingRoom, profile: framework.Profile, view: framework.ClusterView
+        queue: framework.SchedulingQueue, profile: framework.Profile, view: framework.ClusterView
     ) -> framework.Plan:
         plan = whole(queue, profile, view)
         watch(queue, view.now_s, plan)
@@ -75,7 +75,7 @@ def learnt(profile: framework.Profile) -> str:
 
 
 class Core:
-    """A ledger and a waiting room as the operator drives them.
+    """A ledger and a scheduling queue as the operator drives them.
 
     Args:
         profile: Name of a profile.
@@ -90,7 +90,7 @@ class Core:
         self.profile = profiles.build(profile, placement=placement)
         self._axis = model.Axis()
         self._ledger = framework.Ledger(self._axis)
-        self._room = framework.WaitingRoom(self._axis, queues)
+        self._room = framework.SchedulingQueue(self._axis, queues)
         for node in nodes:
             self._ledger.set_node(node)
 
@@ -221,7 +221,7 @@ class Core:
         """Run a cycle and settle it; the decisions are for the caller to carry out."""
         view = self._ledger.snapshot(now_s, offered=offered, max_per_node=max_per_node)
         plan = framework.run_cycle(self._room, self.profile, view)
-        self._room.settle(plan, now_s, park=park)
+        self._room.apply(plan, now_s, park=park)
         return plan.decisions
 
 

@@ -1,4 +1,4 @@
-"""What every simulation stands on: virtual time, the operator's ledger and waiting room, nodes, and jobs that come."""
+"""What every simulation stands on: virtual time, the operator's ledger and queue, nodes, and jobs that come."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Ground(Generic[S, R]):
         self.clock = Clock()
         self.axis = model.Axis()
         self.ledger = framework.Ledger(self.axis)
-        self.room = framework.WaitingRoom(self.axis, workload.queues or [model.Queue.of(QUEUE)])
+        self.room = framework.SchedulingQueue(self.axis, workload.queues or [model.Queue.of(QUEUE)])
         self.tally = results.Tally()
         self.cycles = 0
         self.ended_jobs = 0
@@ -153,12 +153,12 @@ class Ground(Generic[S, R]):
     def decide(
         self, offered: Iterable[model.NodeName] | None = None, *, max_per_node: int | None = None, park: bool
     ) -> Sequence[model.Decision]:
-        """Run a cycle and settle it in the waiting room.
+        """Run a cycle and settle it in the scheduling queue.
 
         Args:
             offered: The nodes that it may use; None for all.
             max_per_node: Most tasks that it may place on one.
-            park: As for `WaitingRoom.settle`.
+            park: As for `SchedulingQueue.settle`.
 
         Returns:
             What it decides. Its plan is gone, so that the ledger need not keep what it was made of.
@@ -167,7 +167,7 @@ class Ground(Generic[S, R]):
         now_s = self.clock.now_s
         view = self.ledger.snapshot(now_s, offered=offered, max_per_node=max_per_node)
         plan = framework.run_cycle(self.room, self.profile, view)
-        self.room.settle(plan, now_s, park=park)
+        self.room.apply(plan, now_s, park=park)
         return plan.decisions
 
     def finished(self) -> results.Outcome:
@@ -177,7 +177,7 @@ class Ground(Generic[S, R]):
             StuckError: Tasks wait all the same.
         """
         if self.ended_jobs < self._expected:
-            reasons = {str(one): verdict.code.value for one, verdict in list(self.room.parked().items())[:3]}
+            reasons = {str(one): verdict.code.value for one, verdict in list(self.room.unschedulable().items())[:3]}
             raise StuckError(f"{len(self.room)} tasks wait and nothing will ever happen; why the first wait: {reasons}")
         return self._outcome()
 

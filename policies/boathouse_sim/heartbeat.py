@@ -134,7 +134,7 @@ class Heartbeats:
         """Let the cycle place on this node; whether another heartbeat soon could change anything."""
         if not self.world.waiting:
             return node.launching > 0
-        was_kept = node.name in self.world.room.kept
+        was_kept = node.name in self.world.room.reserved
         placed, now_s = False, self.world.clock.now_s
         for decision in self.world.decide([node.name], max_per_node=self._most, park=False):
             match decision:

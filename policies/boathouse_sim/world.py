@@ -1,4 +1,4 @@
-"""A shell in virtual time: the operator's ledger, waiting room and cycle, with nodes and jobs that are only numbers.
+"""A shell in virtual time: the operator's ledger, queue and cycle, with nodes and jobs that are only numbers.
 
 Two shells drive it: `boathouse_sim.instant`, where a task starts when it fits, and `boathouse_sim.heartbeat`, by YARN's
 rules.

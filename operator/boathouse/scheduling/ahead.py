@@ -42,7 +42,7 @@ class PendingAhead:
         return min((due_s for due_s in due if due_s > now_s), default=float("inf"))
 
     def due(
-        self, room: framework.WaitingRoom, book: jobs.Jobs, existing: Container[model.TaskId]
+        self, room: framework.SchedulingQueue, book: jobs.Jobs, existing: Container[model.TaskId]
     ) -> Iterator[carrier.Ahead]:
         """Yield the pods to make now.
 
@@ -62,9 +62,9 @@ class PendingAhead:
                 if since_s is not None and since_s <= limit_s:
                     yield from _missing(waiting.task_class, self._first(waiting, book), existing)
 
-    def _first(self, waiting: framework.Waiting, book: jobs.Jobs) -> Iterable[model.Task]:
+    def _first(self, waiting: framework.QueuedClass, book: jobs.Jobs) -> Iterable[model.Task]:
         """The first tasks that are not held back: a pod made ahead would be refused as any other."""
-        first = (task for task in waiting.pool.waiting()[: self._count] if not task.expected)
+        first = (task for task in waiting.pool.queued()[: self._count] if not task.expected)
         return (task for task in first if book.hold_of(task.id) is None)
 
 

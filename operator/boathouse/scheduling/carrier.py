@@ -65,7 +65,7 @@ class Parts:
 
     axis: model.Axis
     ledger: framework.Ledger
-    room: framework.WaitingRoom
+    room: framework.SchedulingQueue
     seen: observed.Observed
     jobs: jobs.Jobs
     writer: writer.Writer

@@ -41,7 +41,7 @@ class Explanations:
             assert found is not None
             if known is None or known[0].code is not found.code:
                 fresh += found.count
-            self._classes[class_id] = (found, reasons.for_pod(found, left.want.job.namespace, self._holders), now_s)
+            self._classes[class_id] = (found, reasons.for_pod(found, left.pending.job.namespace, self._holders), now_s)
         for class_id in {decision.task_class.id for decision in _placements(plan)} - plan.left.keys():
             self._classes.pop(class_id, None)  # nothing of it is left waiting
         return fresh

@@ -84,19 +84,19 @@ class Figures:
         found: dict[tuple[str, ...], float] = {
             (str(queue), reason): 0.0 for queue in self._subject.room.queues for reason in ("Active", *_REASONS)
         }
-        parked = self._subject.room.parked()
+        unschedulable = self._subject.room.unschedulable()
         for waiting in self._waiting():
-            verdict = parked.get(waiting.task_class.id)
+            verdict = unschedulable.get(waiting.task_class.id)
             key = (str(waiting.job.queue), "Active" if verdict is None else str(verdict.code))
             found[key] = found.get(key, 0.0) + len(waiting.pool)
         return found
 
-    def _waiting(self) -> list[framework.Waiting]:
+    def _waiting(self) -> list[framework.QueuedClass]:
         room = self._subject.room
         return [one for entry in self._subject.jobs.entries() for one in room.classes_of(entry.job.id)]
 
     def _reservations(self) -> gauges.Reading:
-        expected = sum(task.expected for one in self._waiting() for task in one.pool.waiting())
+        expected = sum(task.expected for one in self._waiting() for task in one.pool.queued())
         return {("expected_task",): float(expected)}
 
     def _excluded(self) -> gauges.Reading:

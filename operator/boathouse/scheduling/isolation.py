@@ -22,7 +22,7 @@ def culprits(
         if entry.is_aside:
             continue
         try:
-            room = framework.WaitingRoom(axis, queues)
+            room = framework.SchedulingQueue(axis, queues)
             room.submit(entry.job, entry.classes, entry.tasks.values())
             plan = framework.run_cycle(room, profile, view)
             for class_id in plan.left:

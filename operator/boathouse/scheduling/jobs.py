@@ -1,7 +1,7 @@
 """What is to be placed: jobs that services submit, and other people's pods that name our scheduler.
 
-The waiting room forgets a task once it is placed; this book keeps what was said last of each job, so that a placement
-that fails can wait again, whatever was submitted in between.
+The scheduling queue forgets a task once it is placed; this book keeps what was said last of each job, so that a
+placement that fails can wait again, whatever was submitted in between.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ class Jobs:
         pods: Pods without a node, by task.
         clock: The scheduler's seconds.
         queue_of: The queue of somebody else's pod.
-        on_failure: Called with a job that the waiting room could not take in, and why; None to raise.
+        on_failure: Called with a job that the scheduling queue could not take in, and why; None to raise.
         refused: What is held because the API server refused pods.
         limits: How many shapes of pods a namespace may have considered at a time.
         nodes: Returns the number of nodes.
@@ -74,7 +74,7 @@ class Jobs:
 
     def __init__(
         self,
-        room: framework.WaitingRoom,
+        room: framework.SchedulingQueue,
         *,
         placed: Container[model.TaskId],
         pods: dict[model.TaskId, wire.PodView],
@@ -212,7 +212,7 @@ class Jobs:
 
         Args:
             task: Its id.
-            waited: Whether the waiting room may still hold it.
+            waited: Whether the scheduling queue may still hold it.
         """
         self._forget_excess(task)
         entry = self.entry_of(task)
@@ -233,7 +233,7 @@ class Jobs:
             self._touched.setdefault(job, set()).add(task)
 
     def flush(self) -> None:
-        """Tell the waiting room what changed: single tasks where that will do, for a job may have thousands."""
+        """Tell the scheduling queue what changed: single tasks where that will do, for a job may have thousands."""
         self._retry_excess()
         self._grant_probes()
         for scope in self.refused.changed():

@@ -62,24 +62,26 @@ class Exclusions(framework.Filter):
     # framework.Filter
 
     @override
-    def concerns(self, want: framework.Want) -> bool:
+    def concerns(self, pending: framework.PendingClass) -> bool:
         """Whether a node refused a pod of the class lately."""
-        return want.task_class.id in self._until_s
+        return pending.task_class.id in self._until_s
 
     @override
-    def mask(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
+    def mask(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.BoolVector | None:
         """Return True where the class may go; None for everywhere."""
-        excluded = self._until_s.get(want.task_class.id)
+        excluded = self._until_s.get(pending.task_class.id)
         if not excluded:
             return None
-        return np.array([node.name not in excluded for node in scratch.view.nodes], np.bool_)[where]
+        return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
 
     @override
     def refusals(
-        self, want: framework.Want, scratch: framework.Scratch, among: model.BoolVector
+        self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
         """Return how many of these nodes are left alone."""
-        mask = self.mask(want, scratch, slice(None))
+        mask = self.mask(pending, state, slice(None))
         count = 0 if mask is None else int((~mask & among).sum())
         return (
             [model.Refusal(reason="node(s) refused a pod of this kind less than 30 s ago", nodes=count)]

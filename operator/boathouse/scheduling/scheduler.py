@@ -95,7 +95,7 @@ class Scheduler:
         self.counters = figures.scheduler
         self._axis = model.Axis()
         self.ledger = framework.Ledger(self._axis)
-        self.room = framework.WaitingRoom(self._axis, queues)
+        self.room = framework.SchedulingQueue(self._axis, queues)
         self._aside = aside or quarantine.Quarantine(events)
         self._queue_of = queue_of
         self.seen = observed.Observed(
@@ -358,7 +358,7 @@ class Scheduler:
         return self.volumes.problem(pod)
 
     def pod_placed(self, pod: wire.PodView, *, known: bool) -> None:
-        """Confirm a placement; one that we did not mean takes its task out of the waiting room."""
+        """Confirm a placement; one that we did not mean takes its task out of the scheduling queue."""
         task = accounts.task_id(pod)
         self.carrier.forget(task)
         if not known:
@@ -424,7 +424,7 @@ class Scheduler:
         if self.room.tick(now_s):
             began = time.perf_counter()
             plan = self._plan(now_s)
-            self.room.settle(plan, now_s)
+            self.room.apply(plan, now_s)
             self._ahead.note(plan)
             for decision in plan.decisions:
                 self._carry_out(decision)
@@ -501,7 +501,7 @@ class Scheduler:
                 self.ledger.assume(decision)
                 self.carrier.add(decision)
             case model.Hold():
-                pass  # the waiting room remembers it
+                pass  # the scheduling queue remembers it
             case model.Resize() | model.Suspend() | model.Resume() | model.Scale() | model.Speculate():
                 log.error("the profile advises what this release cannot carry out", decision=str(decision))
                 self._tell_refused(decision, "NotSupported")

@@ -123,33 +123,35 @@ class VolumeBook(framework.Filter):
     # framework.Filter
 
     @override
-    def concerns(self, want: framework.Want) -> bool:
+    def concerns(self, pending: framework.PendingClass) -> bool:
         """Whether the class has claims."""
-        return bool(want.task_class.constraints.claims)
+        return bool(pending.task_class.constraints.claims)
 
     @override
-    def key(self, want: framework.Want) -> Hashable:
+    def key(self, pending: framework.PendingClass) -> Hashable:
         """Nothing: the claims are constraints, which are part of the shape."""
         return None
 
     @override
-    def mask(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
+    def mask(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.BoolVector | None:
         """Return True where the class' claims can be mounted; None for everywhere."""
-        claims = want.task_class.constraints.claims
+        claims = pending.task_class.constraints.claims
         if not claims:
             return None
-        reasons = self._refusals(claims, scratch.view.nodes)
+        reasons = self._refusals(claims, state.view.nodes)
         return np.array([reason is None for reason in reasons], np.bool_)[where]
 
     @override
     def refusals(
-        self, want: framework.Want, scratch: framework.Scratch, among: model.BoolVector
+        self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
         """Return why nodes among these will not do."""
-        claims = want.task_class.constraints.claims
+        claims = pending.task_class.constraints.claims
         if not claims:
             return []
-        reasons = zip(self._refusals(claims, scratch.view.nodes), among.tolist(), strict=True)
+        reasons = zip(self._refusals(claims, state.view.nodes), among.tolist(), strict=True)
         counts = collections.Counter(reason for reason, asked in reasons if reason and asked)
         return [model.Refusal(reason=reason, nodes=count) for reason, count in counts.items()]
 

@@ -64,7 +64,7 @@ class SchedulerMetrics:
         )
         self.pod_sli_s = self._plain_histogram(
             "pod_scheduling_sli_duration_seconds",
-            "From a task's or pod's arrival in the waiting room to its place on a node",
+            "From a task's or pod's arrival in the scheduling queue to its place on a node",
             _WAIT_S,
         )
         self.pod_attempts = self._plain_histogram(

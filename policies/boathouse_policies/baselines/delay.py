@@ -21,12 +21,12 @@ from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
-from boathouse_policies.framework.extension import Observer, Patience, Score
+from boathouse_policies.framework.questions import Observer, Patience, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Where
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +48,12 @@ class Closest(Score):
     def __init__(self, base: Score) -> None:
         self._base = base
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The base's score, which is within -1..1, less 4 for each level of distance."""
-        scores = self._base.score(want, scratch, where)
-        if not want.waiting.pool.located:
+        scores = self._base.score(pending, state, where)
+        if not pending.queued.pool.located:
             return scores
-        return scores - _LEVEL * want.levels[where]
+        return scores - _LEVEL * pending.levels[where]
 
 
 _LEVEL = 4.0
@@ -74,16 +74,16 @@ class Delay(Patience, Observer):
         self._config = config
         self._levels: dict[model.JobId, dict[model.ClassId, _Level]] = {}
 
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
         """Until when the class waits for a closer node."""
-        if not want.waiting.pool.located:
+        if not pending.queued.pool.located:
             return None
-        found = model.Distance(want.levels[node])
-        level = self._levels.setdefault(want.job.id, {}).setdefault(want.task_class.id, _Level())
+        found = model.Distance(pending.levels[node])
+        level = self._levels.setdefault(pending.job.id, {}).setdefault(pending.task_class.id, _Level())
         if found > level.allowed:
-            until_s = self._until_s(level, found, scratch.view.now_s)
+            until_s = self._until_s(level, found, state.view.now_s)
             if until_s is not None:
-                return _hold(want, found, until_s)
+                return _hold(pending, found, until_s)
         level.allowed, level.since_s = found, None
         return None
 
@@ -110,10 +110,10 @@ class Delay(Patience, Observer):
         """Nothing."""
 
 
-def _hold(want: Want, distance: model.Distance, until_s: float) -> model.Hold:
+def _hold(pending: PendingClass, distance: model.Distance, until_s: float) -> model.Hold:
     message = f"the closest free node is {_FAR[distance]} its input: it waits for a closer one"
     verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
-    return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s)
+    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
 _FAR = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
-from boathouse_policies.framework.extension import JobOrder
+from boathouse_policies.framework.questions import JobOrder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

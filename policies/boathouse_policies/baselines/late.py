@@ -23,12 +23,12 @@ from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Follower, Profile, RunningTask, RunningTasks
-from boathouse_policies.framework.extension import Observer
+from boathouse_policies.framework.questions import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from boathouse_policies.framework import ClusterView, WaitingRoom
+    from boathouse_policies.framework import ClusterView, SchedulingQueue
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Late(Observer, Follower):
 
     # Deciding
 
-    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Second attempts for the slots that are free."""
         cap, seconds = self._cap(view), sum(one.is_second for one in self._attempts.values())
         if not self._due or seconds >= cap:
@@ -131,9 +131,9 @@ class Late(Observer, Follower):
             slots = max(slots, float(fit.sum()))
         return self._config.speculative_cap * slots
 
-    def _slow(self, queue: WaitingRoom, view: ClusterView) -> list[_Attempt]:
+    def _slow(self, queue: SchedulingQueue, view: ClusterView) -> list[_Attempt]:
         """Who may have a second attempt, the job with the least share first, then the longest time left."""
-        waiting = [one for one in queue.lineup().waiting if len(one.pool)]
+        waiting = [one for one in queue.sorted_classes().queued if len(one.pool)]
         least = min((_share(one.job.id, view) for one in waiting), default=np.inf)
         some = [
             one

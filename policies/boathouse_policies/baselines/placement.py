@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import ShapeScore
+from boathouse_policies.framework.questions import ShapeScore
 
 if TYPE_CHECKING:
     from boathouse_policies.framework import Score

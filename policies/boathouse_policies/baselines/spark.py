@@ -25,13 +25,13 @@ from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import Profile, RunningTasks
-from boathouse_policies.framework.extension import Filter, Observer, Reserve, Score
 from boathouse_policies.framework.predicates import PREDICATES
+from boathouse_policies.framework.questions import Filter, Observer, Reserve, Score
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Where
 
 HEARTBEAT_S = 1.0
 """Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""
@@ -88,9 +88,9 @@ class InTurn(Score):
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Minus its turn."""
-        turns = self._strategy.turns(_ranks(want, scratch), scratch.placed(want.task_class.id))
+        turns = self._strategy.turns(_ranks(pending, state), state.placed(pending.task_class.id))
         return -turns[where].astype(np.float64)
 
 
@@ -103,55 +103,57 @@ class Reservations(Reserve):
     def __init__(self, strategy: Strategy, running: RunningTasks, one: OneApplication | None = None) -> None:
         self._strategy, self._running, self._one = strategy, running, one
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where nobody else reserved; for whom all are reserved, on those nodes alone."""
-        free = _LOCKED.mask(want, scratch, where)
-        mine = [node for node, owner in scratch.kept.items() if owner == want.task_class.id]
-        if free is None or not mine or self._takes(want, scratch)[mine].sum() < want.left:
+        free = _LOCKED.mask(pending, state, where)
+        mine = [node for node, owner in state.reserved.items() if owner == pending.task_class.id]
+        if free is None or not mine or self._takes(pending, state)[mine].sum() < pending.left:
             return free
-        only = np.zeros(scratch.free.shape[1], np.bool_)
+        only = np.zeros(state.free.shape[1], np.bool_)
         only[mine] = True
         return free & only[where]
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
         """Reserve as many nodes as take all that wait.
 
         What this cycle placed is not counted by node yet: then at the next heartbeat.
         """
-        if want.task_class.stage is not model.Stage.EXECUTOR or not (self._one is None or self._one.has_turn(want)):
+        if pending.task_class.stage is not model.Stage.EXECUTOR or not (
+            self._one is None or self._one.has_turn(pending)
+        ):
             return ()
-        here = want.task_class.id
-        if scratch.placed(here) > scratch.view.by_class.get(here, 0):
-            return (_hold(want, "its executors are counted again at the next heartbeat", scratch.view.now_s),)
-        held, missing, takes = [], want.left, self._takes(want, scratch)
-        for node in np.argsort(self._strategy.turns(_ranks(want, scratch), scratch.placed(here)), kind="stable"):
-            owner = scratch.kept.get(int(node))
+        here = pending.task_class.id
+        if state.placed(here) > state.view.by_class.get(here, 0):
+            return (_hold(pending, "its executors are counted again at the next heartbeat", state.view.now_s),)
+        held, missing, takes = [], pending.left, self._takes(pending, state)
+        for node in np.argsort(self._strategy.turns(_ranks(pending, state), state.placed(here)), kind="stable"):
+            owner = state.reserved.get(int(node))
             if missing > 0 and takes[node] and owner in {None, here}:
                 missing -= int(takes[node])
                 if owner is None:
-                    scratch.keep(int(node), here)
-                    name = scratch.view.layout.names[node]
-                    held.append(_hold(want, f"{name} is reserved for it until there is room", node=name))
+                    state.reserve(int(node), here)
+                    name = state.view.layout.names[node]
+                    held.append(_hold(pending, f"{name} is reserved for it until there is room", node=name))
         return held
 
-    def passing(self, scratch: Scratch) -> Collection[model.ClassId]:
+    def passing(self, state: CycleState) -> Collection[model.ClassId]:
         """Those whom the nodes are reserved for."""
-        return scratch.owners()
+        return state.owners()
 
-    def _takes(self, want: Want, scratch: Scratch) -> model.IntVector:
+    def _takes(self, pending: PendingClass, state: CycleState) -> model.IntVector:
         """How many more executors each node would be reserved for if nothing else ran there, shape [N]."""
-        rows = want.rows
-        whole = scratch.view.layout.allocatable
+        rows = pending.rows
+        whole = state.view.layout.allocatable
         if rows[-1] >= len(whole):
             return np.zeros(whole.shape[1], np.int64)  # nobody has that resource
-        spare = (whole[rows] // want.need).min(axis=0) - self._here(want, scratch)
-        return self._strategy.taken(np.where(want.eligibility.mask, np.maximum(spare, 0), 0))
+        spare = (whole[rows] // pending.need).min(axis=0) - self._here(pending, state)
+        return self._strategy.taken(np.where(pending.eligibility.mask, np.maximum(spare, 0), 0))
 
-    def _here(self, want: Want, scratch: Scratch) -> model.IntVector:
+    def _here(self, pending: PendingClass, state: CycleState) -> model.IntVector:
         """Executors on each node, without those placed in this cycle, shape [N]."""
-        index = scratch.view.layout.index
-        places = [index[one.node] for one in self._running.of(want.task_class.id) if one.node in index]
-        counts: model.IntVector = np.bincount(np.array(places, np.intp), minlength=len(scratch.view.nodes))
+        index = state.view.layout.index
+        places = [index[one.node] for one in self._running.of(pending.task_class.id) if one.node in index]
+        counts: model.IntVector = np.bincount(np.array(places, np.intp), minlength=len(state.view.nodes))
         return counts
 
 
@@ -168,22 +170,22 @@ class OneApplication(Filter, Observer):
         elif isinstance(event, model.Ended):
             self._applications.pop(event.job, None)
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Nowhere for an application that is not the first."""
-        if self.has_turn(want):
+        if self.has_turn(pending):
             return None
-        return np.zeros(scratch.free.shape[1], np.bool_)[where]
+        return np.zeros(state.free.shape[1], np.bool_)[where]
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """All of them."""
-        return [model.Refusal(reason=f"Spark application {self._first(want)} runs", nodes=int(among.sum()))]
+        return [model.Refusal(reason=f"Spark application {self._first(pending)} runs", nodes=int(among.sum()))]
 
-    def has_turn(self, want: Want) -> bool:
+    def has_turn(self, pending: PendingClass) -> bool:
         """Whether it is of the first application, or of none."""
-        return want.task_class.stage not in _SPARK or want.job.id == self._first(want)
+        return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
 
-    def _first(self, want: Want) -> model.JobId:
-        known = {want.job.id: want.job.submitted_s, **self._applications}
+    def _first(self, pending: PendingClass) -> model.JobId:
+        known = {pending.job.id: pending.job.submitted_s, **self._applications}
         return min(known, key=lambda job: (known[job], job))
 
     def dump(self) -> Mapping[str, Any]:
@@ -197,18 +199,20 @@ class OneApplication(Filter, Observer):
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}
 
 
-def _ranks(want: Want, scratch: Scratch) -> model.IntVector:
+def _ranks(pending: PendingClass, state: CycleState) -> model.IntVector:
     """The order in which nodes ask, as far as a class sees it."""
-    count = len(scratch.view.nodes)
-    first = int.from_bytes(hashlib.blake2b(want.task_class.id.encode(), digest_size=4).digest(), "big")
+    count = len(state.view.nodes)
+    first = int.from_bytes(hashlib.blake2b(pending.task_class.id.encode(), digest_size=4).digest(), "big")
     ranks: model.IntVector = (np.arange(count) - first) % count
     return ranks
 
 
-def _hold(want: Want, message: str, now_s: float | None = None, node: model.NodeName | None = None) -> model.Hold:
+def _hold(
+    pending: PendingClass, message: str, now_s: float | None = None, node: model.NodeName | None = None
+) -> model.Hold:
     verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
     until_s = None if now_s is None else now_s + HEARTBEAT_S
-    return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=node, until_s=until_s)
+    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node, until_s=until_s)
 
 
 def _build(name: str, strategy: Strategy, placement: Placement, *, alone: bool = False) -> Profile:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from boathouse_policies import model
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
-from boathouse_policies.framework.extension import JobOrder, Observer
+from boathouse_policies.framework.questions import JobOrder, Observer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch
+    from boathouse_policies.framework import CycleState
 
 
 class ShortestRemaining(JobOrder, Observer):
@@ -35,14 +35,14 @@ class ShortestRemaining(JobOrder, Observer):
             count, each_s = self._left[event.job][event.task_class]
             self._left[event.job][event.task_class] = (count - 1, each_s)
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
+    def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
         """Seconds of run time left to place, placements of this cycle deducted."""
-        return [self._remaining_s(job.id, scratch) for job in jobs]
+        return [self._remaining_s(job.id, state) for job in jobs]
 
-    def _remaining_s(self, job: model.JobId, scratch: Scratch) -> float:
-        before = scratch.view.by_class
+    def _remaining_s(self, job: model.JobId, state: CycleState) -> float:
+        before = state.view.by_class
         return sum(
-            (count - scratch.placed(one) + before.get(one, 0)) * each_s
+            (count - state.placed(one) + before.get(one, 0)) * each_s
             for one, (count, each_s) in self._left.get(job, {}).items()
         )
 

@@ -15,12 +15,12 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import Profile
-from boathouse_policies.framework.extension import JobOrder, Reserve
+from boathouse_policies.framework.questions import JobOrder, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from boathouse_policies.framework import Layout, Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, Layout, PendingClass, Where
 
 
 class MemoryHeld(JobOrder):
@@ -38,66 +38,66 @@ class LockedNodes(Reserve):
 
     by_node = idle_once_all_kept = True
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or for this class."""
-        if not scratch.kept:
+        if not state.reserved:
             return None
-        own = want.task_class.id
-        kept = scratch.kept
-        return np.array([kept.get(node, own) == own for node in places_of(where, scratch)], np.bool_)
+        own = pending.task_class.id
+        reserved = state.reserved
+        return np.array([reserved.get(node, own) == own for node in places_of(where, state)], np.bool_)
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """The same of one node."""
-        own = want.task_class.id
-        return scratch.kept.get(node, own) == own
+        own = pending.task_class.id
+        return state.reserved.get(node, own) == own
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
         """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
-        return keep_unkept(want, scratch)
+        return reserve_unreserved(pending, state)
 
-    def passing(self, scratch: Scratch) -> Collection[model.ClassId]:
+    def passing(self, state: CycleState) -> Collection[model.ClassId]:
         """Those whom the nodes are kept for."""
-        return scratch.owners()
+        return state.owners()
 
 
-def places_of(where: Where, scratch: Scratch) -> Sequence[int]:
+def places_of(where: Where, state: CycleState) -> Sequence[int]:
     """Return the places of some nodes as plain numbers."""
     if isinstance(where, slice):
-        return range(*where.indices(len(scratch.offered)))
+        return range(*where.indices(len(state.offered)))
     places: list[int] = where.tolist()
     return places
 
 
-def keep_unkept(want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+def reserve_unreserved(pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
     """Keep nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size.
 
-    All of them; or those that lack least of it, where only so many may be kept (`Scratch.most_kept`).
+    All of them; or those that lack least of it, where only so many may be kept (`CycleState.most_kept`).
     """
-    if scratch.all_kept:
+    if state.all_reserved:
         return ()
-    places = [node for node in scratch.offered_places() if node not in scratch.kept]
-    places = may_be_kept(want, scratch, places)
-    if scratch.most_kept is not None:
-        if len(places) > scratch.most_kept:
-            lacking = np.maximum(want.need - scratch.free[want.rows][:, places], 0) / want.need
+    places = [node for node in state.offered_places() if node not in state.reserved]
+    places = may_be_reserved(pending, state, places)
+    if state.most_reserved is not None:
+        if len(places) > state.most_reserved:
+            lacking = np.maximum(pending.need - state.free[pending.rows][:, places], 0) / pending.need
             places = np.array(places)[lacking.max(axis=0).argsort(kind="stable")].tolist()
-        places = places[: scratch.most_kept]
+        places = places[: state.most_reserved]
     for node in places:
-        scratch.keep(node, want.task_class.id)
-    names = scratch.view.layout.names
-    return [_hold(want, names[node]) for node in places]
+        state.reserve(node, pending.task_class.id)
+    names = state.view.layout.names
+    return [_hold(pending, names[node]) for node in places]
 
 
-def may_be_kept(want: Want, scratch: Scratch, places: Sequence[int]) -> list[int]:
+def may_be_reserved(pending: PendingClass, state: CycleState, places: Sequence[int]) -> list[int]:
     """Return the nodes for which waiting makes sense: the class may use them, and they are large enough when empty."""
-    view = scratch.view
-    large_enough = view.layout.large_enough(view.axis.vector(want.task_class.resources))
-    possible = large_enough & want.eligibility.mask
+    view = state.view
+    large_enough = view.layout.large_enough(view.axis.vector(pending.task_class.resources))
+    possible = large_enough & pending.eligibility.mask
     return [node for node in places if possible[node]]
 
 
-def _hold(want: Want, node: model.NodeName) -> model.Hold:
-    return model.Hold(task_class=want.task_class, job=want.job, verdict=_verdict(node), node=node)
+def _hold(pending: PendingClass, node: model.NodeName) -> model.Hold:
+    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=_verdict(node), node=node)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -1,12 +1,15 @@
-"""What runs a policy: the ledger, the waiting room, the view, and `run_cycle`, which both shells drive."""
+"""What runs a policy: the ledger, the scheduling queue, the view, and `run_cycle`, which both shells drive."""
 
 from boathouse_policies.framework.accounts import Account, Freed, State
-from boathouse_policies.framework.classes import Waiting
-from boathouse_policies.framework.closeness import Closeness
 from boathouse_policies.framework.cycle import run_cycle
-from boathouse_policies.framework.cycle_state import Scratch, Want
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.drift import Drift
-from boathouse_policies.framework.extension import (
+from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.ledger import Ledger
+from boathouse_policies.framework.locality import Closeness
+from boathouse_policies.framework.plan import Left, Plan
+from boathouse_policies.framework.predicates import PREDICATES
+from boathouse_policies.framework.questions import (
     Controller,
     Filter,
     Gang,
@@ -18,16 +21,13 @@ from boathouse_policies.framework.extension import (
     Score,
     Sizer,
 )
-from boathouse_policies.framework.layout import Layout
-from boathouse_policies.framework.ledger import Ledger
-from boathouse_policies.framework.plan import Left, Plan
-from boathouse_policies.framework.policy import Profile
-from boathouse_policies.framework.predicates import PREDICATES
+from boathouse_policies.framework.queued_class import QueuedClass
 from boathouse_policies.framework.running import Follower, RunningTask, RunningTasks
+from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.scheduling_queue import SchedulingQueue
 from boathouse_policies.framework.shapes import Sized
 from boathouse_policies.framework.topology import ALL, Groups, Topology, Where
 from boathouse_policies.framework.view import ClusterView
-from boathouse_policies.framework.waiting import WaitingRoom
 
 __all__ = [
     "ALL",
@@ -36,6 +36,7 @@ __all__ = [
     "Closeness",
     "ClusterView",
     "Controller",
+    "CycleState",
     "Drift",
     "Filter",
     "Follower",
@@ -49,20 +50,19 @@ __all__ = [
     "Left",
     "Observer",
     "Patience",
+    "PendingClass",
     "Plan",
     "Profile",
+    "QueuedClass",
     "Reserve",
     "RunningTask",
     "RunningTasks",
+    "SchedulingQueue",
     "Score",
-    "Scratch",
     "Sized",
     "Sizer",
     "State",
     "Topology",
-    "Waiting",
-    "WaitingRoom",
-    "Want",
     "Where",
     "run_cycle",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.cycle_state import Spot
+from boathouse_policies.framework.cycle_state import Assignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,144 +13,144 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from boathouse_policies.framework.cycle_state import Scratch, Want
-    from boathouse_policies.framework.line import Line
-    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Sized
+    from boathouse_policies.framework.turn_order import TurnOrder
 
 
 class Attempt:
-    """What one turn placed so far on the scratch copy.
+    """What one turn placed so far on the cycle state.
 
     Attributes:
-        want: The class whose turn it is.
+        pending: The class whose turn it is.
         gang: What must be placed together; empty for one task alone.
-        spots: The tasks placed.
+        assignments: The tasks placed.
         hold: What to wait for instead, if patience said so.
     """
 
-    __slots__ = ("_line", "_profile", "_refusal", "_scratch", "gang", "hold", "spots", "want")
+    __slots__ = ("_profile", "_refusal", "_state", "_turns", "assignments", "gang", "hold", "pending")
 
-    def __init__(self, want: Want, line: Line, profile: Profile, scratch: Scratch) -> None:
-        self.want = want
-        self.spots: list[Spot] = []
+    def __init__(self, pending: PendingClass, turns: TurnOrder, profile: Profile, state: CycleState) -> None:
+        self.pending = pending
+        self.assignments: list[Assignment] = []
         self.hold: model.Hold | None = None
-        self.gang: Sequence[tuple[Want, int]] = ()
-        if want.task_class.gang_min:
-            classes = [one for one in line.classes_of(want.job.id) if one.task_class.gang_min]
-            self.gang = profile.gang.together(classes, scratch)
-        self._line = line
+        self.gang: Sequence[tuple[PendingClass, int]] = ()
+        if pending.task_class.gang_min:
+            classes = [one for one in turns.classes_of(pending.job.id) if one.task_class.gang_min]
+            self.gang = profile.gang.together(classes, state)
+        self._turns = turns
         self._profile = profile
-        self._scratch = scratch
+        self._state = state
         self._refusal: model.Verdict | None = None
 
-    def members(self) -> Iterator[Want]:
+    def members(self) -> Iterator[PendingClass]:
         """Each class as often as a task of it must be placed, until one cannot be."""
         if not self.gang:
-            if self._may_try(self.want):
-                yield self.want
+            if self._may_try(self.pending):
+                yield self.pending
             return
         for member, count in self.gang:
             if member.left < count:
                 missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
                 self._refuse(model.Code.GANG, missing)
                 return
-            goal = len(self.spots) + count
-            while len(self.spots) < goal:
-                before = len(self.spots)
+            goal = len(self.assignments) + count
+            while len(self.assignments) < goal:
+                before = len(self.assignments)
                 if not self._may_try(member):
                     return
                 yield member
-                if len(self.spots) == before:
+                if len(self.assignments) == before:
                     return
 
-    def _may_try(self, member: Want) -> bool:
-        if self._line.has_limits and (refusal := self._line.over_limit(member, member.least)) is not None:
+    def _may_try(self, member: PendingClass) -> bool:
+        if self._turns.has_limits and (refusal := self._turns.over_limit(member, member.least)) is not None:
             self._refusal = refusal
             return False
         return member.left > 0
 
-    def size(self, member: Want, node: int) -> Sized | None:
+    def size(self, member: PendingClass, node: int) -> Sized | None:
         """The sizer's answer, if the node has room for it and the queue's limit allows it."""
-        sized = self._profile.sizer.size(member, node, self._scratch)
+        sized = self._profile.sizer.size(member, node, self._state)
         if isinstance(sized, model.Verdict):
             self._refusal = sized
             return None
         if sized is member.ideal and member.is_rigid:
             return sized  # the filters and the limit have just seen this very size
-        vector = self._scratch.view.axis.vector(sized.resources)
+        vector = self._state.view.axis.vector(sized.resources)
         if not self._has_room(vector, node):
             self._refuse(model.Code.SIZING, "the size that was decided does not fit the node")
             return None
-        self._refusal = self._line.over_limit(member, vector)
+        self._refusal = self._turns.over_limit(member, vector)
         return sized if self._refusal is None else None
 
     def _refuse(self, code: model.Code, message: str) -> None:
         self._refusal = model.Verdict(code=code, message=message)
 
     def _has_room(self, vector: model.IntVector, node: int) -> bool:
-        room = self._scratch.free_on(node)
+        room = self._state.free_on(node)
         return all(amount <= room[row] for row, amount in enumerate(vector.tolist()) if amount)
 
-    def waits(self, member: Want, node: int) -> bool:
+    def waits(self, member: PendingClass, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
         if self.hold is None:
-            self.hold = self._profile.patience.wait(member, node, self._scratch)
+            self.hold = self._profile.patience.wait(member, node, self._state)
         return self.hold is not None
 
-    def take(self, member: Want, node: int, sized: Sized) -> None:
+    def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
-        scratch = self._scratch
+        state = self._state
         vector = member.least
         if sized is not member.ideal or not member.is_rigid:
-            vector = scratch.view.axis.vector(sized.resources)
+            vector = state.view.axis.vector(sized.resources)
         most = min(sized.count, member.left) if sized.count > 1 and not self.gang else 1
         for already in range(most):
             if already and not self._one_more(member, node, vector):
                 return
-            pick = member.picker.closest(scratch.view.layout.nodes[node])
+            pick = member.picker.closest(state.view.layout.nodes[node])
             if pick is None:
                 return
-            spot = Spot(member, pick, node, sized.resources, vector)
+            assignment = Assignment(member, pick, node, sized.resources, vector)
             member.take(pick)
-            scratch.place(spot)
-            self.spots.append(spot)
-            self._line.placed(member)
+            state.place(assignment)
+            self.assignments.append(assignment)
+            self._turns.placed(member)
             for hooks in self._profile.hooks:
-                hooks.placed(spot, scratch)
+                hooks.placed(assignment, state)
 
-    def _one_more(self, member: Want, node: int, vector: model.IntVector) -> bool:
-        allowed = self._line.rankings.may_use(member, node) and self._has_room(vector, node)
-        if not allowed or self._line.over_limit(member, vector) is not None:
+    def _one_more(self, member: PendingClass, node: int, vector: model.IntVector) -> bool:
+        allowed = self._turns.rankings.may_use(member, node) and self._has_room(vector, node)
+        if not allowed or self._turns.over_limit(member, vector) is not None:
             return False
-        return self._profile.patience.wait(member, node, self._scratch) is None
+        return self._profile.patience.wait(member, node, self._state) is None
 
     def succeeded(self) -> bool:
         """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
-        if len(self.spots) >= (sum([count for _, count in self.gang]) if self.gang else 1):
+        if len(self.assignments) >= (sum([count for _, count in self.gang]) if self.gang else 1):
             return True
-        for spot in reversed(self.spots):
-            self._scratch.undo(spot)
-            spot.want.give_back(spot.pick)
-            self._line.taken_back(spot.want)
+        for assignment in reversed(self.assignments):
+            self._state.undo(assignment)
+            assignment.pending.give_back(assignment.pick)
+            self._turns.taken_back(assignment.pending)
             for hooks in self._profile.hooks:
-                hooks.undone(spot, self._scratch)
-        self.spots.clear()
+                hooks.undone(assignment, self._state)
+        self.assignments.clear()
         return False
 
     @property
     def lacks_room(self) -> bool:
         """Whether one task found no node, though some node is large enough: why none takes it can be said later."""
-        if self.gang or self.hold is not None or self._refusal is not None or not self.want.left:
+        if self.gang or self.hold is not None or self._refusal is not None or not self.pending.left:
             return False
-        layout = self._scratch.view.layout
-        return not layout.nodes or layout.could_hold(self.want.least)
+        layout = self._state.view.layout
+        return not layout.nodes or layout.could_hold(self.pending.least)
 
-    def verdict(self, want: Want) -> model.Verdict:
+    def verdict(self, pending: PendingClass) -> model.Verdict:
         """Why a class of this failed turn waits."""
         if self.hold is not None:
             return self.hold.verdict
-        reason = self._refusal or refusal(want, self._profile, self._scratch)
+        reason = self._refusal or refusal(pending, self._profile, self._state)
         if not self.gang or reason.code in (model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT):
             return reason
         needed = sum(count for _, count in self.gang)
@@ -158,37 +158,39 @@ class Attempt:
         return model.Verdict(code=model.Code.GANG, message=message)
 
 
-def refusal(want: Want, profile: Profile, scratch: Scratch, *, is_passed_over: bool = False) -> model.Verdict:
+def refusal(
+    pending: PendingClass, profile: Profile, state: CycleState, *, is_passed_over: bool = False
+) -> model.Verdict:
     """Why no node takes a class.
 
     Args:
-        want: The class.
+        pending: The class.
         profile: The policies.
-        scratch: The state of the cycle.
+        state: The state of the cycle.
         is_passed_over: Whether the reserve has said that every node that fits is kept for others.
     """
-    view = scratch.view
-    if view.layout.nodes and not view.layout.could_hold(want.least):
+    view = state.view
+    if view.layout.nodes and not view.layout.could_hold(pending.least):
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    if scratch.offers == len(scratch.offered) and not profile.reserve.concerns(want):
+    if state.offers == len(state.offered) and not profile.reserve.concerns(pending):
         return UNSCHEDULABLE  # every node was asked
-    passing = _passing(want, profile, scratch)
+    passing = _passing(pending, profile, state)
     if not len(passing):
         return UNSCHEDULABLE
-    unreserved = None if is_passed_over else profile.reserve.mask(want, scratch, passing)
+    unreserved = None if is_passed_over else profile.reserve.mask(pending, state, passing)
     if is_passed_over or (unreserved is not None and not unreserved.any()):
         return KEPT
-    return UNSCHEDULABLE if scratch.offered[passing].any() else NOT_OFFERED
+    return UNSCHEDULABLE if state.offered[passing].any() else NOT_OFFERED
 
 
-def _passing(want: Want, profile: Profile, scratch: Scratch) -> npt.NDArray[np.intp]:
+def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.NDArray[np.intp]:
     """The places of the nodes where all filters pass, whether the node is offered, or kept for somebody, or not."""
-    room = scratch.room(want)
-    nodes = (room if want.eligibility.everywhere else room & want.eligibility.mask).nonzero()[0]
+    room = state.room(pending)
+    nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
     for one in profile.filters:
         if one.of_shape or not len(nodes):
             continue
-        passed = one.mask(want, scratch, nodes)
+        passed = one.mask(pending, state, nodes)
         if passed is not None:
             nodes = nodes[passed]
     return nodes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import NO_PREFERENCE, ShapeScore
+from boathouse_policies.framework.questions import NO_PREFERENCE, ShapeScore
 from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from boathouse_policies.framework.cycle_state import Scratch, Want
-    from boathouse_policies.framework.lineup import Lineup
-    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Shape, ShapeColumns
+    from boathouse_policies.framework.sorted_classes import SortedClasses
     from boathouse_policies.framework.topology import Where
 
 
@@ -70,34 +70,39 @@ class Candidates(Protocol):
         """The classes that fit on none of the nodes, shape [C], perhaps with others; None where that is not known."""
         ...
 
-    def best(self, want: Want) -> int | None:
+    def best(self, pending: PendingClass) -> int | None:
         """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
         ...
 
-    def row(self, want: Want) -> model.BoolVector:
+    def row(self, pending: PendingClass) -> model.BoolVector:
         """The nodes that a class' shape fits on, shape [K]."""
         ...
 
 
-def candidates(lineup: Lineup, profile: Profile, scratch: Scratch, freed: Collection[model.NodeName]) -> Candidates:
+def candidates(
+    sorted_classes: SortedClasses, profile: Profile, state: CycleState, freed: Collection[model.NodeName]
+) -> Candidates:
     """Find the nodes that the cycle looks at.
 
     Args:
-        lineup: The pending classes.
+        sorted_classes: The pending classes.
         profile: Its sizer decides the least size of each class.
-        scratch: The state of the cycle.
+        state: The state of the cycle.
         freed: Where room came free since the last cycle.
     """
-    if scratch.view.offered is not None:
-        few = scratch.offered_places() if scratch.offers <= _FEW else None
+    if state.view.offered is not None:
+        few = state.offered_places() if state.offers <= _FEW else None
     elif (
-        lineup.open is lineup.narrow and len(freed) <= _FEW and profile.until_freed and profile.reserve.is_idle(scratch)
+        sorted_classes.open is sorted_classes.matched
+        and len(freed) <= _FEW
+        and profile.until_freed
+        and profile.reserve.is_idle(state)
     ):
-        index = scratch.view.layout.index  # nothing else can have changed for who found no room
+        index = state.view.layout.index  # nothing else can have changed for who found no room
         few = sorted([index[name] for name in freed if name in index])
     else:
         few = None
-    return Table(lineup, profile, scratch) if few is None else FewNodes(few, lineup, profile, scratch)
+    return Table(sorted_classes, profile, state) if few is None else FewNodes(few, sorted_classes, profile, state)
 
 
 class FewNodes:
@@ -105,9 +110,9 @@ class FewNodes:
 
     Args:
         nodes: The places of the nodes, ascending.
-        lineup: The pending classes.
+        sorted_classes: The pending classes.
         profile: Its sizer decides the least size of each class.
-        scratch: The state of the cycle.
+        state: The state of the cycle.
 
     Attributes:
         listed: The places of the nodes.
@@ -116,21 +121,23 @@ class FewNodes:
 
     compares = True
 
-    def __init__(self, nodes: Sequence[int], lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
-        self._scratch = scratch
-        shapes, _, self._shapes = lineup.shapes(profile.sizer, scratch.view.axis)
+    def __init__(
+        self, nodes: Sequence[int], sorted_classes: SortedClasses, profile: Profile, state: CycleState
+    ) -> None:
+        self._state = state
+        shapes, _, self._shapes = sorted_classes.shapes(profile.sizer, state.view.axis)
         self._least = shapes.least_listed
         self._score = profile.score if isinstance(profile.score, ShapeScore) else NO_PREFERENCE
         self.listed = nodes
         self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
         self._rooms: dict[int, list[int]] = {}
         self._most = 0
-        self._seen = scratch.changes
+        self._seen = state.changes
         self._find_rooms()
 
     def _find_rooms(self) -> None:
-        scratch, least = self._scratch, self._least
-        offered, free_on = scratch.offered, scratch.free_on
+        state, least = self._state, self._least
+        offered, free_on = state.offered, state.free_on
         rooms = [(node, free_on(node)) for node in self.listed if offered[node]]
         self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
         self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
@@ -142,19 +149,19 @@ class FewNodes:
 
     def renew(self) -> None:
         """See `Candidates`."""
-        scratch, least, rooms = self._scratch, self._least, self._rooms
-        if self._seen == scratch.changes:
+        state, least, rooms = self._state, self._least, self._rooms
+        if self._seen == state.changes:
             return
-        for node in scratch.changed_since(self._seen):
+        for node in state.changed_since(self._seen):
             if node not in self.at:
                 continue
-            if not scratch.offered[node] or any(map(operator.lt, scratch.free_on(node), least)):
+            if not state.offered[node] or any(map(operator.lt, state.free_on(node), least)):
                 rooms.pop(node, None)
             elif node not in rooms:
                 self._find_rooms()  # in the order of nodes
                 rooms = self._rooms
         self._most = max([room[_MEMORY] for room in rooms.values()], default=-1)
-        self._seen = scratch.changes
+        self._seen = state.changes
 
     @property
     def anything_fits(self) -> bool:
@@ -180,11 +187,11 @@ class FewNodes:
         """See `Candidates`."""
         return None
 
-    def best(self, want: Want) -> int | None:
+    def best(self, pending: PendingClass) -> int | None:
         """See `Candidates`."""
         self.renew()
-        shape, layout = want.shape, self._scratch.view.layout
-        eligibility = shape.eligibility(self._scratch.view)
+        shape, layout = pending.shape, self._state.view.layout
+        eligibility = shape.eligibility(self._state.view)
         everywhere, mask, asks = eligibility.everywhere, eligibility.mask, shape.asks
         fits = []
         for node, room in self._rooms.items():
@@ -200,18 +207,18 @@ class FewNodes:
         scores = [score(sizes, rooms[node], inverse[node]) for node in fits]
         return fits[scores.index(max(scores))]
 
-    def row(self, want: Want) -> model.BoolVector:
+    def row(self, pending: PendingClass) -> model.BoolVector:
         """See `Candidates`."""
-        return np.array([still_fits(want.shape, node, self._scratch) for node in self.listed], np.bool_)
+        return np.array([still_fits(pending.shape, node, self._state) for node in self.listed], np.bool_)
 
 
 class Table:
     """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
 
     Args:
-        lineup: The pending classes.
+        sorted_classes: The pending classes.
         profile: Its sizer decides the least size of each class.
-        scratch: The state of the cycle.
+        state: The state of the cycle.
 
     Attributes:
         compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
@@ -220,17 +227,17 @@ class Table:
     nodes: npt.NDArray[np.intp]
     at: dict[int, int] | None
 
-    def __init__(self, lineup: Lineup, profile: Profile, scratch: Scratch) -> None:
-        self._scratch = scratch
-        shapes, self._row_of = self._looked_at(lineup, profile)
+    def __init__(self, sorted_classes: SortedClasses, profile: Profile, state: CycleState) -> None:
+        self._state = state
+        shapes, self._row_of = self._looked_at(sorted_classes, profile)
         self._sizes = shapes.sizes[:, :, None]
         self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
         self._score: ShapeScore | None = None
-        if isinstance(profile.score, ShapeScore) and not lineup.stages <= profile.scores.keys():
+        if isinstance(profile.score, ShapeScore) and not sorted_classes.stages <= profile.scores.keys():
             self._score = profile.score
         self._take_nodes(self._with_room(shapes.least))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
-        self._seen = scratch.changes
+        self._seen = state.changes
         self._least = shapes.least_listed
         self._on: list[int] = []
         self._most_on = 0
@@ -242,12 +249,12 @@ class Table:
 
     def _take_nodes(self, nodes: npt.NDArray[np.intp]) -> None:
         self.nodes = nodes
-        self._span: Where = ALL if len(nodes) == len(self._scratch.offered) else nodes
+        self._span: Where = ALL if len(nodes) == len(self._state.offered) else nodes
 
     def _compare(self, shapes: ShapeColumns) -> None:
         """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
         fits = self._fitting(self._span)
-        self._allowed = shapes.allowed(self._scratch.view, self._span)
+        self._allowed = shapes.allowed(self._state.view, self._span)
         if self._allowed is not None:
             fits &= self._allowed
         of_use = fits.any(axis=0)
@@ -261,11 +268,13 @@ class Table:
         self._on = self._counts.tolist()
         self._most_on = max(self._on, default=0)
 
-    def _looked_at(self, lineup: Lineup, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
+    def _looked_at(self, sorted_classes: SortedClasses, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
         """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
-        shapes, shape_of, _ = lineup.shapes(profile.sizer, self._scratch.view.axis)
+        shapes, shape_of, _ = sorted_classes.shapes(profile.sizer, self._state.view.axis)
         used = np.zeros(len(shapes), np.bool_)
-        used[shape_of[lineup.open] if lineup.open.any() else slice(1)] = True  # one at least: rows name it
+        used[shape_of[sorted_classes.open] if sorted_classes.open.any() else slice(1)] = (
+            True  # one at least: rows name it
+        )
         count = np.count_nonzero(used)
         if 2 * count >= len(used):
             return shapes, shape_of
@@ -275,9 +284,9 @@ class Table:
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
         """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
-        scratch = self._scratch
-        free, offered = scratch.free, scratch.offered
-        if scratch.view.offered is not None:
+        state = self._state
+        free, offered = state.free, state.offered
+        if state.view.offered is not None:
             places = offered.nonzero()[0]
             return places[np.logical_and.reduce(np.maximum(free[:, places], 0) >= least[:, None])]
         enough = offered
@@ -291,7 +300,7 @@ class Table:
 
         A request of 0 fits also where a resource is over-committed.
         """
-        room = np.maximum(self._scratch.free[:, where], 0)
+        room = np.maximum(self._state.free[:, where], 0)
         fits: npt.NDArray[np.bool_] | None = None
         for row, size in self._requests:
             enough = size[:, None] <= room[row]
@@ -300,27 +309,27 @@ class Table:
 
     def _scored(self, score: ShapeScore, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
-        inverse = self._scratch.view.layout.inverse_allocatable[:, where]
-        return np.where(fits, score.of_shapes(self._sizes, self._scratch.free[:, where], inverse), NEVER)
+        inverse = self._state.view.layout.inverse_allocatable[:, where]
+        return np.where(fits, score.of_shapes(self._sizes, self._state.free[:, where], inverse), NEVER)
 
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
-        scratch = self._scratch
-        if self._seen == scratch.changes or not self.compares:
+        state = self._state
+        if self._seen == state.changes or not self.compares:
             return
-        found = indices(self.at, scratch.changed_since(self._seen))
+        found = indices(self.at, state.changed_since(self._seen))
         if len(found) > _MANY:
             self._compare_again(np.array(found, np.intp))
         else:
             self._compare_one_by_one(found)
         self._on = self._counts.tolist()
         self._most_on = max(self._on, default=0)
-        self._seen = scratch.changes
+        self._seen = state.changes
 
     def _compare_again(self, found: npt.NDArray[np.intp]) -> None:
         """Compare some nodes, by index, with all shapes at once."""
         where = self.nodes[found]
-        fits = self._fitting(where) & self._scratch.offered[where]
+        fits = self._fitting(where) & self._state.offered[where]
         if self._allowed is not None:
             fits &= self._allowed[:, found]
         self._counts += np.count_nonzero(fits, axis=1) - np.count_nonzero(self._fits[:, found], axis=1)
@@ -329,11 +338,11 @@ class Table:
             self._scores[:, found] = self._scored(self._score, where, fits)
 
     def _compare_one_by_one(self, found: Iterable[int]) -> None:
-        scratch = self._scratch
+        state = self._state
         for i in found:
             node = int(self.nodes[i])
             self._counts -= self._fits[:, i]
-            if scratch.offered[node] and all(map(operator.ge, scratch.free_on(node), self._least)):
+            if state.offered[node] and all(map(operator.ge, state.free_on(node), self._least)):
                 here = slice(node, node + 1)
                 fits = self._fitting(here)
                 if self._allowed is not None:
@@ -350,7 +359,7 @@ class Table:
     @property
     def _behind(self) -> int:
         """By how many nodes at most a shape may fit on fewer than was counted."""
-        return self._scratch.changes - self._seen
+        return self._state.changes - self._seen
 
     @property
     def anything_fits(self) -> bool:
@@ -371,22 +380,22 @@ class Table:
         """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
         return (self._counts == 0)[self._row_of] if self.compares else None
 
-    def best(self, want: Want) -> int | None:
+    def best(self, pending: PendingClass) -> int | None:
         """See `Candidates`."""
         self.renew()
-        row = self._row_of[want.place]
+        row = self._row_of[pending.place]
         scores = self._fits[row] if self._scores is None else self._scores[row]
         i = int(scores.argmax()) if len(scores) else -1
         if i < 0 or not self._fits[row, i]:
             return None
         return i if self.at is None else int(self.nodes[i])
 
-    def row(self, want: Want) -> model.BoolVector:
+    def row(self, pending: PendingClass) -> model.BoolVector:
         """See `Candidates`."""
         if not self.compares:
-            return all_fits(want.shape, self._span, self._scratch)
+            return all_fits(pending.shape, self._span, self._state)
         self.renew()
-        fits: model.BoolVector = self._fits[self._row_of[want.place]]
+        fits: model.BoolVector = self._fits[self._row_of[pending.place]]
         return fits
 
 
@@ -398,19 +407,19 @@ def fits_in(shape: Shape, room: Sequence[int]) -> bool:
     return True
 
 
-def still_fits(shape: Shape, node: int, scratch: Scratch) -> bool:
+def still_fits(shape: Shape, node: int, state: CycleState) -> bool:
     """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
-    if not scratch.offered[node] or not fits_in(shape, scratch.free_on(node)):
+    if not state.offered[node] or not fits_in(shape, state.free_on(node)):
         return False
-    eligibility = shape.eligibility(scratch.view)
+    eligibility = shape.eligibility(state.view)
     return eligibility.everywhere or bool(eligibility.mask[node])
 
 
-def all_fits(shape: Shape, where: Where, scratch: Scratch) -> model.BoolVector:
+def all_fits(shape: Shape, where: Where, state: CycleState) -> model.BoolVector:
     """The same of some nodes."""
-    found: model.BoolVector = np.logical_and.reduce(scratch.free[:, where][shape.rows] >= shape.need)
-    found &= scratch.offered[where]
-    eligibility = shape.eligibility(scratch.view)
+    found: model.BoolVector = np.logical_and.reduce(state.free[:, where][shape.rows] >= shape.need)
+    found &= state.offered[where]
+    eligibility = shape.eligibility(state.view)
     return found if eligibility.everywhere else found & eligibility.mask[where]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.kept import Kept
+from boathouse_policies.framework.reservations import Reservations
 from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.topology import ALL
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.accounts import Share
-    from boathouse_policies.framework.classes import LeastSizes, Waiting
-    from boathouse_policies.framework.closeness import Closeness
     from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.pool import Pick, Picker
+    from boathouse_policies.framework.locality import Closeness
+    from boathouse_policies.framework.queued_class import LeastSizes, QueuedClass
     from boathouse_policies.framework.shapes import Shape, Sized
     from boathouse_policies.framework.sums import Step
+    from boathouse_policies.framework.task_pool import Pick, Picker
     from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
 
 
-_NOBODY = Kept()
+_NOBODY = Reservations()
 _MEMORY = model.MEMORY
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
 
@@ -47,24 +47,24 @@ class Sizes(Protocol):
         ...
 
 
-class Spot(NamedTuple):
+class Assignment(NamedTuple):
     """A task, its node and its size: what a decision is made of."""
 
-    want: Want
+    pending: PendingClass
     pick: Pick
     node: int
     resources: model.Resources
     vector: model.IntVector
 
 
-class Want:
+class PendingClass:
     """A class whose turn may come in this cycle.
 
     Attributes:
         job: Its job.
         task_class: The class.
-        waiting: The class in the waiting room.
-        scratch: The copy of the columns that it is judged by.
+        queued: The class in the scheduling queue.
+        state: The copy of the columns that it is judged by.
         place: Its place in the line.
         shape: Its least size and its constraints.
         least: The smallest size that may be placed, shape [R].
@@ -83,23 +83,23 @@ class Want:
         "least",
         "moved",
         "place",
-        "scratch",
+        "queued",
         "shape",
+        "state",
         "task_class",
-        "waiting",
     )
 
-    def __init__(self, waiting: Waiting, profile: Sizes, scratch: Scratch) -> None:
-        self.waiting = waiting
-        self.job = waiting.job
-        self.task_class = waiting.task_class
-        self.scratch = scratch
+    def __init__(self, queued: QueuedClass, profile: Sizes, state: CycleState) -> None:
+        self.queued = queued
+        self.job = queued.job
+        self.task_class = queued.task_class
+        self.state = state
         self.place = -1
         self.moved: list[int] = []
         self._sees_hosts = profile.sees_hosts
         self._picker: Picker | None = None
         self._closeness: Closeness | None = None
-        sizing = waiting.sizing(profile.sizer, scratch.view.axis)
+        sizing = queued.sizing(profile.sizer, state.view.axis)
         self.shape: Shape = sizing.shape
         self.least: model.IntVector = sizing.shape.least
         self.ideal: Sized = sizing.ideal
@@ -108,7 +108,7 @@ class Want:
     @property
     def hold(self) -> model.Hold | None:
         """What the last cycle decided that it waits for."""
-        return self.waiting.hold
+        return self.queued.hold
 
     @property
     def rows(self) -> npt.NDArray[np.intp]:
@@ -124,14 +124,14 @@ class Want:
     def picker(self) -> Picker:
         """Its tasks."""
         if self._picker is None:
-            self._picker = self.waiting.picker(self.scratch.view.layout, sees_hosts=self._sees_hosts)
+            self._picker = self.queued.picker(self.state.view.layout, sees_hosts=self._sees_hosts)
         return self._picker
 
     @property
     def levels(self) -> model.IntVector:
         """How far the nearest input of what is left is from each node, a `model.Distance`, shape [N]."""
         if self._closeness is None:
-            self._closeness = self.waiting.closeness(self.scratch.view.layout, sees_hosts=self._sees_hosts)
+            self._closeness = self.queued.closeness(self.state.view.layout, sees_hosts=self._sees_hosts)
             for task in self.picker.taken():
                 self._closeness.take(task)
         return self._closeness.levels
@@ -147,32 +147,32 @@ class Want:
         self.picker.give_back(pick)
         if self._closeness is not None:
             self._closeness = None  # what it was told of is not so
-            self.moved += range(len(self.scratch.offered))
+            self.moved += range(len(self.state.offered))
 
     @property
     def left(self) -> int:
         """Its tasks that still wait."""
-        return self.waiting.pool.count if self._picker is None else self._picker.left
+        return self.queued.pool.count if self._picker is None else self._picker.left
 
     @property
     def eligibility(self) -> Eligibility:
         """The nodes that its constraints allow."""
-        return self.shape.eligibility(self.scratch.view)
+        return self.shape.eligibility(self.state.view)
 
 
-class Scratch:
+class CycleState:
     """What is free as the cycle places tasks. Columns computed from it are mended by `to_mend`.
 
     Attributes:
         view: What the cycle began with.
         offered: Nodes that may still take tasks in this cycle, shape [N].
         changes: How often a node changed so far.
-        kept: Which class a node is kept for, by place.
+        reserved: Which class a node is kept for, by place.
         let_go: Places of nodes that were kept for somebody and are not any more.
         most_kept: How many more nodes may be kept for the class whose turn it is; None for any number.
     """
 
-    def __init__(self, view: ClusterView, kept: Kept = _NOBODY) -> None:
+    def __init__(self, view: ClusterView, reserved: Reservations = _NOBODY) -> None:
         self.view = view
         layout = view.layout
         self._free: model.IntMatrix | None = None
@@ -182,11 +182,11 @@ class Scratch:
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: list[int] = []
-        self.kept = kept.places(layout) if kept.by_name else {}
-        self.let_go: set[int] = set()
+        self.reserved = reserved.places(layout) if reserved.by_name else {}
+        self.released: set[int] = set()
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
-        self.most_kept: int | None = None
+        self.most_reserved: int | None = None
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._queues: dict[model.QueueName, model.Amounts] = {}
         self._shares: dict[Share, model.Amounts] = {}
@@ -270,9 +270,9 @@ class Scratch:
             return slice(changed[0], changed[0] + 1)
         return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else np.array(changed, np.intp)
 
-    def room(self, want: Want) -> model.BoolVector:
+    def room(self, pending: PendingClass) -> model.BoolVector:
         """Which nodes have room for the least size of a class, shape [N]: shared by all of its shape: read-only."""
-        shape = want.shape
+        shape = pending.shape
         known = self._room.get(shape)
         where = ALL if known is None else self.to_mend(known[0])
         enough = np.empty(len(self.offered), np.bool_) if known is None else known[1]
@@ -311,17 +311,17 @@ class Scratch:
         return self._offers < self._offers_first
 
     @property
-    def all_kept(self) -> bool:
+    def all_reserved(self) -> bool:
         """Whether every node on offer is kept for somebody."""
-        if self._offers > len(self.kept) or not self._offers:
+        if self._offers > len(self.reserved) or not self._offers:
             return False
-        return self._offers == len(self.offered) or all(map(self.kept.__contains__, self.offered_places()))
+        return self._offers == len(self.offered) or all(map(self.reserved.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
         """The classes that nodes on offer are kept for."""
         if self._offers == len(self.offered):
-            return set(self.kept.values())
-        return {self.kept[node] for node in self.offered_places() if node in self.kept}
+            return set(self.reserved.values())
+        return {self.reserved[node] for node in self.offered_places() if node in self.reserved}
 
     def offered_places(self) -> list[int]:
         """The nodes on offer, ascending."""
@@ -331,28 +331,30 @@ class Scratch:
 
     # Writing
 
-    def place(self, spot: Spot) -> None:
+    def place(self, assignment: Assignment) -> None:
         """Take the room of a task."""
-        self._change(spot.node, operator.sub, spot.vector)
-        self._shift(spot, operator.add)
-        if spot.want.task_class.constraints.host_ports:
-            self._ports[spot.node] = self._ports.get(spot.node, ()) + spot.want.task_class.constraints.host_ports
+        self._change(assignment.node, operator.sub, assignment.vector)
+        self._shift(assignment, operator.add)
+        if assignment.pending.task_class.constraints.host_ports:
+            self._ports[assignment.node] = (
+                self._ports.get(assignment.node, ()) + assignment.pending.task_class.constraints.host_ports
+            )
         limit = self.view.max_per_node
-        if limit is not None and self._placed_on[spot.node] >= limit:
-            self.withdraw(spot.node)
+        if limit is not None and self._placed_on[assignment.node] >= limit:
+            self.withdraw(assignment.node)
 
-    def undo(self, spot: Spot) -> None:
+    def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self._change(spot.node, operator.add, spot.vector)
-        self._shift(spot, operator.sub)
-        ports = spot.want.task_class.constraints.host_ports
+        self._change(assignment.node, operator.add, assignment.vector)
+        self._shift(assignment, operator.sub)
+        ports = assignment.pending.task_class.constraints.host_ports
         if ports:
-            left = list(self._ports[spot.node])
+            left = list(self._ports[assignment.node])
             for port in ports:
                 left.remove(port)
-            self._ports[spot.node] = tuple(left)
-        if self.view.max_per_node is not None and not self.offered[spot.node]:
-            self.offered[spot.node] = True
+            self._ports[assignment.node] = tuple(left)
+        if self.view.max_per_node is not None and not self.offered[assignment.node]:
+            self.offered[assignment.node] = True
             self._places = None
             self._offers += 1
 
@@ -362,16 +364,16 @@ class Scratch:
         self._change(place, operator.sub, self.view.axis.vector(resources))
         self.touch(place)
 
-    def keep(self, node: int, task_class: model.ClassId) -> None:
+    def reserve(self, node: int, task_class: model.ClassId) -> None:
         """Keep a node for a class for the rest of the cycle."""
-        self.kept[node] = task_class
-        self.let_go.discard(node)
+        self.reserved[node] = task_class
+        self.released.discard(node)
         self.touch(node)
 
     def release(self, node: int) -> None:
         """The node is kept for nobody any more, in the cycles to come neither."""
-        del self.kept[node]
-        self.let_go.add(node)
+        del self.reserved[node]
+        self.released.add(node)
         self.touch(node)
 
     def withdraw(self, node: int) -> None:
@@ -398,9 +400,9 @@ class Scratch:
         if self._free is not None:
             self._free[:, node] = room
 
-    def _shift(self, spot: Spot, step: Step) -> None:
-        node, job, class_id = spot.node, spot.want.job, spot.want.task_class.id
-        amounts: list[int] = spot.vector.tolist()
+    def _shift(self, assignment: Assignment, step: Step) -> None:
+        node, job, class_id = assignment.node, assignment.pending.job, assignment.pending.task_class.id
+        amounts: list[int] = assignment.vector.tolist()
         self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
         if job.queue in self._queues:
             self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)

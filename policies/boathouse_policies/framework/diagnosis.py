@@ -9,87 +9,89 @@ import numpy as np
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework.cycle_state import Scratch, Want
-    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.scheduling_profile import Profile
 
 _HOLDERS = 3
 
 
-def explain(want: Want, verdict: model.Verdict, count: int, profile: Profile, scratch: Scratch) -> model.Diagnosis:
+def explain(
+    pending: PendingClass, verdict: model.Verdict, count: int, profile: Profile, state: CycleState
+) -> model.Diagnosis:
     """Diagnose from the state that the cycle ended with, over all nodes, offered or not."""
-    refusals = _refusals(want, profile, scratch)
-    scarce = _scarce(want, scratch, verdict.code) if verdict.code in _ABOUT_NODES else None
-    allocatable = scratch.view.layout.allocatable
+    refusals = _refusals(pending, profile, state)
+    scarce = _scarce(pending, state, verdict.code) if verdict.code in _ABOUT_NODES else None
+    allocatable = state.view.layout.allocatable
     return model.Diagnosis(
-        task_class=want.task_class.id,
-        job=want.job.id,
+        task_class=pending.task_class.id,
+        job=pending.job.id,
         count=count,
         code=verdict.code,
-        message=_message(verdict, refusals, scratch),
+        message=_message(verdict, refusals, state),
         refusals=refusals,
-        scarce=None if scarce is None else scratch.view.axis.names[scarce],
-        asked=0 if scarce is None else int(want.need[want.rows == scarce].item()),
+        scarce=None if scarce is None else state.view.axis.names[scarce],
+        asked=0 if scarce is None else int(pending.need[pending.rows == scarce].item()),
         largest=0 if scarce is None or scarce >= len(allocatable) else int(allocatable[scarce].max(initial=0)),
-        holders=() if scarce is None else _holders(scarce, scratch),
+        holders=() if scarce is None else _holders(scarce, state),
     )
 
 
 _ABOUT_NODES = {model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS, model.Code.GANG, model.Code.JOB_ORDER}
 
 
-def _refusals(want: Want, profile: Profile, scratch: Scratch) -> tuple[model.Refusal, ...]:
+def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tuple[model.Refusal, ...]:
     """Each filter speaks of the nodes that the filters before it passed."""
-    among = np.ones(scratch.free.shape[1], np.bool_)
+    among = np.ones(state.free.shape[1], np.bool_)
     found: list[model.Refusal] = []
     for one in profile.filters:
-        found += one.refusals(want, scratch, among)
-        passed = one.mask(want, scratch, slice(None))
+        found += one.refusals(pending, state, among)
+        passed = one.mask(pending, state, slice(None))
         if passed is not None:
             among &= passed
     return tuple(sorted(found, key=lambda refusal: (-refusal.nodes, refusal.reason)))
 
 
-def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], scratch: Scratch) -> str:
-    nodes = scratch.free.shape[1]
+def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], state: CycleState) -> str:
+    nodes = state.free.shape[1]
     reasons = ", ".join(f"{refusal.nodes} {refusal.reason}" for refusal in refusals)
-    line = f"0/{nodes} nodes are available: {reasons}." if reasons else f"0/{nodes} nodes are available."
+    turns = f"0/{nodes} nodes are available: {reasons}." if reasons else f"0/{nodes} nodes are available."
     match verdict.code:
         case model.Code.UNSCHEDULABLE:
-            return line
+            return turns
         case model.Code.NEVER_FITS | model.Code.GANG if reasons:
-            return f"{verdict.message}: {line}"
+            return f"{verdict.message}: {turns}"
         case _:
             return verdict.message
 
 
-def _scarce(want: Want, scratch: Scratch, code: model.Code) -> int | None:
+def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int | None:
     """The resource that most nodes lack; ties by the cluster's use of it, then by row.
 
     Of the allowed nodes what is free counts; for what never fits, what each node has when it is empty.
     """
-    layout = scratch.view.layout
-    rows = want.rows[want.rows < len(layout.totals)]
-    had = scratch.free[:, want.eligibility.mask]
+    layout = state.view.layout
+    rows = pending.rows[pending.rows < len(layout.totals)]
+    had = state.free[:, pending.eligibility.mask]
     if code is model.Code.NEVER_FITS:
-        had = np.zeros_like(scratch.free)
+        had = np.zeros_like(state.free)
         had[rows] = layout.allocatable[rows]
     if not had.shape[1]:
         return None
-    lacking = (had[want.rows] < want.need).sum(axis=1)
+    lacking = (had[pending.rows] < pending.need).sum(axis=1)
     if not lacking.any():
         return None
-    use = np.ones(len(scratch.free))
-    use[rows] = 1.0 - scratch.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
-    return int(min(zip(-lacking, -use[want.rows], want.rows, strict=True))[2])
+    use = np.ones(len(state.free))
+    use[rows] = 1.0 - state.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
+    return int(min(zip(-lacking, -use[pending.rows], pending.rows, strict=True))[2])
 
 
-def _holders(row: int, scratch: Scratch) -> tuple[model.Holder, ...]:
-    jobs = scratch.view.by_job.keys() | scratch.jobs.keys()
-    usage = {job: scratch.job_usage(job) for job in jobs}
+def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
+    jobs = state.view.by_job.keys() | state.jobs.keys()
+    usage = {job: state.job_usage(job) for job in jobs}
     amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
     held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
-    if row < len(scratch.view.layout.totals):
-        others = int((scratch.view.layout.totals - scratch.free.sum(axis=1)[: len(scratch.view.layout.totals)])[row])
+    if row < len(state.view.layout.totals):
+        others = int((state.view.layout.totals - state.free.sum(axis=1)[: len(state.view.layout.totals)])[row])
         others -= sum(amounts.values())
         if others > 0:
             held.append(model.Holder(job=None, amount=others))

@@ -42,7 +42,7 @@ class Ledger:
     """The single account of what nodes hold. See the module's docstring for the states.
 
     Args:
-        axis: Shared with the waiting room.
+        axis: Shared with the scheduling queue.
     """
 
     def __init__(self, axis: model.Axis) -> None:
@@ -71,7 +71,7 @@ class Ledger:
         """Add a node or replace it.
 
         Returns:
-            Whether anything changed: if so, wake the waiting room.
+            Whether anything changed: if so, wake the scheduling queue.
         """
         if self._nodes.get(node.name) == node:
             return False
@@ -240,7 +240,7 @@ class Ledger:
     def _keep_shown(self) -> None:
         held = self._shown() if self._shown is not None else None
         if held is not None:  # somebody may still look at what was known until now
-            held.keep()
+            held.reserve()
         self._shown = None
 
     def compare(self, pods: Iterable[accounts.Account], nodes: Iterable[model.Node]) -> Drift:

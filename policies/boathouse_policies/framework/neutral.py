@@ -1,6 +1,6 @@
 """The neutral choice for each extension point: what a profile has where it names nothing."""
 
-from boathouse_policies.framework.extension import (
+from boathouse_policies.framework.questions import (
     IDEAL_SIZE,
     MINIMUM_TOGETHER,
     NO_PATIENCE,

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import Scratch, Want
-    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.scheduling_profile import Profile
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,19 +20,19 @@ class Left:
     """A class of which tasks are left waiting.
 
     Attributes:
-        want: The class as the cycle left it.
+        pending: The class as the cycle left it.
         verdict: Why.
         count: Its tasks left waiting.
     """
 
-    want: Want
+    pending: PendingClass
     verdict: model.Verdict
     count: int
 
     @property
     def least(self) -> model.IntVector:
         """The smallest size that would have been placed, shape [R]."""
-        return self.want.least
+        return self.pending.least
 
 
 class Plan:
@@ -48,7 +48,7 @@ class Plan:
         decisions: Sequence[model.Decision],
         news: Callable[[], Mapping[model.ClassId, Left]],
         profile: Profile,
-        scratch: Callable[[], Scratch],
+        state: Callable[[], CycleState],
         *,
         still: Callable[[], Mapping[model.ClassId, Left]] | None = None,
         released: Sequence[model.NodeName] = (),
@@ -60,13 +60,13 @@ class Plan:
         self._work_out_news = news
         self._work_out_still = still
         self._profile = profile
-        self._scratch = scratch
+        self._state = state
 
     @property
     def news(self) -> Mapping[model.ClassId, Left]:
         """Who had a turn, or is parked for the first time.
 
-        Worked out when first asked for, which must be before the waiting room takes placed tasks out.
+        Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
         """
         if self._news is None:
             self._news = self._work_out_news()
@@ -82,12 +82,12 @@ class Plan:
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""
         left = self.left.get(task_class)
-        return None if left is None else _explain(left, self._profile, self._scratch())
+        return None if left is None else _explain(left, self._profile, self._state())
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """One for each class left waiting."""
-        return [_explain(one, self._profile, self._scratch()) for one in self.left.values()]
+        return [_explain(one, self._profile, self._state()) for one in self.left.values()]
 
 
-def _explain(left: Left, profile: Profile, scratch: Scratch) -> model.Diagnosis:
-    return diagnosis.explain(left.want, left.verdict, left.count, profile, scratch)
+def _explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
+    return diagnosis.explain(left.pending, left.verdict, left.count, profile, state)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter
+from boathouse_policies.framework.questions import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from boathouse_policies.framework.cycle_state import Scratch, Want
+    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
     from boathouse_policies.framework.topology import Where
 
 
@@ -22,15 +22,17 @@ class Allowed(Filter):
 
     of_shape = until_freed = True
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """The kept mask."""
-        eligibility = want.eligibility
+        eligibility = pending.eligibility
         return None if eligibility.everywhere else eligibility.mask[where]
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """The first reason of each node."""
         counts = collections.Counter(
-            reason for reason, asked in zip(want.eligibility.refusals, among.tolist(), strict=True) if reason and asked
+            reason
+            for reason, asked in zip(pending.eligibility.refusals, among.tolist(), strict=True)
+            if reason and asked
         )
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items()]
 
@@ -40,36 +42,36 @@ class FreePorts(Filter):
 
     until_freed = True
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, pending: PendingClass) -> bool:
         """Classes with host ports."""
-        return bool(want.task_class.constraints.host_ports)
+        return bool(pending.task_class.constraints.host_ports)
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
         """Nothing: the host ports are constraints, which are part of the shape."""
         return None
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Everywhere for a class without host ports; else the nodes that take any port are looked at."""
-        if not want.task_class.constraints.host_ports:
+        if not pending.task_class.constraints.host_ports:
             return None
-        return _free(want, scratch)[where]
+        return _free(pending, state)[where]
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """One reason."""
-        if not want.task_class.constraints.host_ports:
+        if not pending.task_class.constraints.host_ports:
             return []
-        nodes = int((among & ~_free(want, scratch)).sum())
+        nodes = int((among & ~_free(pending, state)).sum())
         return [model.Refusal(reason=PORTS, nodes=nodes)] if nodes else []
 
 
-def _free(want: Want, scratch: Scratch) -> model.BoolVector:
-    wanted = want.task_class.constraints.host_ports
-    mask = np.ones(scratch.free.shape[1], np.bool_)
-    index = scratch.view.layout.index
-    for name, taken in scratch.view.host_ports.items():
+def _free(pending: PendingClass, state: CycleState) -> model.BoolVector:
+    wanted = pending.task_class.constraints.host_ports
+    mask = np.ones(state.free.shape[1], np.bool_)
+    index = state.view.layout.index
+    for name, taken in state.view.host_ports.items():
         if name in index and _conflict(wanted, taken):
             mask[index[name]] = False
-    for node, taken in scratch.ports.items():
+    for node, taken in state.ports.items():
         if _conflict(wanted, taken):
             mask[node] = False
     return mask
@@ -84,16 +86,16 @@ class Room(Filter):
 
     of_shape = until_freed = True
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """All rows that are asked for."""
-        return scratch.room(want)[where]
+        return state.room(pending)[where]
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """A node counts for each resource that it lacks."""
-        lacking = (scratch.free[:, among][want.rows] < want.need).sum(axis=1).tolist()
+        lacking = (state.free[:, among][pending.rows] < pending.need).sum(axis=1).tolist()
         return [
-            model.Refusal(reason=reason(scratch.view.axis.names[row]), nodes=nodes)
-            for row, nodes in zip(want.rows.tolist(), lacking, strict=True)
+            model.Refusal(reason=reason(state.view.axis.names[row]), nodes=nodes)
+            for row, nodes in zip(pending.rows.tolist(), lacking, strict=True)
             if nodes
         ]
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.candidates import Candidates
-    from boathouse_policies.framework.cycle_state import Scratch, Want
-    from boathouse_policies.framework.extension import Filter, Reserve
-    from boathouse_policies.framework.policy import Profile
+    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.questions import Filter, Reserve
+    from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.topology import Where
 
 
@@ -60,150 +60,152 @@ class Rankings:
     Args:
         candidates: The nodes.
         profile: Asked for filters, reservations and scores.
-        scratch: The state of the cycle.
+        state: The state of the cycle.
     """
 
-    def __init__(self, candidates: Candidates, profile: Profile, scratch: Scratch) -> None:
+    def __init__(self, candidates: Candidates, profile: Profile, state: CycleState) -> None:
         self._candidates = candidates
         self._profile = profile
-        self._scratch = scratch
+        self._state = state
         self._known: dict[Hashable, Ranking] = {}
         self._of_class: dict[int, Ranking] = {}
         self._of_shape: dict[int, bool] = {}
 
-    def best(self, want: Want) -> int | None:
+    def best(self, pending: PendingClass) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        if self._of_shape_alone(want):
-            return self._candidates.best(want)
-        i = self._of(want).best()
+        if self._of_shape_alone(pending):
+            return self._candidates.best(pending)
+        i = self._of(pending).best()
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
-    def refuse(self, want: Want, node: int) -> None:
+    def refuse(self, pending: PendingClass, node: int) -> None:
         """The class does not take this node in this cycle."""
-        ranking = self._of(want)
+        ranking = self._of(pending)
         i = self._candidates.at[node] if self._candidates.at is not None else node
         ranking.refused.add(i)
         ranking.scores[i] = NEVER
 
-    def may_use(self, want: Want, node: int) -> bool:
+    def may_use(self, pending: PendingClass, node: int) -> bool:
         """Whether a class may have one more task on a node."""
-        if not still_fits(want.shape, node, self._scratch):
+        if not still_fits(pending.shape, node, self._state):
             return False
-        return all(one.passes(want, self._scratch, node) for one in self._profile.asked_about(want))
+        return all(one.passes(pending, self._state, node) for one in self._profile.asked_about(pending))
 
-    def _of_shape_alone(self, want: Want) -> bool:
+    def _of_shape_alone(self, pending: PendingClass) -> bool:
         """Whether nothing but its shape decides where a class goes."""
-        known = self._of_shape.get(want.place)
+        known = self._of_shape.get(pending.place)
         if known is None:
             profile = self._profile
-            score = profile.score_of(want.task_class.stage)
-            known = self._of_shape[want.place] = (
+            score = profile.score_of(pending.task_class.stage)
+            known = self._of_shape[pending.place] = (
                 score.of_shape
                 and score is profile.score
                 and self._candidates.compares
-                and profile.sizer.key(want) is None
-                and not profile.asked_about(want)
+                and profile.sizer.key(pending) is None
+                and not profile.asked_about(pending)
             )
         return known
 
-    def _of(self, want: Want) -> Ranking:
-        ranking = self._of_class.get(want.place)
+    def _of(self, pending: PendingClass) -> Ranking:
+        ranking = self._of_class.get(pending.place)
         if ranking is None:
-            ranking = self._of_class[want.place] = self._shared(want)
-        if ranking.seen != self._scratch.changes or want.moved:
-            self._mend(want, ranking)
+            ranking = self._of_class[pending.place] = self._shared(pending)
+        if ranking.seen != self._state.changes or pending.moved:
+            self._mend(pending, ranking)
         return ranking
 
-    def _shared(self, want: Want) -> Ranking:
+    def _shared(self, pending: PendingClass) -> Ranking:
         """The ranking that classes with the same answers have in common."""
         profile = self._profile
-        questions, score = profile.asked_about(want), profile.score_of(want.task_class.stage)
+        questions, score = profile.asked_about(pending), profile.score_of(pending.task_class.stage)
         key = (
-            want.shape,
-            profile.sizer.key(want),
+            pending.shape,
+            profile.sizer.key(pending),
             score,
-            score.key(want),
-            *((one, one.key(want)) for one in questions),
+            score.key(pending),
+            *((one, one.key(pending)) for one in questions),
         )
         ranking = self._known.get(key)
         if ranking is None:
-            ranking = self._known[key] = self._ranked(want, questions)
+            ranking = self._known[key] = self._ranked(pending, questions)
         return ranking
 
-    def _ranked(self, want: Want, questions: Sequence[Filter | Reserve]) -> Ranking:
-        candidates, seen = self._candidates, self._scratch.changes
-        want.moved.clear()
+    def _ranked(self, pending: PendingClass, questions: Sequence[Filter | Reserve]) -> Ranking:
+        candidates, seen = self._candidates, self._state.changes
+        pending.moved.clear()
         if isinstance(candidates, FewNodes):
             ranking = Ranking([NEVER] * len(candidates.listed), questions, seen)
-            self._rank(want, ranking, range(len(candidates.listed)))
+            self._rank(pending, ranking, range(len(candidates.listed)))
             return ranking
-        fits = candidates.row(want)
+        fits = candidates.row(pending)
         where: Where = ALL
         if candidates.at is not None or not fits.all():
             where = candidates.nodes[fits]
         scores = np.full(len(fits), NEVER)
         if len(scores):
-            scores[fits] = self._scores(want, where, questions)
+            scores[fits] = self._scores(pending, where, questions)
         return Ranking(scores, questions, seen)
 
-    def _mend(self, want: Want, ranking: Ranking) -> None:
-        scratch, candidates = self._scratch, self._candidates
-        changed = scratch.changed_since(ranking.seen)
-        ranking.seen = scratch.changes
-        if want.moved:
-            changed += want.moved
-            want.moved.clear()
+    def _mend(self, pending: PendingClass, ranking: Ranking) -> None:
+        state, candidates = self._state, self._candidates
+        changed = state.changed_since(ranking.seen)
+        ranking.seen = state.changes
+        if pending.moved:
+            changed += pending.moved
+            pending.moved.clear()
         found = indices(candidates.at, changed)
         if ranking.refused:
             found = [i for i in found if i not in ranking.refused]
         if len(found) > _ONE_BY_ONE and not isinstance(ranking.scores, list):
             many = np.array(found, np.intp)
             ranking.scores[many] = NEVER
-            many = many[all_fits(want.shape, candidates.nodes[many], scratch)]
+            many = many[all_fits(pending.shape, candidates.nodes[many], state)]
             if len(many):
-                ranking.scores[many] = self._scores(want, candidates.nodes[many], ranking.questions)
+                ranking.scores[many] = self._scores(pending, candidates.nodes[many], ranking.questions)
         else:
-            self._rank(want, ranking, found)
+            self._rank(pending, ranking, found)
 
-    def _rank(self, want: Want, ranking: Ranking, found: Sequence[int]) -> None:
+    def _rank(self, pending: PendingClass, ranking: Ranking, found: Sequence[int]) -> None:
         """Rank a few of the nodes, by index."""
         scores, listed, questions = ranking.scores, self._candidates.listed, ranking.questions
         left = []
         for i in found:
             scores[i] = NEVER
-            if still_fits(want.shape, listed[i], self._scratch):
+            if still_fits(pending.shape, listed[i], self._state):
                 left.append(i)
         if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(one.by_node for one in questions)):
             for i in left:
-                scores[i] = self._score_on(want, listed[i], questions)
+                scores[i] = self._score_on(pending, listed[i], questions)
         elif left:
             nodes = np.array([listed[i] for i in left], np.intp)
-            for i, score in zip(left, self._scores(want, nodes, questions).tolist(), strict=True):
+            for i, score in zip(left, self._scores(pending, nodes, questions).tolist(), strict=True):
                 scores[i] = score
 
-    def _score_on(self, want: Want, node: int, questions: Sequence[Filter | Reserve]) -> float:
+    def _score_on(self, pending: PendingClass, node: int, questions: Sequence[Filter | Reserve]) -> float:
         """The score of one node that has room, -inf where a filter or a reservation is in the way."""
         for one in questions:
-            if not one.passes(want, self._scratch, node):
+            if not one.passes(pending, self._state, node):
                 return NEVER
         if len(self._candidates.listed) == 1:
             return 0.0  # nothing to choose from
-        return self._profile.score_of(want.task_class.stage).score_on(want, self._scratch, node)
+        return self._profile.score_of(pending.task_class.stage).score_on(pending, self._state, node)
 
-    def _scores(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
+    def _scores(self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
         count = len(self._candidates.nodes) if where is ALL else _length(where)
-        passing = self._passing(want, where, questions)
+        passing = self._passing(pending, where, questions)
         if passing is not None and not np.count_nonzero(passing):
             return np.full(count, NEVER)
-        score = self._profile.score_of(want.task_class.stage).score(want, self._scratch, where)
+        score = self._profile.score_of(pending.task_class.stage).score(pending, self._state, where)
         return score if passing is None else np.where(passing, score, NEVER)
 
-    def _passing(self, want: Want, where: Where, questions: Sequence[Filter | Reserve]) -> model.BoolVector | None:
+    def _passing(
+        self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]
+    ) -> model.BoolVector | None:
         """Where all filters and the reserve pass; None for everywhere."""
         passing: model.BoolVector | None = None
         for one in questions:
-            passed = one.mask(want, self._scratch, where)
+            passed = one.mask(pending, self._state, where)
             if passed is not None:
                 passing = passed if passing is None else passing & passed
                 if not np.count_nonzero(passing):  # quicker than any()

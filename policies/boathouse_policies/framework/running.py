@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, TypeVar
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Observer
+from boathouse_policies.framework.questions import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

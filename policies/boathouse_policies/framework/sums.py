@@ -182,7 +182,7 @@ class Held:
             self._queues = {queue: _vector(total) for queue, total in plain.items()}
         return self._queues
 
-    def keep(self) -> None:
+    def reserve(self) -> None:
         """The sums are about to change: go on with copies. Nodes are many: of them, an array is the cheaper one."""
         self._columns = self.requested()
         self.jobs, self.shares = self.jobs.copy(), self.shares.copy()

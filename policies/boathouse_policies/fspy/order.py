@@ -33,7 +33,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import JobOrder, Observer
+from boathouse_policies.framework.questions import JobOrder, Observer
 from boathouse_policies.fspy import jobs
 from boathouse_policies.fspy.jobs import JobRecord
 from boathouse_policies.fspy.prediction import Predictor
@@ -42,7 +42,7 @@ from boathouse_policies.fspy.virtual import World
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch
+    from boathouse_policies.framework import CycleState
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.virtual import VirtualJob
 
@@ -83,9 +83,9 @@ class SizeBased(JobOrder, Observer):
 
     # Order
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
+    def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
         """Group, then what counts within it."""
-        turn, virtual, now_s = self._turn_of(scratch), self.world.virtual, scratch.view.now_s
+        turn, virtual, now_s = self._turn_of(state), self.world.virtual, state.view.now_s
         found = [virtual.get(job.id) for job in jobs]
         sized = [one is not None and one.sized and not one.finished for one in found]
         for job, is_sized in zip(jobs, sized, strict=True):
@@ -98,9 +98,9 @@ class SizeBased(JobOrder, Observer):
             for job, one, is_sized in zip(jobs, found, sized, strict=True)
         ]
 
-    def generation(self, scratch: Scratch) -> int:
+    def generation(self, state: CycleState) -> int:
         """Changes when a sub-queue came to hold its share, or less than it: then all its jobs' keys have changed."""
-        return self._turn_of(scratch).generation
+        return self._turn_of(state).generation
 
     def expected(self, job: model.JobId) -> float:
         """A job's standing in a future that somebody plays: its virtual size as last known, infinite where unknown."""
@@ -109,16 +109,16 @@ class SizeBased(JobOrder, Observer):
             return math.inf
         return self.world.size_left(virtual, self.world.now_s)
 
-    def group(self, job: model.Job, scratch: Scratch) -> Group:
+    def group(self, job: model.Job, state: CycleState) -> Group:
         """Where a job stands in this cycle."""
-        return self._standing(job, self._turn_of(scratch))[0]
+        return self._standing(job, self._turn_of(state))[0]
 
-    def nobody_aged(self, scratch: Scratch) -> bool:
+    def nobody_aged(self, state: CycleState) -> bool:
         """Whether no job is aged in this cycle. It is looked up only when the first could have become so."""
-        now_s = scratch.view.now_s
+        now_s = state.view.now_s
         if now_s < self._calm_until_s:
             return True
-        turn, since_s = self._turn_of(scratch), now_s
+        turn, since_s = self._turn_of(state), now_s
         for record in self._jobs.values():
             if not record.is_probe and not turn.runs(record.job.id):  # one that runs may be owed a turn from now on
                 virtual = self.world.job(record.job.id)
@@ -127,9 +127,9 @@ class SizeBased(JobOrder, Observer):
         self._calm_until_s = since_s + self.config.ageing_s
         return now_s < self._calm_until_s
 
-    def _turn_of(self, scratch: Scratch) -> _Turn:
-        if self._turn is None or self._turn.scratch is not scratch:
-            totals, now_s = scratch.view.layout.totals, scratch.view.now_s
+    def _turn_of(self, state: CycleState) -> _Turn:
+        if self._turn is None or self._turn.state is not state:
+            totals, now_s = state.view.layout.totals, state.view.now_s
             self.world.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), now_s)
             self.world.advance(now_s)
             if self._unsized[0] != self.world.version:
@@ -137,14 +137,14 @@ class SizeBased(JobOrder, Observer):
                 share = math.fsum(one.share[model.MEMORY] for one in unsized)
                 self._unsized = self.world.version, frozenset(one.id for one in unsized), share
             probing_share = self.config.probing_share * float(totals[model.MEMORY])
-            self._turn = _Turn(scratch, self._probes, probing_share, *self._unsized[1:])
+            self._turn = _Turn(state, self._probes, probing_share, *self._unsized[1:])
         return self._turn
 
     def _standing(self, job: model.Job, turn: _Turn) -> tuple[Group, float]:
         record, virtual = self._jobs.get(job.id), self.world.job(job.id)
         if record is not None and record.is_probe:
             return (Group.PROBING, 0.0) if turn.probing_is_short else (Group.OVER, 0.0)  # equal: by submission
-        now_s = turn.scratch.view.now_s
+        now_s = turn.state.view.now_s
         if virtual is not None and virtual.sized and not virtual.finished:
             return Group.SIZED, self.world.size_left(virtual, now_s)
         if record is not None and not turn.runs(job.id):
@@ -241,12 +241,12 @@ class SizeBased(JobOrder, Observer):
     def dump(self) -> Mapping[str, Any]:
         """The models, the programs, and of each job what it used up of its virtual size, the largest first."""
         used = {job.id: job.used for job in self.world.jobs() if job.id in self._jobs}
-        kept = sorted(used, key=lambda job: (-used[job], job))[: self.config.jobs_dumped]
+        reserved = sorted(used, key=lambda job: (-used[job], job))[: self.config.jobs_dumped]
         return {
             "version": 1,
             "predictor": self.predictor.dump(),
             "largest_size": self.world.largest_size,
-            "jobs": {job: {"used": used[job], **self._jobs[job].dump()} for job in kept},
+            "jobs": {job: {"used": used[job], **self._jobs[job].dump()} for job in reserved},
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -271,13 +271,13 @@ class _Turn:
 
     def __init__(
         self,
-        scratch: Scratch,
+        state: CycleState,
         probes: Collection[model.JobId],
         probing_share: float,
         unsized: Collection[model.JobId],
         fair_share: float,
     ) -> None:
-        self.scratch = scratch
+        self.state = state
         self.generation = 0
         self._memory: dict[model.JobId, float] = {}
         self._probes = probes
@@ -293,17 +293,17 @@ class _Turn:
         """Bytes of memory that a job holds, as last looked at."""
         known = self._memory.get(job)
         if known is None:
-            known = self._memory[job] = float(self.scratch.job_usage(job)[model.MEMORY])
+            known = self._memory[job] = float(self.state.job_usage(job)[model.MEMORY])
         return known
 
     def runs(self, job: model.JobId) -> bool:
         """Whether a job has any task placed."""
-        return bool(self.scratch.job_usage(job)[model.PODS])
+        return bool(self.state.job_usage(job)[model.PODS])
 
     def look(self, job: model.JobId) -> None:
         """A job may hold something else by now."""
         before = self.held(job)
-        now = float(self.scratch.job_usage(job)[model.MEMORY])
+        now = float(self.state.job_usage(job)[model.MEMORY])
         if now == before:
             return
         self._memory[job] = now

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Observer
+from boathouse_policies.framework.questions import Observer
 from boathouse_policies.ikayak.bank import Bank
 from boathouse_policies.ikayak.history import History
 

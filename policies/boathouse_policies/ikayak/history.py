@@ -82,7 +82,7 @@ class History:
         before = self._before or lag
         self._before = lag
         self.now, self.at_s = _sample(lag, before, input_bytes), now_s
-        self._keep(running_s)
+        self._reserve(running_s)
 
     def _began_s(self, phase: int, running_s: float) -> float:
         """When the phase began: by the pace of the one before, between the last report and this one."""
@@ -93,7 +93,7 @@ class History:
         last_s = self.at_s - self._away_s
         return min(max(last_s, last_s + (phase / RULES - before.fraction) / max(pace, _ROUNDING)), running_s - _SHORT_S)
 
-    def _keep(self, running_s: float) -> None:
+    def _reserve(self, running_s: float) -> None:
         assert self.now is not None
         self._taken += 1
         if self._taken % self._skip:

@@ -19,13 +19,13 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Sized
-from boathouse_policies.framework.extension import Filter, Observer, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Observer, Score, Sizer
 from boathouse_policies.ikayak.config import Shrink
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Where
     from boathouse_policies.ikayak.config import Config
 
 REMOTE = "node(s) with too little room for a map whose input is elsewhere"
@@ -119,25 +119,25 @@ class Shrinking(Sizer, Filter):
             extended=size.extended,
         )
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, pending: PendingClass) -> bool:
         """Maps, where they are made smaller."""
-        return want.task_class.stage is model.Stage.MAP and self._shrink is not Shrink.OFF
+        return pending.task_class.stage is model.Stage.MAP and self._shrink is not Shrink.OFF
 
-    def key(self, want: Want) -> Hashable:
+    def key(self, pending: PendingClass) -> Hashable:
         """The class, of maps: where its input is."""
-        return want.task_class.id if want.task_class.stage is model.Stage.MAP else None
+        return pending.task_class.id if pending.task_class.stage is model.Stage.MAP else None
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
         """Algorithm 3 for a node with room for the least."""
-        demand = want.task_class.resources
-        if want.task_class.stage is not model.Stage.MAP:
-            return want.ideal
-        free, accepted = scratch.free_on(node), self._accepted(want, node, scratch)
+        demand = pending.task_class.resources
+        if pending.task_class.stage is not model.Stage.MAP:
+            return pending.ideal
+        free, accepted = state.free_on(node), self._accepted(pending, node, state)
         if accepted > 1 and not self._fits(free, demand, accepted):
             return Sized(self._share(demand, free, accepted), accepted)
         if self._fits(free, demand, 1):
-            return want.ideal
-        if accepted == 1 or self.is_whole(want, scratch, node):
+            return pending.ideal
+        if accepted == 1 or self.is_whole(pending, state, node):
             return Sized(self._share(demand, free, 1))
         return _TOO_SMALL
 
@@ -145,15 +145,15 @@ class Shrinking(Sizer, Filter):
         """The CPU of a map without its crumbs."""
         return math.ceil(demand.cpu_milli * (1.0 - self._crumbs))
 
-    def _accepted(self, want: Want, node: int, scratch: Scratch) -> int:
+    def _accepted(self, pending: PendingClass, node: int, state: CycleState) -> int:
         """P: how many local maps are accepted together; none where nothing may be shrunk and none fits."""
-        if not want.waiting.pool.located:
+        if not pending.queued.pool.located:
             return 0
-        self._locality.located(want.task_class)
+        self._locality.located(pending.task_class)
         most = 1
         if self._shrink is not Shrink.OFF:
-            most = self._most(want.task_class.resources, scratch.free_on(node), self._locality.share())
-        return len(want.picker.local(scratch.view.layout.names[node], most))
+            most = self._most(pending.task_class.resources, state.free_on(node), self._locality.share())
+        return len(pending.picker.local(state.view.layout.names[node], most))
 
     def _most(self, demand: model.Resources, free: Sequence[int], share: float) -> int:
         """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full."""
@@ -181,46 +181,46 @@ class Shrinking(Sizer, Filter):
 
     # Filter
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where a whole map fits, or a shrunk one whose input is there."""
-        if want.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
+        if pending.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
             return None
-        whole = self.whole(want, scratch, where)
-        if not want.waiting.pool.located or whole.all():
+        whole = self.whole(pending, state, where)
+        if not pending.queued.pool.located or whole.all():
             return whole
-        return whole | (local(want, where) & self._room(want, scratch, where))
+        return whole | (local(pending, where) & self._room(pending, state, where))
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether a map fits on one node, whole, or shrunk beside its input."""
-        if want.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
+        if pending.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
             return True
-        if self.is_whole(want, scratch, node):
+        if self.is_whole(pending, state, node):
             return True
-        if not want.waiting.pool.located or want.levels[node] != _AT_INPUT:
+        if not pending.queued.pool.located or pending.levels[node] != _AT_INPUT:
             return False
-        free, least = scratch.free_on(node), self._share_of(want.task_class.resources, self._locality.share())
+        free, least = state.free_on(node), self._share_of(pending.task_class.resources, self._locality.share())
         return free[model.CPU] >= least[0] and free[model.MEMORY] >= least[1]
 
-    def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
+    def whole(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector:
         """Where a map fits that is not shrunk by more than crumbs."""
-        demand = want.task_class.resources
-        cpu: model.BoolVector = scratch.free[model.CPU, where] >= self._whole(demand)
-        return cpu & (scratch.free[model.MEMORY, where] >= demand.memory_bytes)
+        demand = pending.task_class.resources
+        cpu: model.BoolVector = state.free[model.CPU, where] >= self._whole(demand)
+        return cpu & (state.free[model.MEMORY, where] >= demand.memory_bytes)
 
-    def is_whole(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def is_whole(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """The same of one node."""
-        demand, free = want.task_class.resources, scratch.free_on(node)
+        demand, free = pending.task_class.resources, state.free_on(node)
         return free[model.MEMORY] >= demand.memory_bytes and free[model.CPU] >= self._whole(demand)
 
-    def _room(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
+    def _room(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector:
         """Where one map of μ·R_demand fits."""
-        least_cpu, least_memory = self._share_of(want.task_class.resources, self._locality.share())
-        cpu: model.BoolVector = scratch.free[model.CPU, where] >= least_cpu
-        return cpu & (scratch.free[model.MEMORY, where] >= least_memory)
+        least_cpu, least_memory = self._share_of(pending.task_class.resources, self._locality.share())
+        cpu: model.BoolVector = state.free[model.CPU, where] >= least_cpu
+        return cpu & (state.free[model.MEMORY, where] >= least_memory)
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes with room for a shrunk map, none of whose input is there."""
-        passed = self.mask(want, scratch, slice(None))
+        passed = self.mask(pending, state, slice(None))
         count = 0 if passed is None else int((among & ~passed).sum())
         return [model.Refusal(reason=REMOTE, nodes=count)] if count else []
 
@@ -237,26 +237,26 @@ class LocalFirst(Score):
         self._shrinking = shrinking
         self._base = base
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The tier, times more than the base's span, plus the base."""
-        base = self._base.score(want, scratch, where)
-        if not want.waiting.pool.located:
+        base = self._base.score(pending, state, where)
+        if not pending.queued.pool.located:
             return base
-        here = local(want, where)
-        whole = self._shrinking.whole(want, scratch, where)
+        here = local(pending, where)
+        whole = self._shrinking.whole(pending, state, where)
         return base + _SPAN * (here.astype(np.float64) + (here & whole))
 
-    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
-        base = self._base.score_on(want, scratch, node)
-        if not want.waiting.pool.located or want.levels[node] != _AT_INPUT:
+        base = self._base.score_on(pending, state, node)
+        if not pending.queued.pool.located or pending.levels[node] != _AT_INPUT:
             return base
-        return base + _SPAN * (1.0 + self._shrinking.is_whole(want, scratch, node))
+        return base + _SPAN * (1.0 + self._shrinking.is_whole(pending, state, node))
 
 
-def local(want: Want, where: Where) -> model.BoolVector:
+def local(pending: PendingClass, where: Where) -> model.BoolVector:
     """Where a waiting map of the class has its input, of some nodes: shape as `where`."""
-    here: model.BoolVector = want.levels[where] == _AT_INPUT
+    here: model.BoolVector = pending.levels[where] == _AT_INPUT
     return here
 
 

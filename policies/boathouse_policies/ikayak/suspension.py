@@ -25,7 +25,7 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from boathouse_policies.framework import ClusterView, WaitingRoom
+    from boathouse_policies.framework import ClusterView, SchedulingQueue
     from boathouse_policies.ikayak.book import Book, Running
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.lending import Lending
@@ -62,14 +62,14 @@ class Suspension:
         self._book = book
         self._lending = lending
 
-    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Whom to suspend and whom to resume."""
         away, due = self._away(view.now_s), self._due(view.now_s)
         if not due and not away:
             self._lending.lent({}, frozenset())
             return ()
         waiting = _waiting_maps(queue)
-        back = self._back(away, waiting, queue.kept)
+        back = self._back(away, waiting, queue.reserved)
         paused, until_s = self._pausing(due, waiting, queue, view)
         lenders = {one: one.until_s for one in away if one not in back} | dict.fromkeys(paused, until_s)
         self._lending.lent(lenders, frozenset(waiting))
@@ -88,24 +88,24 @@ class Suspension:
 
     @staticmethod
     def _back(
-        away: list[Running], waiting: Mapping[model.JobId, int], kept: Container[model.NodeName]
+        away: list[Running], waiting: Mapping[model.JobId, int], reserved: Container[model.NodeName]
     ) -> Mapping[Running, str]:
         """Whom to resume, and why."""
         reasons = {
-            one: READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in kept else ""
+            one: READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in reserved else ""
             for one in away
         }
         return {one: reason for one, reason in reasons.items() if reason}
 
     def _pausing(
-        self, due: list[Running], waiting: Mapping[model.JobId, int], queue: WaitingRoom, view: ClusterView
+        self, due: list[Running], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
     ) -> tuple[list[Running], float]:
         """Whom to suspend, and until when."""
         for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
             return [], view.now_s
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
-        some = [one for one in due if one.node in index and one.node not in queue.kept]
+        some = [one for one in due if one.node in index and one.node not in queue.reserved]
         return [one for one in some if free[index[one.node]] >= least], view.now_s + for_s
 
     def _is_due(self, one: Running, now_s: float) -> bool:
@@ -132,10 +132,10 @@ class Suspension:
         return delay_factor(sums[True], sums[False])
 
 
-def _waiting_maps(queue: WaitingRoom) -> Mapping[model.JobId, int]:
+def _waiting_maps(queue: SchedulingQueue) -> Mapping[model.JobId, int]:
     """Memory of the smallest map that waits of each job of which any does."""
     found: dict[model.JobId, int] = {}
-    for one in queue.lineup().waiting:
+    for one in queue.sorted_classes().queued:
         if one.task_class.stage is model.Stage.MAP and len(one.pool):
             size = one.task_class.resources.memory_bytes
             found[one.job.id] = min(size, found.get(one.job.id, size))

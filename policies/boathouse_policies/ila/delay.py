@@ -18,12 +18,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Observer
+from boathouse_policies.framework.questions import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.framework import Want
+    from boathouse_policies.framework import PendingClass
     from boathouse_policies.ila.config import Config
 
 
@@ -67,16 +67,16 @@ class AdaptiveDelay(Observer):
             return 0.0
         return share * sum(self._delays_s[level:found])
 
-    def until_s(self, want: Want, found: model.Distance, now_s: float) -> float | None:
+    def until_s(self, pending: PendingClass, found: model.Distance, now_s: float) -> float | None:
         """Algorithm 2: until when the class waits rather than take a task at this level; None to take it.
 
         Args:
-            want: The class.
+            pending: The class.
             found: L_jmin, the level of the closest task on the closest node.
             now_s: The cycle's time.
         """
-        one = want.task_class
-        if not want.waiting.pool.located or self.input_share(one) <= self._config.least_input_share:
+        one = pending.task_class
+        if not pending.queued.pool.located or self.input_share(one) <= self._config.least_input_share:
             return None
         waited = self._waited.get(one.id) or self._waited.setdefault(one.id, Waited())
         if found <= waited.level:

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter, Hooks, Observer
+from boathouse_policies.framework.questions import Filter, Hooks, Observer
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.alone import Alone
 from boathouse_policies.ila.book import Book, Running
@@ -22,8 +22,8 @@ from boathouse_policies.ila.thresholds import Thresholds
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
-    from boathouse_policies.framework.cycle_state import Spot
+    from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
     from boathouse_policies.ila.families import Model, Weights
     from boathouse_policies.model import FloatVector
@@ -63,38 +63,38 @@ class Interference(Filter, Hooks, Observer):
 
     # In a cycle
 
-    def moment(self, scratch: Scratch) -> Moment:
-        """The state of the cycle that a scratch copy belongs to."""
-        if self._moment is None or self._moment.scratch is not scratch:
-            self.book.adopt(scratch.view.layout)
+    def moment(self, state: CycleState) -> Moment:
+        """The state of the cycle that a cycle state belongs to."""
+        if self._moment is None or self._moment.state is not state:
+            self.book.adopt(state.view.layout)
             self._accepted.clear()
             interference = self.learner.model
             if self._weights[0] is not interference or len(self._weights[1]) > _DEMANDS_KEPT:
                 self._weights = interference, {}
-            self._moment = Moment(scratch, self.book, self._thresholds, interference, self._config, self._weights[1])
+            self._moment = Moment(state, self.book, self._thresholds, interference, self._config, self._weights[1])
         return self._moment
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, pending: PendingClass) -> bool:
         """Maps and reducers that are judged."""
-        return self._judges(want.task_class, want.scratch.view.now_s)
+        return self._judges(pending.task_class, pending.state.view.now_s)
 
-    def key(self, want: Want) -> Hashable:
+    def key(self, pending: PendingClass) -> Hashable:
         """The demand."""
-        return self.demands.of(want.task_class)
+        return self.demands.of(pending.task_class)
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where Algorithm 1 accepts the class."""
-        one = want.task_class
-        if not self._judges(one, scratch.view.now_s):
+        one = pending.task_class
+        if not self._judges(one, state.view.now_s):
             return None
-        return self.moment(scratch).accepts(self.demands.of(one), where)
+        return self.moment(state).accepts(self.demands.of(one), where)
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether Algorithm 1 accepts the class on one node."""
-        one = want.task_class
-        if not self._judges(one, scratch.view.now_s):
+        one = pending.task_class
+        if not self._judges(one, state.view.now_s):
             return True
-        moment = self.moment(scratch)
+        moment = self.moment(state)
         return bool(moment.slowdown_at(self.demands.of(one), node) <= moment.limits[node])
 
     def _judges(self, one: model.TaskClass, now_s: float) -> bool:
@@ -103,33 +103,33 @@ class Interference(Filter, Hooks, Observer):
             return False
         return now_s - self._refused_s.get(one.id, math.inf) < self._config.longest_wait_s
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """How many hosts' neighbours would slow it down, or it them."""
-        mask = self.mask(want, scratch, slice(None))
+        mask = self.mask(pending, state, slice(None))
         refused = 0 if mask is None else int((among & ~mask).sum())
         return [model.Refusal(reason=REASON, nodes=refused)] if refused else []
 
-    def slowdown(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
+    def slowdown(self, pending: PendingClass, state: CycleState, where: Where) -> FloatVector:
         """The predicted slowdown on some nodes."""
-        return self.moment(scratch).slowdown(self.demands.of(want.task_class))[where]
+        return self.moment(state).slowdown(self.demands.of(pending.task_class))[where]
 
-    def slowdown_at(self, want: Want, scratch: Scratch, node: int) -> float:
+    def slowdown_at(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The predicted slowdown on one node."""
-        return self.moment(scratch).slowdown_at(self.demands.of(want.task_class), node)
+        return self.moment(state).slowdown_at(self.demands.of(pending.task_class), node)
 
-    def placed(self, spot: Spot, scratch: Scratch) -> None:
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
         """A task was placed: the rest of the cycle reckons with it."""
-        one, moment = spot.want.task_class, self.moment(scratch)
+        one, moment = assignment.pending.task_class, self.moment(state)
         self._refused_s.pop(one.id, None)
-        moment.place(spot.node, self.demands.of(one), ours=one.stage in STAGES)
-        host = self.book.hosts.places[spot.node]
-        name = scratch.view.layout.names[spot.node]
+        moment.place(assignment.node, self.demands.of(one), ours=one.stage in STAGES)
+        host = self.book.hosts.places[assignment.node]
+        name = state.view.layout.names[assignment.node]
         self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached(host))
 
-    def refused(self, want: Want, scratch: Scratch) -> tuple[bool, float | None]:
+    def refused(self, pending: PendingClass, state: CycleState) -> tuple[bool, float | None]:
         """Whether some node on offer has room for a class; and where all that have refuse it, when to look again."""
-        one, now_s, moment = want.task_class, scratch.view.now_s, self.moment(scratch)
-        room, accepted = moment.outcome(want, self.demands.of(one))
+        one, now_s, moment = pending.task_class, state.view.now_s, self.moment(state)
+        room, accepted = moment.outcome(pending, self.demands.of(one))
         if accepted or not room or not self._judges(one, now_s):
             return room, None
         self._refused_s.setdefault(one.id, now_s)

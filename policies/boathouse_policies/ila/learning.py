@@ -42,7 +42,7 @@ class Learner:
         self.error = config.first_error
         self.fits = 0
         self._fresh: list[list[float]] = []
-        self._kept = {kind: collections.deque[list[float]](maxlen=config.window) for kind in (False, True)}
+        self._reserved = {kind: collections.deque[list[float]](maxlen=config.window) for kind in (False, True)}
         self._fitted = False
         self._patience = _FIRST_PATIENCE
         self._since_selection = 0
@@ -56,9 +56,9 @@ class Learner:
         found = fitting.fit(self._config.family, samples)
         if found is None:
             return
-        kept = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
+        reserved = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
         self.model, self._fitted = found, True
-        self._offline = dataclasses.replace(samples.of(kept), counted=np.full(len(kept), _COUNTED))
+        self._offline = dataclasses.replace(samples.of(reserved), counted=np.full(len(reserved), _COUNTED))
         if isinstance(found, families.Exponential):
             self._first = found
 
@@ -75,7 +75,7 @@ class Learner:
         """
         row = [*system, *task, slowdown]
         self._fresh.append(row)
-        self._kept[task.io_bound].append(row)
+        self._reserved[task.io_bound].append(row)
         return len(self._fresh) >= self._config.refit_every and self.update()
 
     def update(self) -> bool:
@@ -88,7 +88,7 @@ class Learner:
         self.error += _NEW * (missed - self.error)
         self._since_selection += 1
         again = self._fitted and not self._is_due()
-        every = fitting.Samples.of_rows([row for kept in self._kept.values() for row in kept])
+        every = fitting.Samples.of_rows([row for reserved in self._reserved.values() for row in reserved])
         every = every.beside(self._offline)
         found = fitting.fit(self._config.family, every, before=self.model if again else None, start=self._first)
         if found is None:

@@ -15,7 +15,7 @@ from boathouse_policies.ila import metrics
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Where
     from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.ila.book import Book
     from boathouse_policies.ila.config import Config
@@ -27,7 +27,7 @@ class Moment:
     """See the module's docstring. Made anew for each cycle.
 
     Args:
-        scratch: The cycle's copy.
+        state: The cycle's copy.
         book: What runs.
         thresholds: H_d of each host.
         interference: The model.
@@ -35,7 +35,7 @@ class Moment:
         weights: What the model makes of demands, as far as that is known: more is added.
 
     Attributes:
-        scratch: The cycle's copy.
+        state: The cycle's copy.
         thresholds: Algorithm 1's state of this cycle.
         parts: What predictions take of the system, shape [K, N].
         limits: The largest slowdown that is accepted on each node, shape [N].
@@ -44,14 +44,14 @@ class Moment:
 
     def __init__(
         self,
-        scratch: Scratch,
+        state: CycleState,
         book: Book,
         thresholds: Thresholds,
         interference: Model,
         config: Config,
         weights: MutableMapping[metrics.Demand, Weights],
     ) -> None:
-        self.scratch = scratch
+        self.state = state
         self._config, self._model = config, interference
         self._hosts, self._unit = book.hosts, book.unit
         self._rows = self._system(book)
@@ -59,7 +59,7 @@ class Moment:
         slots = self._idle_slots()
         self._slots = slots
         idle = np.bincount(self._hosts.of, slots, len(self._hosts)).astype(np.int64)
-        self.thresholds = thresholds.begin(scratch.view.now_s, book, idle)
+        self.thresholds = thresholds.begin(state.view.now_s, book, idle)
         self.limits = self.thresholds.limits[self._hosts.of]
         self._known = weights
         self._judgements: dict[metrics.Demand, Judged] = {}
@@ -68,7 +68,7 @@ class Moment:
 
     def _system(self, book: Book) -> model.FloatVector:
         """Table 2's metrics of each node, shape [8, N]."""
-        of, count, view = self._hosts.of, len(self._hosts), self.scratch.view
+        of, count, view = self._hosts.of, len(self._hosts), self.state.view
         node = book.use() * self._unit
         others = np.maximum(view.requested[model.CPU] - book.asked, 0) * (self._unit[0] / 1000)
         node[0] += np.where(book.instrumented, 0.0, others)
@@ -78,7 +78,7 @@ class Moment:
 
     def _idle_slots(self) -> model.IntVector:
         """How many more tasks of a slot's size each node has room for, shape [N]."""
-        free, config = self.scratch.free, self._config
+        free, config = self.state.free, self._config
         cpu, memory = free[model.CPU] // config.slot_cpu_milli, free[model.MEMORY] // config.slot_memory_bytes
         slots: model.IntVector = np.maximum(np.minimum(cpu, memory), 0)
         return slots
@@ -111,14 +111,14 @@ class Moment:
         """Where Algorithm 1 accepts it."""
         return self._judged(demand).accepted[where]
 
-    def outcome(self, want: Want, demand: metrics.Demand) -> tuple[bool, bool]:
+    def outcome(self, pending: PendingClass, demand: metrics.Demand) -> tuple[bool, bool]:
         """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
-        key, now = (want.shape, demand), len(self.changed) + self.scratch.changes
+        key, now = (pending.shape, demand), len(self.changed) + self.state.changes
         known = self._outcomes.get(key)
-        if known is None or (known[0] != now and not self._still_takes(known[2], want, demand)):
-            room = self.scratch.room(want) & self.scratch.offered
-            if not want.eligibility.everywhere:
-                room &= want.eligibility.mask
+        if known is None or (known[0] != now and not self._still_takes(known[2], pending, demand)):
+            room = self.state.room(pending) & self.state.offered
+            if not pending.eligibility.everywhere:
+                room &= pending.eligibility.mask
             takes = (room & self._judged(demand).accepted).nonzero()[0]
             if len(takes):
                 known = self._outcomes[key] = now, True, int(takes[0])
@@ -126,9 +126,9 @@ class Moment:
                 known = self._outcomes[key] = now, bool(np.count_nonzero(room)), None
         return known[1], known[2] is not None
 
-    def _still_takes(self, node: int | None, want: Want, demand: metrics.Demand) -> bool:
+    def _still_takes(self, node: int | None, pending: PendingClass, demand: metrics.Demand) -> bool:
         """Whether a node that had room for a class and accepted it still has and does."""
-        if node is None or not self.scratch.offered[node] or not fits_in(want.shape, self.scratch.free_on(node)):
+        if node is None or not self.state.offered[node] or not fits_in(pending.shape, self.state.free_on(node)):
             return False
         return bool(self.slowdown_at(demand, node) <= self.limits[node])
 
@@ -148,7 +148,7 @@ class Moment:
         self.limits[span] = self.thresholds.limit(host)
         if len(members) > 1:
             self.changed += members.tolist()
-            self.scratch.touch_all(members)
+            self.state.touch_all(members)
         else:
             self.changed.append(node)
 
@@ -181,7 +181,7 @@ class Moment:
         self.parts[:, node : node + 1] = self._model.parts(self._rows[:, node : node + 1])
 
     def _slots_lost(self, node: int) -> int:
-        free, before = self.scratch.free_on(node), int(self._slots[node])
+        free, before = self.state.free_on(node), int(self._slots[node])
         cpu = free[model.CPU] // self._config.slot_cpu_milli
         left = max(min(cpu, free[model.MEMORY] // self._config.slot_memory_bytes), 0)
         self._slots[node] = left

@@ -16,7 +16,7 @@ from boathouse_policies.ila.demand import STAGES
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Where
     from boathouse_policies.ila.delay import AdaptiveDelay
     from boathouse_policies.ila.interference import Interference
     from boathouse_policies.model import FloatVector
@@ -36,35 +36,35 @@ class Nearest(Score):
         self._base = base
         self._by_distance = by_distance
 
-    def key(self, want: Want) -> Hashable:
+    def key(self, pending: PendingClass) -> Hashable:
         """The class where its input is in blocks; else what slowdowns depend on."""
-        if self._by_distance and want.waiting.pool.located:
-            return want.task_class.id
-        return self._base.key(want) if self._interference is None else self._interference.key(want)
+        if self._by_distance and pending.queued.pool.located:
+            return pending.task_class.id
+        return self._base.key(pending) if self._interference is None else self._interference.key(pending)
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> FloatVector:
         """Higher is better."""
         if self._interference is not None:
-            score = -self._interference.slowdown(want, scratch, where)
+            score = -self._interference.slowdown(pending, state, where)
         else:
-            score = self._base.score(want, scratch, where)
-        return self.nearer(want, score, where)
+            score = self._base.score(pending, state, where)
+        return self.nearer(pending, score, where)
 
-    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
         if self._interference is not None:
-            score = -self._interference.slowdown_at(want, scratch, node)
+            score = -self._interference.slowdown_at(pending, state, node)
         else:
-            score = self._base.score_on(want, scratch, node)
-        if not self._by_distance or not want.waiting.pool.located:
+            score = self._base.score_on(pending, state, node)
+        if not self._by_distance or not pending.queued.pool.located:
             return score
-        return score - _LEVEL * int(want.levels[node])
+        return score - _LEVEL * int(pending.levels[node])
 
-    def nearer(self, want: Want, score: FloatVector, where: Where = ALL) -> FloatVector:
+    def nearer(self, pending: PendingClass, score: FloatVector, where: Where = ALL) -> FloatVector:
         """A score below any span of it for each level of distance."""
-        if not self._by_distance or not want.waiting.pool.located:
+        if not self._by_distance or not pending.queued.pool.located:
             return score
-        return score - _LEVEL * want.levels[where]
+        return score - _LEVEL * pending.levels[where]
 
 
 class Acceptance(Patience):
@@ -77,20 +77,20 @@ class Acceptance(Patience):
     def __init__(self, delay: AdaptiveDelay) -> None:
         self._delay = delay
 
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
         """Until when the class waits for a closer node; None takes this one."""
-        if want.task_class.stage in STAGES and want.waiting.pool.located:
-            found = model.Distance(want.levels[node])
-            until_s = self._delay.until_s(want, found, scratch.view.now_s)
+        if pending.task_class.stage in STAGES and pending.queued.pool.located:
+            found = model.Distance(pending.levels[node])
+            until_s = self._delay.until_s(pending, found, state.view.now_s)
             if until_s is not None:
-                return self._hold(want, found, until_s)
+                return self._hold(pending, found, until_s)
         return None
 
     @staticmethod
-    def _hold(want: Want, found: model.Distance, until_s: float) -> model.Hold:
+    def _hold(pending: PendingClass, found: model.Distance, until_s: float) -> model.Hold:
         message = f"the closest free node is {_FAR[found]} its input: it waits for a closer one"
         verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
-        return model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s)
+        return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
 class LookAgain(Reserve):
@@ -105,38 +105,38 @@ class LookAgain(Reserve):
     def __init__(self, interference: Interference) -> None:
         self._interference = interference
 
-    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
+    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
         """No class: it keeps no node."""
         return False
 
-    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+    def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Always: a class without room waits for room."""
         return True
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
         """When to look again."""
-        _, again_s = self._interference.refused(want, scratch)
-        return () if again_s is None else (_again(want, again_s),)
+        _, again_s = self._interference.refused(pending, state)
+        return () if again_s is None else (_again(pending, again_s),)
 
     def refused(
-        self, wants: Iterable[Want], scratch: Scratch
-    ) -> Iterator[tuple[Want, model.Verdict, model.Hold | None]]:
+        self, pending_classes: Iterable[PendingClass], state: CycleState
+    ) -> Iterator[tuple[PendingClass, model.Verdict, model.Hold | None]]:
         """Of these, the maps and reducers for which no node has room, or none of those that have."""
-        for want in wants:
-            one = want.task_class
+        for pending in pending_classes:
+            one = pending.task_class
             if one.stage not in STAGES or one.gang_min:
                 continue
-            has_room, again_s = self._interference.refused(want, scratch)
+            has_room, again_s = self._interference.refused(pending, state)
             if not has_room:
-                fits = scratch.view.layout.could_hold(want.least)
-                yield want, _NO_ROOM if fits else _NEVER, None
+                fits = state.view.layout.could_hold(pending.least)
+                yield pending, _NO_ROOM if fits else _NEVER, None
             elif again_s is not None:
-                hold = _again(want, again_s)
-                yield want, hold.verdict, hold
+                hold = _again(pending, again_s)
+                yield pending, hold.verdict, hold
 
 
-def _again(want: Want, again_s: float) -> model.Hold:
-    return model.Hold(task_class=want.task_class, job=want.job, verdict=_SLOWED, until_s=again_s)
+def _again(pending: PendingClass, again_s: float) -> model.Hold:
+    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=_SLOWED, until_s=again_s)
 
 
 _SLOWED = model.Verdict(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Observer
+from boathouse_policies.framework.questions import Observer
 from boathouse_policies.koala import master, provider
 from boathouse_policies.koala.cluster import Grow, Kind, Shrink
 from boathouse_policies.koala.config import Policy
@@ -23,7 +23,7 @@ from boathouse_policies.koala.growers import grower
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework import ClusterView, WaitingRoom
+    from boathouse_policies.framework import ClusterView, SchedulingQueue
     from boathouse_policies.koala.cluster import Answer, Cluster
     from boathouse_policies.koala.config import Config
     from boathouse_policies.koala.growers import Grower
@@ -91,7 +91,7 @@ class Koala(Observer):
 
     # Controller
 
-    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Growth and shrinking that are due."""
         clusters = {name: one for name, one in self._members.items() if one.cluster is not None}
         if not clusters:
@@ -103,7 +103,7 @@ class Koala(Observer):
             decisions += self._reclaim(clusters, view, needed)
         return decisions
 
-    def _needed(self, queue: WaitingRoom, view: ClusterView) -> int:
+    def _needed(self, queue: SchedulingQueue, view: ClusterView) -> int:
         """Nodes that submissions wait for, in workers of the largest kind."""
         worker = self._worker(view)
         total = np.zeros(worker.shape)  # not whole numbers: many tasks of the largest size would overflow
@@ -128,7 +128,7 @@ class Koala(Observer):
         if not names:
             return ()
         idle, claimants = self._idle(view), self._claimants(view)
-        _keep(idle, needed)
+        _reserve(idle, needed)
         parts = provider.split(idle, claimants, self._config.partition)
         decisions: list[model.Decision] = []
         for name in names:
@@ -211,7 +211,7 @@ def _site(node: model.Node) -> str:
     return node.labels.get(ZONE_LABEL, "")
 
 
-def _keep(idle: dict[str, int], needed: int) -> None:
+def _reserve(idle: dict[str, int], needed: int) -> None:
     """Take nodes that submissions wait for out of what is offered, from the sites that have most."""
     for _ in range(min(needed, sum(idle.values()))):
         site = min(idle, key=lambda one: (-idle[one], one))

@@ -172,7 +172,7 @@ class Axis:
         if known is not None and len(known) == self.width:
             return known
         rows = [(self._row_of_pods(name), count) for name, count in resources.extended]
-        return self._keep(self._vectors, resources, pods, rows, LARGEST)
+        return self._reserve(self._vectors, resources, pods, rows, LARGEST)
 
     def capacity(self, resources: Resources, *, pods: int) -> IntVector:
         """What a node has, by row, shape [R], read-only; each amount from 0 to `LARGEST - 1`."""
@@ -180,9 +180,9 @@ class Axis:
         if known is not None and len(known) == self.width:
             return known
         rows = [(self.row(name), count) for name, count in resources.extended]
-        return self._keep(self._capacities, resources, pods, rows, LARGEST - 1)
+        return self._reserve(self._capacities, resources, pods, rows, LARGEST - 1)
 
-    def _keep(
+    def _reserve(
         self,
         memo: dict[tuple[Resources, int], IntVector],
         resources: Resources,

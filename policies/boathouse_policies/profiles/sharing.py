@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.extension import Filter, Hooks, Patience, Reserve, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Hooks, Patience, Reserve, Score, Sizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Sized, WaitingRoom, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
 
 BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
@@ -20,11 +20,11 @@ BOTH = "node(s) with too little memory and too little CPU at once: a task is mad
 class Slowing(Protocol):
     """Predicts slowdowns (ILA)."""
 
-    def slowdown(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def slowdown(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """1 or more, on some nodes."""
         ...
 
-    def slowdown_at(self, want: Want, scratch: Scratch, node: int) -> float:
+    def slowdown_at(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """1 or more, on one node."""
         ...
 
@@ -36,23 +36,23 @@ class Shrinking(Protocol):
         """The smallest size."""
         ...
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
         """The size on a node."""
         ...
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where a map fits, whole or shrunk."""
         ...
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether a map fits on one node, whole or shrunk."""
         ...
 
-    def whole(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector:
+    def whole(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector:
         """Where a map need not be shrunk."""
         ...
 
-    def is_whole(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def is_whole(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether a map need not be shrunk on one node."""
         ...
 
@@ -69,17 +69,17 @@ class Unhindered(Score):
         self._interference = interference
         self._shrinking = shrinking
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The higher the better."""
-        score: model.FloatVector = 1.0 / self._interference.slowdown(want, scratch, where)
-        if want.task_class.stage is model.Stage.MAP:
-            score -= ~self._shrinking.whole(want, scratch, where)
+        score: model.FloatVector = 1.0 / self._interference.slowdown(pending, state, where)
+        if pending.task_class.stage is model.Stage.MAP:
+            score -= ~self._shrinking.whole(pending, state, where)
         return score
 
-    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
-        score = 1.0 / self._interference.slowdown_at(want, scratch, node)
-        if want.task_class.stage is _MAP and not self._shrinking.is_whole(want, scratch, node):
+        score = 1.0 / self._interference.slowdown_at(pending, state, node)
+        if pending.task_class.stage is _MAP and not self._shrinking.is_whole(pending, state, node):
             score -= 1.0
         return score
 
@@ -99,9 +99,9 @@ class OneOfTwo(Sizer, Filter):
         self._cpu = cpu
         self._least: dict[model.ClassId, tuple[model.TaskClass, model.Resources]] = {}
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, pending: PendingClass) -> bool:
         """Maps."""
-        return want.task_class.stage is model.Stage.MAP
+        return pending.task_class.stage is model.Stage.MAP
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """The least of each; the mask keeps off nodes that have no more than that of both."""
@@ -120,33 +120,33 @@ class OneOfTwo(Sizer, Filter):
         self._least[task_class.id] = task_class, least
         return least
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
         """Memory first; CPU where nothing was taken of memory."""
-        sized = self._memory.size(want, node, scratch)
-        return self._cpu.size(want, node, scratch) if sized is want.ideal else sized
+        sized = self._memory.size(pending, node, state)
+        return self._cpu.size(pending, node, state) if sized is pending.ideal else sized
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where all of the memory or all of the CPU is free; with all of the memory, where the CPU's sizer agrees."""
-        if want.task_class.stage is not model.Stage.MAP:
+        if pending.task_class.stage is not model.Stage.MAP:
             return None
-        ideal = want.task_class.resources
-        memory: model.BoolVector = scratch.free[model.MEMORY, where] >= ideal.memory_bytes
-        cpu: model.BoolVector = scratch.free[model.CPU, where] >= ideal.cpu_milli
+        ideal = pending.task_class.resources
+        memory: model.BoolVector = state.free[model.MEMORY, where] >= ideal.memory_bytes
+        cpu: model.BoolVector = state.free[model.CPU, where] >= ideal.cpu_milli
         if cpu.all():
             return None
-        passed = self._cpu.mask(want, scratch, where)
+        passed = self._cpu.mask(pending, state, where)
         return cpu | memory if passed is None else cpu | (memory & passed)
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether all of the memory or all of the CPU is free on one node; with all of the memory, the CPU's answer."""
-        one, free = want.task_class, scratch.free_on(node)
+        one, free = pending.task_class, state.free_on(node)
         if one.stage is not _MAP or free[model.CPU] >= one.resources.cpu_milli:
             return True
-        return free[model.MEMORY] >= one.resources.memory_bytes and self._cpu.passes(want, scratch, node)
+        return free[model.MEMORY] >= one.resources.memory_bytes and self._cpu.passes(pending, state, node)
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that have the least of both and no more."""
-        passed = self.mask(want, scratch, slice(None))
+        passed = self.mask(pending, state, slice(None))
         count = 0 if passed is None else int((among & ~passed).sum())
         return [model.Refusal(reason=BOTH, nodes=count)] if count else []
 
@@ -157,10 +157,10 @@ class InTurn(Patience):
     def __init__(self, *parts: Patience) -> None:
         self._parts = parts
 
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
         """Until when the class waits; None takes the node."""
         for part in self._parts:
-            hold = part.wait(want, node, scratch)
+            hold = part.wait(pending, node, state)
             if hold is not None:
                 return hold
         return None
@@ -178,7 +178,7 @@ class ByStage(Reserve, Hooks):
     """
 
     by_node = True
-    keeps_for_gangs = True  # executors that must start together have nodes kept for them too
+    reserves_for_gangs = True  # executors that must start together have nodes kept for them too
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class ByStage(Reserve, Hooks):
         others: Sequence[Reserve],
         passing: Sequence[Reserve],
         refusing: Reserve,
-        calm: Callable[[Scratch], bool],
+        calm: Callable[[CycleState], bool],
     ) -> None:
         self._keepers = keepers
         self._others = others
@@ -195,46 +195,46 @@ class ByStage(Reserve, Hooks):
         self._calm = calm
         self._keeps = True
 
-    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """A cycle begins: whether a class is pending for which nodes are kept."""
-        self._keeps = not self._keepers.keys().isdisjoint(queue.lineup().stages)
+        self._keeps = not self._keepers.keys().isdisjoint(queue.sorted_classes().stages)
 
-    def is_idle(self, scratch: Scratch) -> bool:
+    def is_idle(self, state: CycleState) -> bool:
         """Whether no node is kept for anybody, nor will be."""
-        return not self._keeps and not scratch.kept and self._calm(scratch)
+        return not self._keeps and not state.reserved and self._calm(state)
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, pending: PendingClass) -> bool:
         """All classes, where nodes are kept or may be in this cycle."""
-        return not self.is_idle(want.scratch)
+        return not self.is_idle(pending.state)
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or where the class may pass."""
-        if not scratch.kept:
+        if not state.reserved:
             return None
         found: model.BoolVector | None = None
         for one in self._passing:
-            mask = one.mask(want, scratch, where)
+            mask = one.mask(pending, state, where)
             if mask is None:
                 return None
             found = mask if found is None else np.logical_or(found, mask)
         return found
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether one node is kept for nobody, or the class may pass there."""
-        return node not in scratch.kept or any(one.passes(want, scratch, node) for one in self._passing)
+        return node not in state.reserved or any(one.passes(pending, state, node) for one in self._passing)
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
         """The nodes that the stage's policy keeps for a class that found none."""
-        keeper = self._keepers.get(want.task_class.stage)
+        keeper = self._keepers.get(pending.task_class.stage)
         if keeper is not None:
-            return keeper.keep(want, scratch)
-        return [hold for one in self._others for hold in one.keep(want, scratch)]
+            return keeper.reserve(pending, state)
+        return [hold for one in self._others for hold in one.reserve(pending, state)]
 
     def refused(
-        self, wants: Iterable[Want], scratch: Scratch
-    ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
+        self, pending_classes: Iterable[PendingClass], state: CycleState
+    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Hold | None]]:
         """Whom no node takes, seen at once."""
-        return self._refusing.refused(wants, scratch) if self._calm(scratch) else ()
+        return self._refusing.refused(pending_classes, state) if self._calm(state) else ()
 
 
 _CLASSES_KEPT = 65_536

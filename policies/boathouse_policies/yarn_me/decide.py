@@ -9,7 +9,7 @@ on offer, as at a heartbeat, the two are the same.
 | 5, 6: regular first | `Elasticity.size`, and `Elasticity.score`: nodes with room for the ideal come first |
 | 7: elastic fits, disk contention | `Elasticity.mask` and `Elasticity.size`: the disk budget of the node |
 | 8, 9: ends before its job | `Elasticity.mask`: run time against the timeline |
-| 12, 14: reserve and unreserve | `Passing.keep`; the waiting room releases |
+| 12, 14: reserve and unreserve | `Passing.keep`; the scheduling queue releases |
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from boathouse_policies.framework import ClusterView, Scratch, WaitingRoom, Want, Where
-    from boathouse_policies.framework.cycle_state import Spot
+    from boathouse_policies.framework import ClusterView, CycleState, PendingClass, SchedulingQueue, Where
+    from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.yarn_me.config import Config
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
@@ -65,7 +65,7 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
         self._look_ahead = look_ahead
         self._regular = regular
         self._book = Book()
-        self._kept: Mapping[model.NodeName, model.ClassId] = {}
+        self._reserved: Mapping[model.NodeName, model.ClassId] = {}
         self._timeline: LookAhead | None = None
         self._made = (-math.inf, -1)
         self._jobs_changed = 0
@@ -89,54 +89,56 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
 
     # Controller
 
-    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Nothing: it only learns which nodes are kept, and looks ahead."""
-        self._kept = queue.kept
+        self._reserved = queue.reserved
         self._renew(view)
         return ()
 
     # Filter
 
-    def concerns(self, want: Want) -> bool:
+    def concerns(self, pending: PendingClass) -> bool:
         """Classes that are known to run with less memory."""
-        return isinstance(want.task_class.estimates, Elastic)
+        return isinstance(pending.task_class.estimates, Elastic)
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where the class fits regularly, or elastically within its job's estimated finish and the disk's budget."""
-        one = want.task_class.estimates
+        one = pending.task_class.estimates
         if not isinstance(one, Elastic):
             return None
-        offered = scratch.memory(where)[scratch.offered[where]]
-        in_time = one.levels.seconds(scratch.memory(where)) <= self._allowance_s(one, want, offered, scratch)
-        return in_time & self._within_budget(one, scratch, where) if self.has_budget else in_time
+        offered = state.memory(where)[state.offered[where]]
+        in_time = one.levels.seconds(state.memory(where)) <= self._allowance_s(one, pending, offered, state)
+        return in_time & self._within_budget(one, state, where) if self.has_budget else in_time
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """The same of one node."""
-        one = want.task_class.estimates
+        one = pending.task_class.estimates
         if not isinstance(one, Elastic):
             return True
-        free = scratch.memory(node)
-        in_time = one.levels.seconds(free) <= self._allowance_s(one, want, free, scratch)
-        return in_time and (not self.has_budget or self._has_bandwidth(one, scratch, node))
+        free = state.memory(node)
+        in_time = one.levels.seconds(free) <= self._allowance_s(one, pending, free, state)
+        return in_time and (not self.has_budget or self._has_bandwidth(one, state, node))
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes that have memory and would be too slow, and those whose disk is busy."""
-        one = want.task_class.estimates
+        one = pending.task_class.estimates
         if not isinstance(one, Elastic):
             return []
-        memory = scratch.memory(ALL)
+        memory = state.memory(ALL)
         seconds = one.levels.seconds(memory)
-        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, want, memory[among], scratch)) & among
+        late = np.isfinite(seconds) & (seconds > self._allowance_s(one, pending, memory[among], state)) & among
         found = [model.Refusal(reason=TOO_LATE, nodes=int(late.sum()))]
         if self.has_budget:
-            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, scratch, ALL)
+            busy = np.isfinite(seconds) & ~late & among & ~self._within_budget(one, state, ALL)
             found.append(model.Refusal(reason=DISK, nodes=int(busy.sum())))
         return [refusal for refusal in found if refusal.nodes]
 
-    def _allowance_s(self, one: Elastic, want: Want, free: int | model.IntVector, scratch: Scratch) -> float:
+    def _allowance_s(
+        self, one: Elastic, pending: PendingClass, free: int | model.IntVector, state: CycleState
+    ) -> float:
         """The longest run time that so much free memory gives with which a task of the class is no straggler."""
         for longest_s in one.levels.slow(free):
-            if self.ends_in_time(want.task_class.id, scratch.view.now_s + longest_s):
+            if self.ends_in_time(pending.task_class.id, state.view.now_s + longest_s):
                 return longest_s
         return one.levels.regular_s
 
@@ -188,44 +190,46 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
         is_old = view.now_s - made_s >= self._config.refresh_s and changes != self._book.changes
         if is_old or (changed and changed >= self._config.refresh_share * len(self._book.jobs)):
             self._made, self._jobs_changed = (view.now_s, self._book.changes), 0
-            self._timeline = self._look_ahead(self._book, view, self._kept)
+            self._timeline = self._look_ahead(self._book, view, self._reserved)
             self._book.columns.ask_again()
 
     # Disk
 
-    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Nothing is placed yet."""
         self._taken.clear()
 
-    def placed(self, spot: Spot, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """An elastic task takes disk bandwidth of its node."""
         if self.has_budget:
-            self._take(spot, +1.0)
+            self._take(assignment, +1.0)
 
-    def undone(self, spot: Spot, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+    def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """It does not after all."""
         if self.has_budget:
-            self._take(spot, -1.0)
+            self._take(assignment, -1.0)
 
-    def _take(self, spot: Spot, times: float) -> None:
-        one, memory_bytes = spot.want.task_class.estimates, spot.resources.memory_bytes
+    def _take(self, assignment: Assignment, times: float) -> None:
+        one, memory_bytes = assignment.pending.task_class.estimates, assignment.resources.memory_bytes
         if isinstance(one, Elastic) and memory_bytes < one.ideal_bytes:
-            self._taken[spot.node] = self._taken.get(spot.node, 0.0) + times * one.disk_bytes_per_s(memory_bytes)
+            self._taken[assignment.node] = self._taken.get(assignment.node, 0.0) + times * one.disk_bytes_per_s(
+                memory_bytes
+            )
 
     @property
     def has_budget(self) -> bool:
         """Whether elastic tasks' disk bandwidth is bounded."""
         return self._config.disk_bytes_per_s is not None
 
-    def _within_budget(self, one: Elastic, scratch: Scratch, where: Where) -> model.BoolVector:
+    def _within_budget(self, one: Elastic, state: CycleState, where: Where) -> model.BoolVector:
         """Where the node's disk has bandwidth left for the elastic task that would go there."""
-        return np.array([self._has_bandwidth(one, scratch, node) for node in places_of(where, scratch)], np.bool_)
+        return np.array([self._has_bandwidth(one, state, node) for node in places_of(where, state)], np.bool_)
 
-    def _has_bandwidth(self, one: Elastic, scratch: Scratch, node: int) -> bool:
-        free = scratch.memory(node)
+    def _has_bandwidth(self, one: Elastic, state: CycleState, node: int) -> bool:
+        free = state.memory(node)
         if free >= one.ideal_bytes or self._config.disk_bytes_per_s is None:
             return True
-        taken = self._disk_of(scratch.view.layout.names[node]) + self._taken.get(node, 0.0)
+        taken = self._disk_of(state.view.layout.names[node]) + self._taken.get(node, 0.0)
         budget = self._config.disk_bytes_per_s * self._config.disk_share
         return one.disk_bytes_per_s(_given(one, free)) + taken <= budget
 
@@ -234,23 +238,23 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
 
     # Score
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Nodes with room for the ideal, by the regular rank; then the others, the fastest first."""
-        one = want.task_class.estimates
-        regular = self._regular.score(want, scratch, where)
+        one = pending.task_class.estimates
+        regular = self._regular.score(pending, state, where)
         if not isinstance(one, Elastic):
             return regular
-        memory = scratch.memory(where)
+        memory = state.memory(where)
         seconds = one.levels.seconds(memory)
         return np.where(memory >= one.ideal_bytes, regular + _ABOVE, -np.where(np.isfinite(seconds), seconds, 0.0))
 
-    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The rank of one node."""
-        one, free = want.task_class.estimates, scratch.memory(node)
+        one, free = pending.task_class.estimates, state.memory(node)
         if isinstance(one, Elastic) and free < one.ideal_bytes:
             seconds = one.levels.seconds(free)
             return -seconds if seconds < math.inf else 0.0
-        regular = self._regular.score_on(want, scratch, node)
+        regular = self._regular.score_on(pending, state, node)
         return regular + _ABOVE if isinstance(one, Elastic) else regular
 
     # Sizer
@@ -262,13 +266,13 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
             return task_class.resources
         return self._sized(task_class.resources, one.least_bytes).resources
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized:
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized:
         """The ideal if it fits, else the least memory with the lowest run time."""
-        one = want.task_class.estimates
-        free = scratch.memory(node)
+        one = pending.task_class.estimates
+        free = state.memory(node)
         if not isinstance(one, Elastic) or free >= one.ideal_bytes:
-            return want.ideal
-        return self._sized(want.task_class.resources, _given(one, free))
+            return pending.ideal
+        return self._sized(pending.task_class.resources, _given(one, free))
 
     def _sized(self, ideal: model.Resources, memory_bytes: int) -> Sized:
         known = self._sizes.get((ideal, memory_bytes))
@@ -285,15 +289,15 @@ class Elasticity(Filter, Score, Sizer, Observer, Hooks):
         return known
 
     @overload
-    def seconds(self, want: Want, scratch: Scratch, where: int) -> float: ...
+    def seconds(self, pending: PendingClass, state: CycleState, where: int) -> float: ...
 
     @overload
-    def seconds(self, want: Want, scratch: Scratch, where: Where) -> float | model.FloatVector: ...
+    def seconds(self, pending: PendingClass, state: CycleState, where: Where) -> float | model.FloatVector: ...
 
-    def seconds(self, want: Want, scratch: Scratch, where: int | Where) -> float | model.FloatVector:
+    def seconds(self, pending: PendingClass, state: CycleState, where: int | Where) -> float | model.FloatVector:
         """The run time that a task would have on some nodes, infinite where it does not fit or nothing is known."""
-        one = want.task_class.estimates
-        return one.levels.seconds(scratch.memory(where)) if isinstance(one, Elastic) else math.inf
+        one = pending.task_class.estimates
+        return one.levels.seconds(state.memory(where)) if isinstance(one, Elastic) else math.inf
 
     @property
     def book(self) -> Book:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.yarn import keep_unkept
-from boathouse_policies.framework.extension import Hooks, Reserve
+from boathouse_policies.baselines.yarn import reserve_unreserved
+from boathouse_policies.framework.questions import Hooks, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from boathouse_policies.framework import Layout, Scratch, WaitingRoom, Want, Where
+    from boathouse_policies.framework import CycleState, Layout, PendingClass, SchedulingQueue, Where
     from boathouse_policies.yarn_me.book import Book
     from boathouse_policies.yarn_me.decide import Elasticity
 
@@ -49,12 +49,12 @@ class Waits:
             known = self._known[node] = key, self._until_s(node, owner, room[model.MEMORY], room[model.CPU])
         return known[1]
 
-    def on(self, node: int, scratch: Scratch) -> float:
+    def on(self, node: int, state: CycleState) -> float:
         """The same of a node's place; infinite where it is kept for nobody."""
-        owner = scratch.kept.get(node)
+        owner = state.reserved.get(node)
         if owner is None:
             return math.inf
-        return self.until_s(scratch.view.layout.names[node], owner, scratch.free_on(node))
+        return self.until_s(state.view.layout.names[node], owner, state.free_on(node))
 
     def changed_on(self) -> Sequence[model.NodeName]:
         """Return the nodes on which tasks started or ended since the last call."""
@@ -90,41 +90,41 @@ class Passing(Reserve, Hooks):
         self._waits = Waits(elasticity.book)
         self._columns = _Columns(self._waits)
 
-    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:  # noqa: ARG002 - the protocol's
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Compare what the columns hold with the cluster before they are used."""
         self._columns.begin()
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or this class, or where this class does no harm."""
-        if not scratch.kept:
+        if not state.reserved:
             return None
-        columns = self._columns.renewed(scratch)
-        free: model.BoolVector = columns.owner[where] == want.task_class.id
-        free |= self._elasticity.seconds(want, scratch, where) <= columns.until_s[where] - scratch.view.now_s
+        columns = self._columns.renewed(state)
+        free: model.BoolVector = columns.owner[where] == pending.task_class.id
+        free |= self._elasticity.seconds(pending, state, where) <= columns.until_s[where] - state.view.now_s
         return free
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """The same of one node."""
-        owner = scratch.kept.get(node)
-        if owner is None or owner == want.task_class.id:
+        owner = state.reserved.get(node)
+        if owner is None or owner == pending.task_class.id:
             return True
-        gap_s = self._waits.on(node, scratch) - scratch.view.now_s
-        return self._elasticity.seconds(want, scratch, node) <= gap_s
+        gap_s = self._waits.on(node, state) - state.view.now_s
+        return self._elasticity.seconds(pending, state, node) <= gap_s
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
         """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
-        return keep_unkept(want, scratch)
+        return reserve_unreserved(pending, state)
 
-    def passing(self, scratch: Scratch) -> Collection[model.ClassId]:
+    def passing(self, state: CycleState) -> Collection[model.ClassId]:
         """Those whom the nodes are kept for, and those that may use one of them before its owner can."""
-        places, now_s = scratch.offered_places(), scratch.view.now_s
+        places, now_s = state.offered_places(), state.view.now_s
         if len(places) <= _FEW:
-            free = [scratch.memory(node) for node in places]
-            gaps_s = [self._waits.on(node, scratch) - now_s for node in places]
+            free = [state.memory(node) for node in places]
+            gaps_s = [self._waits.on(node, state) - now_s for node in places]
         else:
-            free = scratch.memory(np.array(places)).tolist()
-            gaps_s = (self._columns.renewed(scratch).until_s[places] - now_s).tolist()
-        return self._elasticity.placeable(free, gaps_s, now_s) | scratch.owners()
+            free = state.memory(np.array(places)).tolist()
+            gaps_s = (self._columns.renewed(state).until_s[places] - now_s).tolist()
+        return self._elasticity.placeable(free, gaps_s, now_s) | state.owners()
 
 
 class _Columns:
@@ -143,7 +143,7 @@ class _Columns:
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
         self._layout: Layout | None = None
-        self._kept: dict[int, model.ClassId] = {}
+        self._reserved: dict[int, model.ClassId] = {}
         self._seen: int | None = None
         self._mended: set[int] = set()
 
@@ -151,33 +151,33 @@ class _Columns:
         """A cycle begins."""
         self._seen = None
 
-    def renewed(self, scratch: Scratch) -> Self:
+    def renewed(self, state: CycleState) -> Self:
         """Return the columns, as the cycle has them now."""
-        if self._seen != scratch.changes:
+        if self._seen != state.changes:
             if self._seen is None:
-                changed = self._differing(scratch)
+                changed = self._differing(state)
             else:
-                changed = set(scratch.changed_since(self._seen))
+                changed = set(state.changed_since(self._seen))
                 self._mended |= changed  # the cycle's placements may come to nothing
-            self._seen = scratch.changes
+            self._seen = state.changes
             for node in changed:
-                self.owner[node] = scratch.kept.get(node)
-                self.until_s[node] = self._waits.on(node, scratch)
+                self.owner[node] = state.reserved.get(node)
+                self.until_s[node] = self._waits.on(node, state)
         return self
 
-    def _differing(self, scratch: Scratch) -> Collection[int]:
+    def _differing(self, state: CycleState) -> Collection[int]:
         """The nodes where anything differs from what the columns were made of."""
-        layout, free = scratch.view.layout, scratch.free[:_ROWS]
-        before, self._kept = self._kept, scratch.kept.copy()
+        layout, free = state.view.layout, state.free[:_ROWS]
+        before, self._reserved = self._reserved, state.reserved.copy()
         if layout is not self._layout:
             self._layout, self._free = layout, free.copy()
             self.owner = np.full(len(layout), None, np.object_)
             self.until_s = np.full(len(layout), np.inf)
             self._waits.changed_on()
             self._mended.clear()
-            return scratch.kept.keys()
+            return state.reserved.keys()
         index = layout.index
-        changed = {node for node, _ in before.items() ^ scratch.kept.items()}
+        changed = {node for node, _ in before.items() ^ state.reserved.items()}
         changed.update(self._mended)
         self._mended.clear()
         changed.update((free != self._free).any(axis=0).nonzero()[0].tolist())

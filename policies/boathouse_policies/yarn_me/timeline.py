@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class _Ahead:
     """A job in the future that is played."""
 
-    __slots__ = ("held", "last_end_s", "longest_s", "rank", "standing", "wants")
+    __slots__ = ("held", "last_end_s", "longest_s", "pending_classes", "rank", "standing")
 
     def __init__(self, book: JobBook, now_s: float, standing: float) -> None:
         self.standing = standing
@@ -34,12 +34,12 @@ class _Ahead:
         last_end_s = book.last_end_s
         self.last_end_s = max(last_end_s, now_s) if last_end_s > -math.inf else last_end_s  # overdue: any moment now
         # The first is the last of the list, to be popped.
-        self.wants = [
+        self.pending_classes = [
             _Wanted(one, left, seconds)
             for one, seconds in zip(book.classes[::-1], book.seconds[::-1], strict=True)
             if (left := book.left.get(one.id, 0)) > 0
         ]
-        self.longest_s = max([want.seconds for want in self.wants], default=0.0)
+        self.longest_s = max([pending.seconds for pending in self.pending_classes], default=0.0)
 
 
 class _Wanted:
@@ -61,7 +61,7 @@ class Timeline:
     Args:
         book: What is left and what runs.
         view: What is free, and the time.
-        kept: Reservations.
+        reserved: Reservations.
         standing: Of a job in the profile's order, the least first; jobs of equal standing by the memory that they hold.
     """
 
@@ -69,7 +69,7 @@ class Timeline:
         self,
         book: Book,
         view: ClusterView,
-        kept: Mapping[model.NodeName, model.ClassId],
+        reserved: Mapping[model.NodeName, model.ClassId],
         standing: Callable[[model.JobId], float] = lambda _: 0.0,
     ) -> None:
         self._now_s = self._time_s = view.now_s
@@ -81,11 +81,15 @@ class Timeline:
         self._ends.reverse()  # the first is the last of the list, to be popped
         self._new_ends: list[End] = []  # a heap: of tasks that are placed in the future
         self._made = 0
-        self._order = [(one.standing, one.held, one.rank, one) for one in self._jobs.values() if one.wants]
+        self._order = [(one.standing, one.held, one.rank, one) for one in self._jobs.values() if one.pending_classes]
         heapq.heapify(self._order)
         self._moved: set[_Ahead] = set()  # those whose place in the order is not that of the heap any more
-        owners = {want.class_id: one for one in self._jobs.values() for want in one.wants} if kept else {}
-        self._kept = {name: owners[one] for name, one in kept.items() if one in owners and name in self._memory}
+        owners = (
+            {pending.class_id: one for one in self._jobs.values() for pending in one.pending_classes}
+            if reserved
+            else {}
+        )
+        self._reserved = {name: owners[one] for name, one in reserved.items() if one in owners and name in self._memory}
         self._begun = False
 
     def reaches(self, job: model.JobId, time_s: float) -> bool:
@@ -100,16 +104,16 @@ class Timeline:
             for node in self._memory:
                 self._fill(node)
         self._play(one, time_s)
-        return bool(one.wants) or one.last_end_s >= time_s
+        return bool(one.pending_classes) or one.last_end_s >= time_s
 
     def _play(self, asked: _Ahead, until_s: float) -> None:
         """End after end, as long as that may show that the job will not still run at a time."""
-        while asked.last_end_s < until_s and asked.wants and self._until_placed(until_s - asked.longest_s):
+        while asked.last_end_s < until_s and asked.pending_classes and self._until_placed(until_s - asked.longest_s):
             pass
 
     def _until_placed(self, before_s: float) -> bool:
         """End after end until something is placed; False if there is none before that time."""
-        known, new, moved, kept = self._ends, self._new_ends, self._moved, self._kept
+        known, new, moved, reserved = self._ends, self._new_ends, self._moved, self._reserved
         jobs, memory, cpu = self._jobs, self._memory, self._cpu
         while known or new:
             is_known = not new or (bool(known) and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
@@ -127,10 +131,10 @@ class Timeline:
             memory[node] = free = memory[node] + bytes_freed
             cpu[node] += cpu_freed
             one.held -= bytes_freed
-            if one.wants:
+            if one.pending_classes:
                 moved.add(one)
-            owner = kept.get(node)
-            if owner is None or not owner.wants or owner.wants[-1].memory <= free:
+            owner = reserved.get(node)
+            if owner is None or not owner.pending_classes or owner.pending_classes[-1].memory <= free:
                 made = self._made
                 self._fill(node)
                 if self._made > made:
@@ -140,34 +144,34 @@ class Timeline:
     def _fill(self, node: model.NodeName) -> None:
         """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
         while True:
-            owner = self._kept.get(node)
-            if owner is not None and not owner.wants:
-                del self._kept[node]
+            owner = self._reserved.get(node)
+            if owner is not None and not owner.pending_classes:
+                del self._reserved[node]
                 owner = None
             one = owner or self._head()
             if one is None:
                 return
-            want = one.wants[-1]
-            if want.memory > self._memory[node] or want.cpu > self._cpu[node]:
-                self._kept[node] = one
+            pending = one.pending_classes[-1]
+            if pending.memory > self._memory[node] or pending.cpu > self._cpu[node]:
+                self._reserved[node] = one
                 return
             if owner is not None:
-                del self._kept[node]
-            self._place(one, want, node)
+                del self._reserved[node]
+            self._place(one, pending, node)
 
-    def _place(self, one: _Ahead, want: _Wanted, node: model.NodeName) -> None:
-        self._memory[node] -= want.memory
-        self._cpu[node] -= want.cpu
-        one.held += want.memory
-        end_s = self._time_s + want.seconds
+    def _place(self, one: _Ahead, pending: _Wanted, node: model.NodeName) -> None:
+        self._memory[node] -= pending.memory
+        self._cpu[node] -= pending.cpu
+        one.held += pending.memory
+        end_s = self._time_s + pending.seconds
         self._made += 1
-        heapq.heappush(self._new_ends, (end_s, self._made, node, want.memory, want.cpu, one.rank[1], None))
+        heapq.heappush(self._new_ends, (end_s, self._made, node, pending.memory, pending.cpu, one.rank[1], None))
         one.last_end_s = max(one.last_end_s, end_s)
-        want.left -= 1
-        if not want.left:
-            one.wants.pop()
-            one.longest_s = max((other.seconds for other in one.wants), default=0.0)
-        if one.wants:
+        pending.left -= 1
+        if not pending.left:
+            one.pending_classes.pop()
+            one.longest_s = max((other.seconds for other in one.pending_classes), default=0.0)
+        if one.pending_classes:
             self._moved.add(one)
 
     def _head(self) -> _Ahead | None:
@@ -177,7 +181,7 @@ class Timeline:
         self._moved.clear()
         while self._order:
             _, held, _, one = self._order[0]
-            if one.wants and held == one.held:
+            if one.pending_classes and held == one.held:
                 return one
             heapq.heappop(self._order)
         return None

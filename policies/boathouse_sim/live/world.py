@@ -1,4 +1,4 @@
-"""A world in which run times depend on what happens: the operator's ledger and waiting room, tasks that progress."""
+"""A world in which run times depend on what happens: the operator's ledger and queue, and tasks that progress."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _OF_JOB = ("queue", "submitted_s", "namespace", "priority", "priority_class", "w
 
 
 class World:
-    """A shell in miniature: a ledger, a waiting room and a clock that stands still until told."""
+    """A shell in miniature: a ledger, a scheduling queue and a clock that stands still until told."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class World:
         self.ledger = framework.Ledger(self.axis)
         for one in nodes or []:
             self.ledger.set_node(one)
-        self.room = framework.WaitingRoom(self.axis, queues or [model.Queue.of(model.QueueName("default"))])
+        self.room = framework.SchedulingQueue(self.axis, queues or [model.Queue.of(model.QueueName("default"))])
         self.profile = profile or profiles.build("fair")
         self.now_s = 0.0
 
@@ -94,7 +94,7 @@ class World:
         plan = self.plan(**options)
         for decision in placements(plan):
             self.ledger.assume(decision)
-        self.room.settle(plan, self.now_s)
+        self.room.apply(plan, self.now_s)
         return plan
 
     def end(self, task_id: str) -> None:

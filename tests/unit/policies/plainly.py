@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boathouse_policies.framework import candidates, line, ranking
+from boathouse_policies.framework import candidates, ranking, turn_order
 from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boathouse_policies.framework import Want
+    from boathouse_policies.framework import PendingClass
 
 
 class Plain(ranking.Rankings):
@@ -24,26 +24,26 @@ class Plain(ranking.Rankings):
         super().__init__(*those)
         self._refused: dict[int, list[int]] = collections.defaultdict(list)
 
-    def best(self, want: Want) -> int | None:
-        passes = self._scratch.offered.copy()
+    def best(self, pending: PendingClass) -> int | None:
+        passes = self._state.offered.copy()
         for one in (*self._profile.filters, self._profile.reserve):
-            passed = one.mask(want, self._scratch, ALL)
+            passed = one.mask(pending, self._state, ALL)
             if passed is not None:
                 passes &= passed
-        passes[self._refused[want.place]] = False
+        passes[self._refused[pending.place]] = False
         nodes = passes.nonzero()[0]
-        scores = self._profile.score_of(want.task_class.stage).score(want, self._scratch, nodes)
+        scores = self._profile.score_of(pending.task_class.stage).score(pending, self._state, nodes)
         return int(nodes[scores.argmax()]) if len(nodes) else None
 
-    def refuse(self, want: Want, node: int) -> None:
-        self._refused[want.place].append(node)
+    def refuse(self, pending: PendingClass, node: int) -> None:
+        self._refused[pending.place].append(node)
 
 
 @contextlib.contextmanager
 def plainly() -> Iterator[None]:
     """Cycles in this context rank plainly."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line, "Rankings", Plain)
+        patch.setattr(turn_order, "Rankings", Plain)
         patch.setattr(candidates, "_FEW", -1)
         patch.setattr(candidates, "_COMPARED_AT_ONCE", -1)
         yield

@@ -103,26 +103,26 @@ def test_where_neighbours_would_harm_nothing_is_made_smaller_to_fit(monkeypatch,
 
 
 @pytest.fixture
-def kept():
+def reserved():
     """n0 runs maps for 100 s, and is kept for an executor that needs all of it."""
     shell = Shell()
     shell.job("maps", 3)
     shell.cycle()
     shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
     shell.cycle()
-    assert shell.room.kept == {"n0": "spark/executor"}
+    assert shell.room.reserved == {"n0": "spark/executor"}
     return shell
 
 
-def test_who_ends_before_the_executor_can_start_may_use_its_node(kept):
-    kept.job("short", seconds=50.0)
-    assert make.where(kept.cycle()) == [("short/map-0", "n0")]
+def test_who_ends_before_the_executor_can_start_may_use_its_node(reserved):
+    reserved.job("short", seconds=50.0)
+    assert make.where(reserved.cycle()) == [("short/map-0", "n0")]
 
 
 @pytest.mark.parametrize("seconds", [150.0, None])
-def test_who_ends_later_or_no_one_knows_when_may_not(kept, seconds):
-    kept.job("long", seconds=seconds)
-    assert make.where(kept.cycle()) == []
+def test_who_ends_later_or_no_one_knows_when_may_not(reserved, seconds):
+    reserved.job("long", seconds=seconds)
+    assert make.where(reserved.cycle()) == []
 
 
 def test_an_executor_goes_where_most_is_free():

@@ -120,8 +120,8 @@ def spread(placement: str) -> list[tuple[str, str]]:
 
 def test_a_profile_ranks_nodes_by_the_kind_of_stage():
     class Last(framework.Score):
-        def score(self, want, scratch, where):
-            return np.arange(scratch.free.shape[1], dtype=np.float64)[where]
+        def score(self, pending, state, where):
+            return np.arange(state.free.shape[1], dtype=np.float64)[where]
 
     profile = dataclasses.replace(profiles.build("fifo"), scores={model.Stage.REDUCE: Last()})
     world = make.World(make.nodes(3), profile=profile)
@@ -221,7 +221,7 @@ def test_a_diagnosis_says_the_same_after_the_plan_was_settled():
     world.submit(count=6)
     plan = world.plan()
     before = plan.diagnoses()
-    world.room.settle(plan, 0.0)
+    world.room.apply(plan, 0.0)
     assert plan.diagnoses() == before
 
 
@@ -303,9 +303,9 @@ def test_a_sizer_decides_less_where_less_is_free():
         def least(self, task_class):
             return make.amount(1000, 2)
 
-        def size(self, want, node, scratch):
-            room = scratch.free[model.MEMORY, node] >= 4 * make.GIB
-            return framework.Sized(make.amount(1000, 4) if room else self.least(want.task_class))
+        def size(self, pending, node, state):
+            room = state.free[model.MEMORY, node] >= 4 * make.GIB
+            return framework.Sized(make.amount(1000, 4) if room else self.least(pending.task_class))
 
     world = make.World([make.node(allocatable=make.amount(4000, 6))], profile=framework.Profile(name="t", sizer=Half()))
     world.submit(count=3, size=make.amount(1000, 4))
@@ -316,8 +316,8 @@ def test_a_sizer_decides_less_where_less_is_free():
 
 def test_a_sizer_may_place_several_at_once_but_never_too_many():
     class Ten(framework.Sizer):
-        def size(self, want, node, scratch):
-            return framework.Sized(want.task_class.resources, count=10)
+        def size(self, pending, node, state):
+            return framework.Sized(pending.task_class.resources, count=10)
 
     world = make.World(make.nodes(2), profile=framework.Profile(name="t", sizer=Ten()))
     world.submit(count=7)
@@ -326,7 +326,7 @@ def test_a_sizer_may_place_several_at_once_but_never_too_many():
 
 def test_a_sizer_that_refuses_every_node_gives_its_own_reason():
     class Never(framework.Sizer):
-        def size(self, want, node, scratch):
+        def size(self, pending, node, state):
             return model.Verdict(code=model.Code.SIZING, message="it would straggle")
 
     world = make.World(make.nodes(2), profile=framework.Profile(name="t", sizer=Never()))
@@ -337,10 +337,14 @@ def test_a_sizer_that_refuses_every_node_gives_its_own_reason():
 
 def test_patience_holds_a_class_until_a_time():
     class Wait(framework.Patience):
-        def wait(self, want, node, scratch):
+        def wait(self, pending, node, state):
             verdict = model.Verdict(code=model.Code.PATIENCE, message="a closer node may come free")
-            late = scratch.view.now_s >= 5.0
-            return None if late else model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=5.0)
+            late = state.view.now_s >= 5.0
+            return (
+                None
+                if late
+                else model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=5.0)
+            )
 
     world = make.World(make.nodes(2), profile=framework.Profile(name="t", patience=Wait()))
     world.submit(count=2)
@@ -352,15 +356,17 @@ def test_patience_holds_a_class_until_a_time():
 
 def test_a_kept_node_is_passed_by_nobody_else():
     class KeepFirst(framework.Reserve):
-        def mask(self, want, scratch, where):
-            mask = np.ones(scratch.free.shape[1], np.bool_)
-            for node, owner in scratch.kept.items():
-                mask[node] = owner == want.task_class.id
+        def mask(self, pending, state, where):
+            mask = np.ones(state.free.shape[1], np.bool_)
+            for node, owner in state.reserved.items():
+                mask[node] = owner == pending.task_class.id
             return mask[where]
 
-        def keep(self, want, scratch):
+        def reserve(self, pending, state):
             verdict = model.Verdict(code=model.Code.UNSCHEDULABLE, message="n0 is kept")
-            return [model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=model.NodeName("n0"))]
+            return [
+                model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=model.NodeName("n0"))
+            ]
 
     world = make.World(make.nodes(1), profile=framework.Profile(name="t", reserve=KeepFirst()))
     world.ledger.observe(make.pod("other"))
@@ -383,10 +389,10 @@ def test_controllers_are_asked_first():
 
 def test_a_filter_of_a_profile_has_its_say_in_the_diagnosis():
     class Even(framework.Filter):
-        def mask(self, want, scratch, where):
-            return (np.arange(scratch.free.shape[1]) % 2 == 0)[where]
+        def mask(self, pending, state, where):
+            return (np.arange(state.free.shape[1]) % 2 == 0)[where]
 
-        def refusals(self, want, scratch, among):
+        def refusals(self, pending, state, among):
             return [model.Refusal(reason="node(s) were odd", nodes=int(among[1::2].sum()))]
 
     profile = framework.Profile(name="t", filters=(*framework.PREDICATES, Even()))

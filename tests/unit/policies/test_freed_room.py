@@ -73,7 +73,7 @@ def waiting(plan: framework.Plan) -> dict[str, int]:
 def reasons(plan: framework.Plan, jobs: Collection[str] | None = None) -> dict[str, tuple[str, int]]:
     """Why and how many tasks wait, by class: of all jobs, or of some."""
     left = plan.left.items()
-    return {one: (why.verdict.code, why.count) for one, why in left if jobs is None or why.want.job.id in jobs}
+    return {one: (why.verdict.code, why.count) for one, why in left if jobs is None or why.pending.job.id in jobs}
 
 
 @pytest.mark.parametrize("profile", profiles.names())
@@ -110,7 +110,7 @@ def test_who_looks_only_where_room_came_free_goes_where_it_would_have_gone(profi
         running += [one.task.id for one in make.placements(found)]
         waits, named = waiting(expected), waiting(found)
         # Who waits for room and for its queue's limit may be parked for either, and is looked at accordingly.
-        assert named.keys() <= waits.keys() | wide.room.parked().keys()
+        assert named.keys() <= waits.keys() | wide.room.unschedulable().keys()
         assert all(waits.get(class_id, count) == count for class_id, count in named.items())
 
 
@@ -124,7 +124,7 @@ def test_a_class_that_did_not_fit_what_came_free_stays_parked_and_is_not_named()
     world.cycle()
     world.end("ns/small/map-0")
     assert set(world.cycle().left) == {"small/map"}
-    assert set(world.room.parked()) == {"small/map", "large/map"}
+    assert set(world.room.unschedulable()) == {"small/map", "large/map"}
 
 
 def test_who_fitted_and_was_too_late_is_named_with_all_its_tasks():
@@ -158,7 +158,7 @@ def test_who_is_new_in_a_full_cluster_is_turned_away_with_a_reason():
     world.submit("second", 3, size=make.amount(1000, 2))
     world.submit("giant", 1, size=make.amount(9000, 2))
     world.cycle()
-    assert {one: verdict.code for one, verdict in world.room.parked().items()} == {
+    assert {one: verdict.code for one, verdict in world.room.unschedulable().items()} == {
         "first/map": model.Code.UNSCHEDULABLE,
         "second/map": model.Code.UNSCHEDULABLE,
         "giant/map": model.Code.NEVER_FITS,
@@ -185,13 +185,13 @@ def test_a_pod_that_holds_what_its_node_does_not_have_changes_nothing():
 def test_nodes_that_a_class_may_not_use_are_left_out():
     world = make.World([make.node("a", labels={"disk": "ssd"}), make.node("b")], profile=profiles.build("fair"))
     world.submit("first", 4, size=make.amount(4000, 8))
-    wants = model.Constraints(node_selector=(("disk", "ssd"),))
-    world.submit("second", 1, size=make.amount(4000, 8), submitted_s=-1.0, constraints=wants)
+    pending_classes = model.Constraints(node_selector=(("disk", "ssd"),))
+    world.submit("second", 1, size=make.amount(4000, 8), submitted_s=-1.0, constraints=pending_classes)
     world.cycle()
     world.room.withdraw(model.JobId("first"))
     for name in ("first/map-0", "second/map-0"):
         world.end(f"ns/{name}")
-    world.submit("third", 1, size=make.amount(4000, 8), constraints=wants)
+    world.submit("third", 1, size=make.amount(4000, 8), constraints=pending_classes)
     assert [node for _, node in make.where(world.plan())] == ["a"]
 
 

@@ -15,24 +15,24 @@ class Keeper(framework.Reserve):
     def __init__(self) -> None:
         self.gives_up = False
 
-    def mask(self, want, scratch, where):
-        own = want.task_class.id
-        return np.array([scratch.kept.get(node, own) == own for node in range(scratch.free.shape[1])])[where]
+    def mask(self, pending, state, where):
+        own = pending.task_class.id
+        return np.array([state.reserved.get(node, own) == own for node in range(state.free.shape[1])])[where]
 
-    def keep(self, want, scratch):
+    def reserve(self, pending, state):
         if self.gives_up:
-            for node in list(scratch.kept):
-                scratch.release(node)
+            for node in list(state.reserved):
+                state.release(node)
             return ()
         verdict = model.Verdict(code=model.Code.JOB_ORDER, message="kept")
-        node = scratch.view.layout.names[0]
-        return [model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, node=node)]
+        node = state.view.layout.names[0]
+        return [model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node)]
 
 
 class GangKeeper(Keeper):
     """The same for what must start together."""
 
-    keeps_for_gangs = True
+    reserves_for_gangs = True
 
 
 def world(keeper, nodes=2):
@@ -58,7 +58,7 @@ def test_a_node_that_was_given_up_is_open_to_others_and_stays_so():
     shell.room.nodes_changed()
     plan = shell.cycle()
     assert (list(plan.released), make.where(plan)) == (["n0"], [("small/map-0", "n0")])
-    assert shell.room.kept == {}
+    assert shell.room.reserved == {}
 
 
 def test_who_waits_for_a_node_is_woken_when_it_is_given_up():
@@ -70,23 +70,23 @@ def test_who_waits_for_a_node_is_woken_when_it_is_given_up():
     assert make.where(shell.cycle()) == [("small/map-0", "n0")]
 
 
-@pytest.mark.parametrize(("keeper", "kept"), [(Keeper(), []), (GangKeeper(), ["n0"])])
-def test_only_a_reserve_that_says_so_keeps_nodes_for_gangs(keeper, kept):
+@pytest.mark.parametrize(("keeper", "reserved"), [(Keeper(), []), (GangKeeper(), ["n0"])])
+def test_only_a_reserve_that_says_so_keeps_nodes_for_gangs(keeper, reserved):
     shell = world(keeper)
     shell.submit(count=3, size=make.amount(2000, 8), gang_min=3)
     shell.cycle()
-    assert list(shell.room.kept) == kept
+    assert list(shell.room.reserved) == reserved
 
 
 def picker(locations, placed=()):
     one = make.task_class(make.job())
     tasks = [make.task(one, i, locations=tuple(map(model.NodeName, where))) for i, where in enumerate(locations)]
-    room = framework.WaitingRoom(model.Axis())
+    room = framework.SchedulingQueue(model.Axis())
     room.submit(make.job(), [one], tasks, placed={tasks[i].id for i in placed})
     shell = make.World(make.nodes(2))
     waiting = room.classes_of(make.job().id)[0]
-    scratch = framework.Scratch(shell.view())
-    return framework.Want(waiting, shell.profile, scratch).picker
+    state = framework.CycleState(shell.view())
+    return framework.PendingClass(waiting, shell.profile, state).picker
 
 
 def test_the_tasks_with_input_on_a_node_are_named_in_order():
@@ -109,14 +109,14 @@ def test_an_expected_task_does_not_use_up_the_node_that_is_kept_for_its_class():
     shell = world(Keeper(), nodes=1)
     one = shell.submit("driver", size=make.amount(2000, 9))
     shell.cycle()
-    assert list(shell.room.kept) == []
+    assert list(shell.room.reserved) == []
     shell.submit("filler", size=make.amount(2000, 8))
     shell.cycle()
     job = make.job("driver")
     small = dataclasses.replace(one, resources=make.amount(1000, 1))
     shell.room.submit(job, [small], [make.task(small, expected=True)], placed=shell.ledger)
     shell.cycle()
-    assert list(shell.room.kept) == ["n0"]
+    assert list(shell.room.reserved) == ["n0"]
     shell.end("ns/filler/map-0")
     shell.cycle()
-    assert list(shell.room.kept) == ["n0"]
+    assert list(shell.room.reserved) == ["n0"]

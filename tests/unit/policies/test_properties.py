@@ -356,7 +356,7 @@ def test_no_wake_is_lost_every_task_that_can_run_has_run_when_all_is_over(profil
         world.end(running.pop(chance.randrange(len(running))))
         running += [one.task.id for one in make.placements(world.cycle())]
         assert not over_committed(world.view())
-    for class_id, verdict in world.room.parked().items():
+    for class_id, verdict in world.room.unschedulable().items():
         one = next(c for _, classes, _ in load for c in classes if c.id == class_id)
         if verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
             assert not fits_somewhere(world, one), class_id

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.framework.candidates import Candidates, candidates
-from boathouse_policies.framework.cycle_state import Spot, Want
+from boathouse_policies.framework.cycle_state import Assignment, PendingClass
 from boathouse_policies.framework.ranking import Rankings
 
 from . import builders as make
@@ -39,70 +39,72 @@ class Cycle:
 
     def __init__(self, world: make.World, **options) -> None:
         self.room, self.profile = world.room, world.profile
-        self.scratch = framework.Scratch(world.view(**options), self.room.keeping)
+        self.state = framework.CycleState(world.view(**options), self.room.reservations)
         for controller in self.profile.controllers:
-            controller.advise(self.room, self.scratch.view)
+            controller.advise(self.room, self.state.view)
         for hooks in self.profile.hooks:
-            hooks.begins(self.room, self.scratch)
-        self.lineup = self.room.lineup()
+            hooks.begins(self.room, self.state)
+        self.sorted_classes = self.room.sorted_classes()
         self.candidates = self.candidates_anew()
-        self.rankings = Rankings(self.candidates, self.profile, self.scratch)
-        self.open = [self.want(place) for place in self.lineup.open.nonzero()[0].tolist()]
-        self.spots: list[Spot] = []
-        self.keeps = not self.profile.reserve.is_idle(self.scratch)
+        self.rankings = Rankings(self.candidates, self.profile, self.state)
+        self.open = [self.pending(place) for place in self.sorted_classes.open.nonzero()[0].tolist()]
+        self.assignments: list[Assignment] = []
+        self.keeps = not self.profile.reserve.is_idle(self.state)
 
     def candidates_anew(self) -> Candidates:
-        return candidates(self.lineup, self.profile, self.scratch, self.room.freed)
+        return candidates(self.sorted_classes, self.profile, self.state, self.room.freed)
 
-    def want(self, place: int) -> Want:
-        want = Want(self.lineup.waiting[place], self.profile, self.scratch)
-        want.place = place
-        return want
+    def pending(self, place: int) -> PendingClass:
+        pending = PendingClass(self.sorted_classes.queued[place], self.profile, self.state)
+        pending.place = place
+        return pending
 
     def step(self, kind: str, which: int) -> None:
-        scratch, nodes = self.scratch, len(self.scratch.offered)
+        state, nodes = self.state, len(self.state.offered)
         match kind:
             case "place" if self.open:
                 self.place(self.open[which % len(self.open)])
-            case "undo" if self.spots:
-                self.undo(self.spots.pop(which % len(self.spots)))
+            case "undo" if self.assignments:
+                self.undo(self.assignments.pop(which % len(self.assignments)))
             case "withdraw" if nodes:
-                scratch.withdraw(which % nodes)
+                state.withdraw(which % nodes)
             case "keep" if nodes and self.open and self.keeps:
-                scratch.keep(which % nodes, self.open[which % len(self.open)].task_class.id)
-            case "release" if scratch.kept:
-                scratch.release(list(scratch.kept)[which % len(scratch.kept)])
+                state.reserve(which % nodes, self.open[which % len(self.open)].task_class.id)
+            case "release" if state.reserved:
+                state.release(list(state.reserved)[which % len(state.reserved)])
 
-    def place(self, want: Want) -> None:
-        node = self.rankings.best(want)
-        if node is None or not want.left:
+    def place(self, pending: PendingClass) -> None:
+        node = self.rankings.best(pending)
+        if node is None or not pending.left:
             return
-        pick = want.picker.closest(self.scratch.view.nodes[node])
+        pick = pending.picker.closest(self.state.view.nodes[node])
         assert pick is not None
-        spot = Spot(want, pick, node, want.task_class.resources, want.least)
-        want.take(pick)
-        self.scratch.place(spot)
-        self.spots.append(spot)
+        assignment = Assignment(pending, pick, node, pending.task_class.resources, pending.least)
+        pending.take(pick)
+        self.state.place(assignment)
+        self.assignments.append(assignment)
         for hooks in self.profile.hooks:
-            hooks.placed(spot, self.scratch)
+            hooks.placed(assignment, self.state)
 
-    def undo(self, spot: Spot) -> None:
+    def undo(self, assignment: Assignment) -> None:
         """The class has no turn any more: a gang that fails is closed."""
-        self.scratch.undo(spot)
-        spot.want.give_back(spot.pick)
+        self.state.undo(assignment)
+        assignment.pending.give_back(assignment.pick)
         for hooks in self.profile.hooks:
-            hooks.undone(spot, self.scratch)
-        self.open = [want for want in self.open if want is not spot.want]
+            hooks.undone(assignment, self.state)
+        self.open = [pending for pending in self.open if pending is not assignment.pending]
 
 
 @settings(max_examples=150, deadline=None)
 @given(clusters(), staged(), by_node, courses, options)
 def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, profile, course, options):
     cycle = Cycle(world_of(nodes, load, profile), **options)
-    plain = Plain(cycle.candidates, cycle.profile, cycle.scratch)
+    plain = Plain(cycle.candidates, cycle.profile, cycle.state)
     for kind, which in course:
         cycle.step(kind, which)
-        assert [cycle.rankings.best(want) for want in cycle.open] == [plain.best(want) for want in cycle.open]
+        assert [cycle.rankings.best(pending) for pending in cycle.open] == [
+            plain.best(pending) for pending in cycle.open
+        ]
 
 
 @settings(max_examples=150, deadline=None)
@@ -113,29 +115,31 @@ def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course, 
         cycle.step(kind, which)
         cycle.candidates.renew()
         anew = cycle.candidates_anew()
-        for want in cycle.open:
-            assert cycle.candidates.best(want) == anew.best(want)
-            assert cycle.candidates.has_room(want.place) == anew.has_room(want.place)
+        for pending in cycle.open:
+            assert cycle.candidates.best(pending) == anew.best(pending)
+            assert cycle.candidates.has_room(pending.place) == anew.has_room(pending.place)
 
 
 @settings(max_examples=60, deadline=None)
 @given(loads(), st.lists(st.lists(steps, min_size=1, max_size=25), max_size=4))
 def test_of_many_nodes_that_changed_since_all_are_ranked_anew(load, courses):
     cycle = Cycle(world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
-    plain = Plain(cycle.candidates, cycle.profile, cycle.scratch)
+    plain = Plain(cycle.candidates, cycle.profile, cycle.state)
     for course in courses:
         for kind, which in course:
             cycle.step(kind, which)
-        assert [cycle.rankings.best(want) for want in cycle.open] == [plain.best(want) for want in cycle.open]
+        assert [cycle.rankings.best(pending) for pending in cycle.open] == [
+            plain.best(pending) for pending in cycle.open
+        ]
 
 
 def test_a_node_that_the_sizer_refused_is_not_offered_to_the_class_again():
     cycle = Cycle(make_world())
-    (want,) = cycle.open
-    first = cycle.rankings.best(want)
-    cycle.rankings.refuse(want, first)
-    cycle.scratch.touch(first)
-    assert (first, cycle.rankings.best(want)) == (0, 1)
+    (pending,) = cycle.open
+    first = cycle.rankings.best(pending)
+    cycle.rankings.refuse(pending, first)
+    cycle.state.touch(first)
+    assert (first, cycle.rankings.best(pending)) == (0, 1)
 
 
 def test_a_node_that_is_kept_in_the_cycle_is_closed_to_classes_that_were_ranked_before():
@@ -145,7 +149,7 @@ def test_a_node_that_is_kept_in_the_cycle_is_closed_to_classes_that_were_ranked_
     cycle = Cycle(world)
     executors, other = cycle.open
     before = cycle.rankings.best(other)
-    cycle.scratch.keep(0, executors.task_class.id)
+    cycle.state.reserve(0, executors.task_class.id)
     assert (before, cycle.rankings.best(other)) == (0, None)
 
 

@@ -35,7 +35,7 @@ class World(make.World):
         return sorted(one.node for one in make.placements(plan))
 
     def reserved(self):
-        return dict(self.room.kept)
+        return dict(self.room.reserved)
 
     def fill(self, *nodes):
         """Two foreign pods of 3 cores on each node: an executor fits once one of them ended."""

@@ -1,4 +1,4 @@
-"""The book of jobs keeps what the waiting room may forget."""
+"""The book of jobs keeps what the scheduling queue may forget."""
 
 import datetime as dt
 
@@ -15,7 +15,7 @@ class Book:
 
     def __init__(self) -> None:
         axis = model.Axis()
-        self.room = framework.WaitingRoom(axis, [model.Queue.of(QUEUE)])
+        self.room = framework.SchedulingQueue(axis, [model.Queue.of(QUEUE)])
         self.placed: set[model.TaskId] = set()
         self.pods: dict[model.TaskId, wire.PodView] = {}
         self.now_s = 0.0
@@ -37,7 +37,7 @@ class Book:
             task
             for entry in self.jobs.entries()
             for one in self.room.classes_of(entry.job.id)
-            for task in one.pool.waiting()
+            for task in one.pool.queued()
         ]
 
 

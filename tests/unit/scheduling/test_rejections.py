@@ -34,7 +34,7 @@ class World:
         axis = model.Axis()
         self.ledger = framework.Ledger(axis)
         self.ledger.set_node(model.Node(name=model.NodeName("n1"), allocatable=model.Resources(cpu_milli=4000)))
-        self.room = framework.WaitingRoom(axis, [model.Queue.of(model.QueueName("q"))])
+        self.room = framework.SchedulingQueue(axis, [model.Queue.of(model.QueueName("q"))])
         job = model.Job(id=model.JobId("j"), queue=model.QueueName("q"), submitted_s=0)
         one = model.TaskClass(id=model.ClassId("c"), job=job.id, resources=model.Resources(cpu_milli=1000))
         self.room.submit(job, [one], [model.Task(id=model.TaskId("t"), task_class=one.id)])

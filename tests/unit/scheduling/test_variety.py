@@ -142,7 +142,7 @@ async def test_ten_thousand_shapes_leave_few_classes_to_each_cycle():
         for number in range(2000):
             desk.comes(waiting_pod(number))
         await desk.decides()
-        assert len(desk.scheduler.room.lineup().waiting) == 500
+        assert len(desk.scheduler.room.sorted_classes().queued) == 500
         for number in range(2000):
             desk.goes(waiting_pod(number))
         desk.now_s += 2.0

@@ -46,7 +46,7 @@ def test_nothing_is_left_in_the_ledger_and_the_room(workload):
     driver = simulation.shell(workload, "yarn-me", heartbeat_s=1.0)
     while driver.advance():
         pass
-    assert (len(driver.world.ledger), len(driver.world.room), dict(driver.world.room.kept)) == (0, 0, {})
+    assert (len(driver.world.ledger), len(driver.world.room), dict(driver.world.room.reserved)) == (0, 0, {})
 
 
 def test_a_task_larger_than_what_others_leave_gets_its_turn_under_reservations():

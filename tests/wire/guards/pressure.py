@@ -71,7 +71,7 @@ async def pods_of_many_shapes(api, _tmp):
             api.add(fake_api.pod(f"p{number:02}", namespace="demo", cpu=f"{number + 1}m"))
         await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)
         reasons = [w.condition(key)["reason"] for key in w.waiting()]
-        considered = len(w.scheduler.room.lineup().waiting)
+        considered = len(w.scheduler.room.sorted_classes().queued)
     return [] if considered == 5 and reasons.count("TooComplex") == 15 else [f"{considered} shapes are considered"]
 
 

@@ -8,7 +8,7 @@ from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import accounts, holders
 from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
-from boathouse_policies.framework import cycle_state, line, lineup
+from boathouse_policies.framework import cycle_state, sorted_classes, turn_order
 from tests.unit.services.reconciling import body
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -134,16 +134,16 @@ async def a_pod_that_waits_beside_pods_of_another_namespace(api, _tmp):
 
 
 def without_shares_of_namespaces(patch):
-    patch.setattr(lineup, "_place", lambda one: (one.job.queue, "", -one.job.priority, *one.rank))
-    patch.setattr(lineup, "_band", lambda job: (job.queue, model.NamespaceName(""), job.priority))
+    patch.setattr(sorted_classes, "_place", lambda one: (one.job.queue, "", -one.job.priority, *one.rank))
+    patch.setattr(sorted_classes, "_band", lambda job: (job.queue, model.NamespaceName(""), job.priority))
 
 
 def with_nothing_held(patch):
-    patch.setattr(cycle_state.Scratch, "share_usage", lambda self, _: [0] * self.view.axis.width)
+    patch.setattr(cycle_state.CycleState, "share_usage", lambda self, _: [0] * self.view.axis.width)
 
 
 def without_a_bound_of_reservations(patch):
-    patch.setattr(line.Line, "most_kept", lambda *_: None)
+    patch.setattr(turn_order.TurnOrder, "most_reserved", lambda *_: None)
 
 
 def with_jobs_across_namespaces(patch):

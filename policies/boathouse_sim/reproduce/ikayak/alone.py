@@ -17,7 +17,7 @@ from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster, Workload
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import Scratch, Want
+    from boathouse_policies.framework import CycleState, PendingClass
 
 LESS: Final = 0.8
 
@@ -41,9 +41,9 @@ class _Part(framework.Sizer):
         )
 
     @override
-    def size(self, want: Want, node: int, scratch: Scratch) -> framework.Sized | model.Verdict:
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> framework.Sized | model.Verdict:
         """The same."""
-        return framework.Sized(self.least(want.task_class))
+        return framework.Sized(self.least(pending.task_class))
 
 
 def times_s(program: str, setting: load.Setting) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ from boathouse_policies.ikayak.book import Book
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_policies.framework import Profile, Scratch, Want
+    from boathouse_policies.framework import CycleState, PendingClass, Profile
     from boathouse_policies.ikayak.bank import Key
     from boathouse_policies.ikayak.fuzzy import Sample
 
@@ -143,9 +143,9 @@ class _MapsWait(Patience):
         self._patience = patience
 
     @override
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
         """As delay scheduling says."""
-        return self._patience.wait(want, node, scratch) if want.task_class.stage is model.Stage.MAP else None
+        return self._patience.wait(pending, node, state) if pending.task_class.stage is model.Stage.MAP else None
 
 
 def _with_delay(base: Profile) -> Profile:

@@ -146,30 +146,34 @@ class _Watching(framework.Filter, framework.Score):
 
     def __init__(self, random: np.random.Generator) -> None:
         self._random = random
-        self._known: tuple[framework.Scratch, dict[model.ClassId, model.IntVector]] | None = None
+        self._known: tuple[framework.CycleState, dict[model.ClassId, model.IntVector]] | None = None
         self.interference = ila.Interference(_CONFIG)
         self.learner = self.interference.learner = _Recording()
 
     @override
-    def mask(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.BoolVector | None:
+    def mask(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.BoolVector | None:
         """Everywhere; the profiler hears of the nodes."""
-        self.interference.moment(scratch)
+        self.interference.moment(state)
         return None
 
     @override
-    def score(self, want: framework.Want, scratch: framework.Scratch, where: framework.Where) -> model.FloatVector:
+    def score(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.FloatVector:
         """Chance, of the nodes that are closest to its input: reading from afar is not what is modelled."""
-        chance = self._random.random((len(scratch.offered),))
-        found: model.FloatVector = chance[where] - self._levels(want)[where]
+        chance = self._random.random((len(state.offered),))
+        found: model.FloatVector = chance[where] - self._levels(pending)[where]
         return found
 
-    def _levels(self, want: framework.Want) -> model.IntVector:
+    def _levels(self, pending: framework.PendingClass) -> model.IntVector:
         """How far its input was when the cycle began."""
-        if self._known is None or self._known[0] is not want.scratch:
-            self._known = want.scratch, {}
-        one, known = want.task_class.id, self._known[1]
+        if self._known is None or self._known[0] is not pending.state:
+            self._known = pending.state, {}
+        one, known = pending.task_class.id, self._known[1]
         if one not in known:
-            known[one] = framework.Closeness(want.waiting.pool, want.scratch.view.layout).levels
+            known[one] = framework.Closeness(pending.queued.pool, pending.state.view.layout).levels
         return known[one]
 
 

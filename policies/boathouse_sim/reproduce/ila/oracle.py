@@ -20,7 +20,7 @@ from boathouse_sim.reproduce.ila import programs
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework import Scratch, Want, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Where
 
 NAME = "oracle"
 
@@ -57,46 +57,46 @@ class Oracle(Filter, Patience, Reserve, Observer):
         )
 
     @override
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """As a filter: hosts that take one more; as a reserve it keeps nothing, so nodes pass there too."""
-        if want.task_class.stage is not model.Stage.MAP:
+        if pending.task_class.stage is not model.Stage.MAP:
             return None
-        self._adopt(scratch)
-        kind = want.job.kind in _IO_BOUND
+        self._adopt(state)
+        kind = pending.job.kind in _IO_BOUND
         free: model.BoolVector = (self._counts[kind] < self._caps[kind])[self._groups.of[where]]
         return free
 
-    def _adopt(self, scratch: Scratch) -> None:
-        layout = scratch.view.layout
+    def _adopt(self, state: CycleState) -> None:
+        layout = state.view.layout
         if self._names is not layout.index:
             self._names, self._groups = layout.index, layout.servers
             self._counts = {kind: np.zeros(len(self._groups), np.int64) for kind in (False, True)}
 
     @override
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes of full hosts."""
-        mask = self.mask(want, scratch, slice(None))
+        mask = self.mask(pending, state, slice(None))
         return [] if mask is None else [model.Refusal(reason="host is full", nodes=int((among & ~mask).sum()))]
 
     @override
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
         """As ILA's delays; what is taken is counted."""
-        hold = self._acceptance.wait(want, node, scratch)
-        if hold is None and want.task_class.stage is model.Stage.MAP:
-            self._adopt(scratch)
-            kind, host = want.job.kind in _IO_BOUND, int(self._groups.of[node])
+        hold = self._acceptance.wait(pending, node, state)
+        if hold is None and pending.task_class.stage is model.Stage.MAP:
+            self._adopt(state)
+            kind, host = pending.job.kind in _IO_BOUND, int(self._groups.of[node])
             self._counts[kind][host] += 1
-            self._running.setdefault((want.task_class.id, scratch.view.layout.names[node]), []).append(kind)
+            self._running.setdefault((pending.task_class.id, state.view.layout.names[node]), []).append(kind)
             for member in self._groups.members[host].tolist():
-                scratch.touch(member)
+                state.touch(member)
         return hold
 
     @override
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
         """Look again in a second: a place on a host may come free without room on the nodes that it fits."""
         verdict = model.Verdict(code=model.Code.PATIENCE, message="every host has as many of its kind as it takes")
-        until_s = scratch.view.now_s + 1.0
-        return (model.Hold(task_class=want.task_class, job=want.job, verdict=verdict, until_s=until_s),)
+        until_s = state.view.now_s + 1.0
+        return (model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s),)
 
     @override
     def observe(self, event: model.Event) -> None:

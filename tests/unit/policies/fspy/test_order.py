@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, fspy, model
-from boathouse_policies.framework import parking
+from boathouse_policies.framework import unschedulable
 from boathouse_policies.fspy import Group
 from boathouse_policies.fspy import order as orders
 from tests.unit.policies import builders as make
@@ -26,8 +26,8 @@ def slots(count, config=None) -> shells.Shell:
 
 
 def group_of(shell: shells.Shell, name: str) -> Group:
-    scratch = framework.Scratch(shell.world.view())
-    return shell.order.group(shell._jobs[name][0], scratch)
+    state = framework.CycleState(shell.world.view())
+    return shell.order.group(shell._jobs[name][0], state)
 
 
 def placed(shell: shells.Shell, at_s: float) -> list[str]:
@@ -261,7 +261,7 @@ def test_a_job_that_can_never_fit_leaves_the_line_with_its_own_reason():
     shell.submit("small", 0.0, shells.maps(1))
     shell.run(until_s=100.0)
     assert shell.ends == {"small": 1}
-    assert [verdict.code for verdict in shell.world.room.parked().values()] == [model.Code.NEVER_FITS]
+    assert [verdict.code for verdict in shell.world.room.unschedulable().values()] == [model.Code.NEVER_FITS]
 
 
 def stream(shell: shells.Shell, until_s: int) -> None:
@@ -274,7 +274,7 @@ def test_a_wide_job_does_not_starve_behind_a_stream_of_narrow_ones():
     shell = slots(4, fspy.Config(ageing_s=60.0))
     stream(shell, 400)
     shell.submit("wide", 1.0, shells.maps(1, 1.0, size=make.amount(4000, 4)))
-    assert shell.run()["wide"] < 60 + parking.FLUSH_S + 10  # aged, looked at again, the node drained
+    assert shell.run()["wide"] < 60 + unschedulable.FLUSH_S + 10  # aged, looked at again, the node drained
     assert len(shell.ends) == 201
 
 
@@ -308,7 +308,7 @@ def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
         shell.world.ledger.observe(make.pod(f"other-{on}", on=on, size=make.amount(1000 * cores, cores)))
     shell.submit("wide", 0.0, shells.maps(1, 1.0, size=make.amount(4000, 4), stated=False))
     shell.run(until_s=70.0)
-    assert shell.world.room.kept == {"n1": "wide/0-map"}
+    assert shell.world.room.reserved == {"n1": "wide/0-map"}
 
 
 def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():

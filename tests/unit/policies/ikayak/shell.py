@@ -158,5 +158,5 @@ class Shell(make.World):
         self.tell(model.Finished(**told, duration_s=seconds, counters={}))
 
     @property
-    def kept(self) -> set[str]:
-        return set(self.room.kept)
+    def reserved(self) -> set[str]:
+        return set(self.room.reserved)

@@ -34,7 +34,7 @@ def test_where_none_is_free_a_node_with_maps_is_kept():
     shell.run("c", "n2", reduces=8)
     shell.job("spark", executor=(1, MOST))
     shell.cycle()
-    assert shell.kept == {"n1"}
+    assert shell.reserved == {"n1"}
 
 
 def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
@@ -47,7 +47,7 @@ def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
         shell.report(two, index, 60.0, 0.3)
     shell.job("spark", executor=(1, MOST))
     shell.at(60.0)
-    assert shell.kept == {"n1"}
+    assert shell.reserved == {"n1"}
 
 
 def test_nobody_else_may_use_a_kept_node():
@@ -71,7 +71,7 @@ def test_once_the_executor_is_placed_the_node_is_open_again():
     for index in range(7):
         shell.finish(one, index, 6.0)
     assert nodes(shell.at(6.0)) == ["n0"]
-    assert shell.kept == set()
+    assert shell.reserved == set()
     shell.job("other", map=(1, make.amount(1000, 1)))
     assert nodes(shell.at(7.0)) == ["n0"]
 
@@ -82,11 +82,11 @@ def test_a_node_is_given_up_when_the_executor_is_placed_elsewhere():
     two = shell.run("other", "n1", reduces=8)["reduce"]
     shell.job("spark", executor=(1, MOST))
     shell.cycle()
-    assert shell.kept == {"n0"}
+    assert shell.reserved == {"n0"}
     for index in range(8):
         shell.finish(two, index, 6.0)
     assert nodes(shell.at(6.0)) == ["n1"]
-    assert shell.kept == set()
+    assert shell.reserved == set()
 
 
 def test_who_waits_for_a_kept_node_is_woken_when_it_is_given_up():
@@ -113,12 +113,12 @@ def test_a_node_of_an_earlier_tier_replaces_a_kept_one():
         shell.report(two, index, 60.0, 0.3)
     shell.job("spark", executor=(1, MOST), submitted_s=0.0)
     shell.at(60.0)
-    assert shell.kept == {"n1"}
+    assert shell.reserved == {"n1"}
     for one in list(shell.book.running.values()):
         if one.node == "n0":
             one.task_class = make.task_class(make.job("a"), None, "map", stage=model.Stage.MAP)
     shell.at(75.0)
-    assert shell.kept == {"n0"}
+    assert shell.reserved == {"n0"}
 
 
 def test_as_many_nodes_are_kept_as_executors_wait_but_not_more_than_half():
@@ -127,10 +127,10 @@ def test_as_many_nodes_are_kept_as_executors_wait_but_not_more_than_half():
         shell.run(f"mr{i}", f"n{i}", maps=8)
     shell.job("spark", executor=(2, MOST))
     shell.cycle()
-    assert len(shell.kept) == 2
+    assert len(shell.reserved) == 2
     shell.job("more", executor=(9, MOST))
     shell.cycle()
-    assert len(shell.kept) == 3
+    assert len(shell.reserved) == 3
 
 
 def test_two_executors_that_fit_beside_each_other_need_one_node():
@@ -139,7 +139,7 @@ def test_two_executors_that_fit_beside_each_other_need_one_node():
     shell.run("b", "n1", reduces=8)
     shell.job("spark", executor=(2, HALF))
     shell.cycle()
-    assert shell.kept == {"n0"}
+    assert shell.reserved == {"n0"}
 
 
 def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
@@ -148,14 +148,14 @@ def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
     for i in range(4):
         shell.run(f"mr{i}", f"n{i}", maps=8)
     shell.cycle()
-    assert len(shell.kept) == 1
-    (kept,) = shell.kept
-    one = shell.book.jobs[model.JobId(f"mr{kept[1]}")].maps[0]
+    assert len(shell.reserved) == 1
+    (reserved,) = shell.reserved
+    one = shell.book.jobs[model.JobId(f"mr{reserved[1]}")].maps[0]
     for index in range(8):
         shell.finish(one, index, 6.0)
-    assert nodes(shell.at(6.0)) == [kept]
+    assert nodes(shell.at(6.0)) == [reserved]
     shell.at(60.0)
-    assert shell.kept == set()
+    assert shell.reserved == set()
 
 
 def test_the_oldest_minimum_takes_the_nodes_of_others_and_more_than_half():
@@ -168,10 +168,10 @@ def test_the_oldest_minimum_takes_the_nodes_of_others_and_more_than_half():
     shell.job("old", executor=(4, WHOLE), gang_min=4)
     shell.job("young", executor=(4, WHOLE), gang_min=4)
     shell.cycle()
-    assert sorted(shell.room.kept.values()) == ["old/executor", "single/executor"]
+    assert sorted(shell.room.reserved.values()) == ["old/executor", "single/executor"]
     shell.room.withdraw(model.JobId("single"))
     shell.at(20.0)
-    assert list(shell.room.kept.values()) == ["old/executor"] * 4
+    assert list(shell.room.reserved.values()) == ["old/executor"] * 4
 
 
 def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
@@ -183,7 +183,7 @@ def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
     shell.now_s = 1.0
     shell.job("young", executor=(2, WHOLE), gang_min=2)
     shell.cycle()
-    assert set(shell.room.kept.values()) == {"old/executor"}
+    assert set(shell.room.reserved.values()) == {"old/executor"}
 
 
 def test_the_reason_names_the_nodes_and_their_age():
@@ -204,7 +204,7 @@ def test_reservations_end_with_their_job():
     shell.job("spark", executor=(1, MOST))
     shell.cycle()
     shell.room.withdraw(model.JobId("spark"))
-    assert shell.kept == set()
+    assert shell.reserved == set()
 
 
 @pytest.mark.parametrize("stage", ["map", "reduce"])
@@ -213,7 +213,7 @@ def test_nothing_is_kept_for_maps_and_reducers(stage):
     shell.run("mr", "n0", reduces=8)
     shell.job("other", **{stage: (1, MOST)})
     shell.cycle()
-    assert shell.kept == set()
+    assert shell.reserved == set()
 
 
 def test_without_placement_nothing_is_kept():
@@ -221,7 +221,7 @@ def test_without_placement_nothing_is_kept():
     shell.run("mr", "n0", maps=8)
     shell.job("spark", executor=(1, MOST))
     shell.cycle()
-    assert shell.kept == set()
+    assert shell.reserved == set()
 
 
 def test_an_executor_that_no_node_could_hold_keeps_none():
@@ -229,7 +229,7 @@ def test_an_executor_that_no_node_could_hold_keeps_none():
     shell.run("mr", "n0", maps=8)
     shell.job("spark", executor=(1, make.amount(9000, 8)))
     shell.cycle()
-    assert shell.kept == set()
+    assert shell.reserved == set()
 
 
 @pytest.mark.parametrize(

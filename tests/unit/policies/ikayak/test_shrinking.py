@@ -203,8 +203,8 @@ def test_the_score_of_maps_is_a_vector_over_the_nodes_asked_for():
     shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
     shell.job("mr", map=(7, TWO), locations=[["n2"]] * 7)
     plan = shell.plan()
-    want = next(iter(plan.left.values())).want
+    pending = next(iter(plan.left.values())).pending
     score = shell.profile.score_of(model.Stage.MAP)
-    everything = score.score(want, want.scratch, slice(None))
-    some = score.score(want, want.scratch, np.array([2, 0]))
+    everything = score.score(pending, pending.state, slice(None))
+    some = score.score(pending, pending.state, np.array([2, 0]))
     assert some.tolist() == [everything[2], everything[0]]

@@ -86,7 +86,7 @@ def test_nobody_is_suspended_where_an_executor_is_to_go():
     shell, _ = shared(waiting=0)
     shell.job("more", executor=(1, make.amount(5000, 4)))
     shell.cycle()
-    assert shell.kept == {"n0"}
+    assert shell.reserved == {"n0"}
     shell.job("other", map=(4, ONE))
     assert advised(shell) == []
 
@@ -245,5 +245,5 @@ def test_lent_cpu_is_free_for_all_once_the_time_is_up():
 def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
     shell, _ = shared(waiting=1)
     lent(shell)
-    free = [framework.Scratch(shell.ledger.snapshot(now_s)) for now_s in (1.0, 299.0)]
+    free = [framework.CycleState(shell.ledger.snapshot(now_s)) for now_s in (1.0, 299.0)]
     assert [int(lending(shell).free(one)[model.CPU, 0]) for one in free] == [0, 3996]

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model
-from boathouse_policies.framework import Closeness, Groups, Scratch, Want
-from boathouse_policies.framework.pool import Picker, TaskPool
+from boathouse_policies.framework import Closeness, CycleState, Groups, PendingClass
+from boathouse_policies.framework.task_pool import Picker, TaskPool
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import hosts
 
@@ -39,36 +39,36 @@ def test_the_column_is_what_asking_each_node_gives_as_tasks_are_taken(places, da
         assert sorted(changed) == [i for i in range(len(nodes)) if column.levels[i] != before[i]]
 
 
-def wants(count=3):
+def pending_classes(count=3):
     """A class whose input is on h0v0, as cycles see it."""
     world = make.World(hosts(2))
     world.submit("job", count, locations=("h0v0",))
     waiting = world.room.active()[0]
-    return waiting.pool, lambda: Want(waiting, world.profile, Scratch(world.view()))
+    return waiting.pool, lambda: PendingClass(waiting, world.profile, CycleState(world.view()))
 
 
 def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
-    pool, want = wants()
-    first, one = want().levels, want()
+    pool, pending = pending_classes()
+    first, one = pending().levels, pending()
     assert one.levels is first
     pick = one.picker.closest(NODES[0])
     one.take(pick)
     pool.remove(pick.task.id)  # placed, as it was decided
-    assert want().levels is first
+    assert pending().levels is first
     pool.remove(pool.order[1].id)  # placed, and nobody told of it
-    assert want().levels is not first
+    assert pending().levels is not first
 
 
 def test_what_the_cycle_took_before_it_is_asked_for_counts():
-    _, want = wants(count=1)
-    one = want()
+    _, pending = pending_classes(count=1)
+    one = pending()
     one.take(one.picker.closest(NODES[0]))
     assert set(one.levels.tolist()) == {model.Distance.ANYWHERE}
 
 
 def test_what_was_given_back_counts_again():
-    _, want = wants(count=1)
-    one = want()
+    _, pending = pending_classes(count=1)
+    one = pending()
     before = one.levels.tolist()
     pick = one.picker.closest(NODES[0])
     one.take(pick)

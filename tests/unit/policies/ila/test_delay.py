@@ -81,7 +81,7 @@ def test_while_it_waits_it_says_until_when():
     one = far_from_all(world)
     plan = world.go(3.0)
     assert [hold.until_s for hold in plan.decisions] == [13.5]
-    assert world.room.parked()[one.id].code is model.Code.PATIENCE
+    assert world.room.unschedulable()[one.id].code is model.Code.PATIENCE
 
 
 def test_after_a_distant_task_the_next_one_is_taken_at_once():
@@ -108,7 +108,7 @@ class _Want:
 
     def __init__(self, one):
         self.task_class = one
-        self.waiting = self
+        self.queued = self
         self.pool = self
         self.located = True
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ila, model, profiles
-from boathouse_policies.framework import Scratch
+from boathouse_policies.framework import CycleState
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.interference import REASON
 from boathouse_policies.ila.moment import Moment
@@ -102,14 +102,14 @@ def test_who_is_refused_everywhere_looks_again_when_a_host_may_be_ripe():
     plan = world.go(0.5)
     holds = [hold for hold in plan.decisions if isinstance(hold, model.Hold)]
     assert [(hold.task_class.id, hold.until_s) for hold in holds] == [(one.id, 21.0)]
-    assert "slow down" in world.room.parked()[one.id].message
+    assert "slow down" in world.room.unschedulable()[one.id].message
 
 
 def test_who_only_lacks_room_waits_for_room_alone():
     world = Shell(hosts(1, each=1, cpus=1), model_=always(1.0))
     one = known(world, count=2)
     world.go()
-    assert world.room.parked()[one.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
+    assert world.room.unschedulable()[one.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 
 def test_a_class_that_fits_no_node_at_all_is_told_so():
@@ -117,7 +117,7 @@ def test_a_class_that_fits_no_node_at_all_is_told_so():
     known(world, "job", 3)
     one = known(world, "huge", 1, size=make.amount(64_000, 1), submitted_s=1.0)
     world.go()
-    assert world.room.parked()[one.id].code is model.Code.NEVER_FITS
+    assert world.room.unschedulable()[one.id].code is model.Code.NEVER_FITS
 
 
 def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
@@ -125,7 +125,7 @@ def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
     names = {known(world, f"job{i}", 3, submitted_s=float(i)).id for i in range(4)}
     plan = world.go(0.0)
     assert {hold.task_class.id for hold in plan.decisions if isinstance(hold, model.Hold)} == names
-    assert {verdict.code for verdict in world.room.parked().values()} == {model.Code.PATIENCE}
+    assert {verdict.code for verdict in world.room.unschedulable().values()} == {model.Code.PATIENCE}
 
 
 def test_a_refusal_counts_the_nodes_with_room():
@@ -246,17 +246,17 @@ def test_a_configuration_without_meaning_is_refused(wrong):
 def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
     world = Shell(hosts(3, cpus=16), ila.Config(threshold=50.0))
     world.maps("job", 0)
-    scratch = Scratch(world.view())
-    moment = world.interference.moment(scratch)
+    state = CycleState(world.view())
+    moment = world.interference.moment(state)
     for i, (node, cpu, disk) in enumerate(tasks):
         demand = metrics.Demand(cpu, disk, disk / 2)
         moment.place(node, demand, ours=True)
-        name = scratch.view.layout.names[node]
+        name = state.view.layout.names[node]
         world.interference.demands.ended(model.ClassId(f"c{i}"), demand)
         running = ila.Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
         world.interference.book.placed(model.TaskId(str(i)), running)
     book, thresholds = world.interference.book, world.interference._thresholds
-    fresh = Moment(Scratch(world.view()), book, thresholds, world.interference.learner.model, ila.Config(), {})
+    fresh = Moment(CycleState(world.view()), book, thresholds, world.interference.learner.model, ila.Config(), {})
     judged = metrics.Demand(0.7, 0.1, 0.1)
     assert moment.slowdown(judged) == pytest.approx(fresh.slowdown(judged), rel=1e-9)
 
@@ -264,7 +264,7 @@ def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
 def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
     world = Shell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
     world.maps("job", 0)
-    moment = world.interference.moment(Scratch(world.view()))
+    moment = world.interference.moment(CycleState(world.view()))
     for _ in range(3):
         moment.place(0, metrics.Demand(0.1, 0.4, 0.0), ours=True)
     assert moment.slowdown(metrics.IDLE).tolist() == [2.0, 2.0]
@@ -282,6 +282,6 @@ def test_cpu_of_other_pods_counts_by_their_requests_where_nothing_is_measured():
     world.ledger.observe(make.pod("foreign", "h0v0", make.amount(2000, 1)))
     known(world, "job", 1, locations=("h0v1",))
     world.maps("other", 0)
-    scratch = Scratch(world.view())
-    moment = world.interference.moment(scratch)
+    state = CycleState(world.view())
+    moment = world.interference.moment(state)
     assert moment.slowdown(metrics.Demand(1.0, 0.0, 0.0)).tolist() == [2.0, 2.0, 1.0, 1.0]

@@ -36,7 +36,7 @@ class Compared(yarn_me.Elasticity):
     def ends_in_time(self, class_id, end_s):
         told = super().ends_in_time(class_id, end_s)
         job = self.book.classes[class_id].job
-        exact = reference.LookAhead(self.book, self.view, self._kept).reaches(job, end_s)
+        exact = reference.LookAhead(self.book, self.view, self._reserved).reaches(job, end_s)
         Compared.asked += 1
         Compared.differ += told != (exact or self.book.jobs[job].last_end_s >= end_s)
         return told

@@ -32,7 +32,7 @@ class Future:
         for node in self.nodes:
             self.ledger.set_node(node)
         self.book = Book()
-        self.kept = {}
+        self.reserved = {}
         self.classes = {}
 
     def job(self, name, *classes, submitted_s=0.0):
@@ -83,14 +83,14 @@ class Future:
         )
 
     def keep(self, node, name):
-        self.kept[self.nodes[node].name] = self.classes[name][0].id
+        self.reserved[self.nodes[node].name] = self.classes[name][0].id
 
     def timeline(self, now_s=0.0, **order):
-        return Timeline(self.book, self.ledger.snapshot(now_s), self.kept, **order)
+        return Timeline(self.book, self.ledger.snapshot(now_s), self.reserved, **order)
 
     def exact(self, now_s=0.0):
         """The same moment for the reference."""
-        return reference.LookAhead(self.book, self.ledger.snapshot(now_s), self.kept)
+        return reference.LookAhead(self.book, self.ledger.snapshot(now_s), self.reserved)
 
 
 def test_a_job_ends_when_the_last_of_its_waves_does():
@@ -233,7 +233,7 @@ def futures(draw):
 @hypothesis.given(future=futures(), asked=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), min_size=1))
 def test_every_answer_is_that_of_the_exact_look_ahead(future, asked):
     # What is kept goes by class here and by job there: the same as long as the class kept for is the one that is next.
-    hypothesis.assume(all(future.book.jobs[future.book.classes[one].job].left[one] for one in future.kept.values()))
+    hypothesis.assume(all(future.book.jobs[future.book.classes[one].job].left[one] for one in future.reserved.values()))
     exact, timeline = future.exact(10.0), future.timeline(10.0)
     for job, time_s in asked:
         name = model.JobId(f"job-{job}")

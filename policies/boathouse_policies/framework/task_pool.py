@@ -55,7 +55,7 @@ class TaskPool:
         """Whether the same tasks wait, and the same are out."""
         return self.order == other.order and self._waiting == other._waiting
 
-    def waiting(self) -> list[model.Task]:
+    def queued(self) -> list[model.Task]:
         """The waiting tasks in order."""
         return [task for task, waits in zip(self.order, self._waiting, strict=True) if waits]
 
@@ -94,10 +94,10 @@ class TaskPool:
 
     def first(self, start: int, taken: set[int]) -> int:
         """Position of the first waiting task from `start` that is not taken; -1 if there is none."""
-        waiting = self._waiting
-        i = waiting.find(1, start)
+        queued = self._waiting
+        i = queued.find(1, start)
         while i in taken:
-            i = waiting.find(1, i + 1)
+            i = queued.find(1, i + 1)
         return i
 
     def near(self, place: Place, topology: Topology, taken: set[int]) -> int | None:

@@ -1,4 +1,4 @@
-"""The waiting room: jobs, their classes and tasks, and who is worth looking at in the next cycle.
+"""The scheduling queue: jobs, their classes and tasks, and who is worth looking at in the next cycle.
 
 Each class is active, or parked with what may wake it; single tasks back off after a failure.
 
@@ -23,19 +23,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework import classes as _classes
+from boathouse_policies.framework import queued_class as _classes
 from boathouse_policies.framework.backoff import Backoffs
-from boathouse_policies.framework.kept import Kept
-from boathouse_policies.framework.lineup import Lineup
-from boathouse_policies.framework.parking import Parking, Wake
-from boathouse_policies.framework.pool import TaskPool
+from boathouse_policies.framework.reservations import Reservations
 from boathouse_policies.framework.shapes import Shapes
+from boathouse_policies.framework.sorted_classes import SortedClasses
+from boathouse_policies.framework.task_pool import TaskPool
+from boathouse_policies.framework.unschedulable import UnschedulableClasses, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.accounts import Freed
-    from boathouse_policies.framework.classes import Waiting
+    from boathouse_policies.framework.queued_class import QueuedClass
 
 
 class LeftPending(Protocol):
@@ -64,7 +64,7 @@ class Outcome(Protocol):
         ...
 
 
-class WaitingRoom:
+class SchedulingQueue:
     """What waits. One writer: the shell; `run_cycle` only reads it.
 
     Args:
@@ -75,12 +75,12 @@ class WaitingRoom:
     def __init__(self, axis: model.Axis, queues: Iterable[model.Queue] = ()) -> None:
         self._axis = axis
         self._queues: dict[model.QueueName, model.Queue] = {}
-        self._jobs: dict[model.JobId, dict[model.ClassId, Waiting]] = {}
-        self._classes: dict[model.ClassId, Waiting] = {}
-        self._kept = Kept()
+        self._jobs: dict[model.JobId, dict[model.ClassId, QueuedClass]] = {}
+        self._classes: dict[model.ClassId, QueuedClass] = {}
+        self._reserved = Reservations()
         self._shapes = Shapes()
-        self._in_line: Lineup | None = None
-        self._parking = Parking(axis)
+        self._in_line: SortedClasses | None = None
+        self._unschedulable = UnschedulableClasses(axis)
         self._backoffs = Backoffs()
         self.set_queues(queues)
 
@@ -118,9 +118,9 @@ class WaitingRoom:
             task_class.id: self._renew(job, task_class, i, TaskPool(sorted_out[task_class.id], placed))
             for i, task_class in enumerate(classes)
         }
-        for class_id, waiting in self._jobs[job.id].items():
-            if waiting is not known[class_id]:
-                self._activate(waiting)
+        for class_id, queued in self._jobs[job.id].items():
+            if queued is not known[class_id]:
+                self._activate(queued)
 
     def update(self, task: model.Task, *, placed: bool) -> bool:
         """Say one task anew, as `submit` would with all others unchanged; False where that takes `submit` itself.
@@ -129,14 +129,14 @@ class WaitingRoom:
             task: A task that was submitted.
             placed: Whether it runs or is assumed.
         """
-        waiting = self._classes.get(task.task_class)
-        changed = waiting.pool.replace(task, waits=not placed and task.id not in self._backoffs) if waiting else None
-        if waiting is None or changed is None:
+        queued = self._classes.get(task.task_class)
+        changed = queued.pool.replace(task, waits=not placed and task.id not in self._backoffs) if queued else None
+        if queued is None or changed is None:
             return False
         if changed:
             self._in_line = None
-            self._parking.look(waiting.row, standing=False)
-            self._activate(waiting)
+            self._unschedulable.look(queued.row, always_active=False)
+            self._activate(queued)
         return True
 
     def withdraw(self, job: model.JobId) -> None:
@@ -145,10 +145,10 @@ class WaitingRoom:
             self._remove(class_id)
         self._wake(Wake.JOBS)
 
-    def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, pool: TaskPool) -> Waiting:
+    def _renew(self, job: model.Job, task_class: model.TaskClass, order: int, pool: TaskPool) -> QueuedClass:
         self._axis.vector(task_class.resources)  # extended resources are known before the next snapshot
         known = self._classes.get(task_class.id)
-        fresh = _classes.Waiting(job, task_class, pool, (job.submitted_s, job.id, order), shapes=self._shapes)
+        fresh = _classes.QueuedClass(job, task_class, pool, (job.submitted_s, job.id, order), shapes=self._shapes)
         for task in pool.order if self._backoffs else ():
             if task.id in self._backoffs:
                 pool.remove(task.id)
@@ -160,25 +160,25 @@ class WaitingRoom:
                 return known  # nothing new: what is parked stays so
         self._classes[task_class.id] = fresh
         self._in_line = None
-        self._parking.admit(fresh, known)
-        self._parking.look(fresh.row, standing=False)
+        self._unschedulable.admit(fresh, known)
+        self._unschedulable.look(fresh.row, always_active=False)
         return fresh
 
     def _remove(self, class_id: model.ClassId) -> None:
-        waiting = self._classes.pop(class_id)
+        queued = self._classes.pop(class_id)
         if self._in_line is not None and class_id in self._in_line.places:
             self._in_line = None
-        self._parking.remove(waiting.row)
+        self._unschedulable.remove(queued.row)
         self._let_go(class_id)
-        for task in waiting.pool.order:
+        for task in queued.pool.order:
             self._backoffs.remove(task.id)
 
-    def _activate(self, waiting: Waiting) -> None:
-        gang = waiting.task_class.gang_min
-        for one in self.classes_of(waiting.job.id) if gang else (waiting,):
-            if one is waiting or one.task_class.gang_min:
-                self._parking.leave(one.row)
-                self._parking.look(one.row, active=len(one.pool) > 0)
+    def _activate(self, queued: QueuedClass) -> None:
+        gang = queued.task_class.gang_min
+        for one in self.classes_of(queued.job.id) if gang else (queued,):
+            if one is queued or one.task_class.gang_min:
+                self._unschedulable.leave(one.row)
+                self._unschedulable.look(one.row, active=len(one.pool) > 0)
 
     # Reading
 
@@ -188,68 +188,68 @@ class WaitingRoom:
         return self._queues
 
     @property
-    def kept(self) -> Mapping[model.NodeName, model.ClassId]:
+    def reserved(self) -> Mapping[model.NodeName, model.ClassId]:
         """Which class a node is kept for: the profile's reservations, over cycles."""
-        return self._kept.by_name
+        return self._reserved.by_name
 
     @property
-    def keeping(self) -> Kept:
+    def reservations(self) -> Reservations:
         """The same for cycles, which ask by place."""
-        return self._kept
+        return self._reserved
 
     @property
     def freed(self) -> Collection[model.NodeName]:
-        """Nodes where room came free since the last cycle: where those can go that `Lineup.narrow` says."""
-        return self._parking.freed
+        """Nodes where room came free since the last cycle: where those can go that `SortedClasses.narrow` says."""
+        return self._unschedulable.freed
 
     @property
     def looks_at_freed(self) -> bool:
-        """Whether only `freed` matters to the next cycle, but for those who look at all nodes (`Lineup.open`)."""
-        self._stir()
-        return not self._kept.by_name and self._parking.none_stands()
+        """Whether only `freed` matters to the next cycle, except for `SortedClasses.open`."""
+        self._match_freed()
+        return not self._reserved.by_name and self._unschedulable.none_stands()
 
-    def lineup(self) -> Lineup:
+    def sorted_classes(self) -> SortedClasses:
         """All classes of which something waits, in order, and which of them the next cycle looks at."""
-        self._stir()
+        self._match_freed()
         if self._in_line is None:
             some = [one for one in self._classes.values() if len(one.pool) or one.task_class.gang_min]
-            self._in_line = Lineup(some, self._queues)
-        self._in_line.look(self._parking)
+            self._in_line = SortedClasses(some, self._queues)
+        self._in_line.look(self._unschedulable)
         return self._in_line
 
-    def active(self) -> list[Waiting]:
+    def active(self) -> list[QueuedClass]:
         """The classes that the next cycle looks at, in order of submission.
 
         With a class of a gang come the others of the gang, also those of which nothing waits: the gang's minimum is
         judged from all of them.
         """
-        lineup = self.lineup()
-        looked_at = [lineup.waiting[i] for i in lineup.open.nonzero()[0].tolist()]
-        return sorted([*looked_at, *lineup.orphans], key=_classes.rank)
+        sorted_classes = self.sorted_classes()
+        looked_at = [sorted_classes.queued[i] for i in sorted_classes.open.nonzero()[0].tolist()]
+        return sorted([*looked_at, *sorted_classes.orphans], key=_classes.rank)
 
-    def classes_of(self, job: model.JobId) -> Sequence[Waiting]:
+    def classes_of(self, job: model.JobId) -> Sequence[QueuedClass]:
         """All classes of a job, in its order."""
         return tuple(self._jobs.get(job, {}).values())
 
     def __len__(self) -> int:
         """Waiting tasks, without those that back off."""
-        return sum(len(waiting.pool) for waiting in self._classes.values())
+        return sum(len(queued.pool) for queued in self._classes.values())
 
     def __contains__(self, task: model.TaskId) -> bool:
-        return task in self._backoffs or any(task in waiting.pool for waiting in self._classes.values())
+        return task in self._backoffs or any(task in queued.pool for queued in self._classes.values())
 
-    def parked(self) -> Mapping[model.ClassId, model.Verdict]:
+    def unschedulable(self) -> Mapping[model.ClassId, model.Verdict]:
         """Why each parked class is parked."""
-        self._stir()
-        return self._parking.verdicts()
+        self._match_freed()
+        return self._unschedulable.verdicts()
 
     def next_wake_s(self) -> float:
         """When `tick` has something to do; infinity if never."""
-        return min(self._backoffs.next_s(), self._parking.next_s())
+        return min(self._backoffs.next_s(), self._unschedulable.next_s())
 
     # After a cycle
 
-    def settle(self, plan: Outcome, now_s: float, *, park: bool = True) -> None:
+    def apply(self, plan: Outcome, now_s: float, *, park: bool = True) -> None:
         """Take out what the plan placed and park what it left waiting.
 
         Args:
@@ -262,16 +262,16 @@ class WaitingRoom:
         if not park:
             return
         for class_id, hold in holds.items():
-            if hold.task is not None and (waiting := self._classes.get(class_id)) is not None:
-                self._parking.look(waiting.row, active=False, standing=True)
+            if hold.task is not None and (queued := self._classes.get(class_id)) is not None:
+                self._unschedulable.look(queued.row, active=False, always_active=True)
         for class_id, one in news.items():
             known = self._classes.get(class_id)
             if known is None or not len(known.pool):
                 continue
             known.hold = holds.get(class_id)
             until_s = known.hold.until_s if known.hold is not None else None
-            self._parking.enter(known, one.least, one.verdict, now_s, until_s)
-        self._parking.settled(now_s)
+            self._unschedulable.enter(known, one.least, one.verdict, now_s, until_s)
+        self._unschedulable.settled(now_s)
         if released:
             self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
 
@@ -281,45 +281,45 @@ class WaitingRoom:
         Returns:
             Whether a node is kept for nobody any more; and who waits for what.
         """
-        released, kept, holds = False, self._kept.by_name, {}
+        released, reserved, holds = False, self._reserved.by_name, {}
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
-                if kept and kept.get(decision.node) == decision.task_class.id:
-                    self._kept.let_go(decision.node)
+                if reserved and reserved.get(decision.node) == decision.task_class.id:
+                    self._reserved.released(decision.node)
                     released = True
             elif isinstance(decision, model.Hold):
                 holds[decision.task_class.id] = decision
                 if decision.node is not None and decision.task is None:
-                    self._keep(decision.node, decision.task_class.id)
+                    self._reserve(decision.node, decision.task_class.id)
         for node in plan.released:
-            if node in kept:
-                self._kept.let_go(node)
+            if node in reserved:
+                self._reserved.released(node)
                 released = True
         return released, holds
 
     def _placed(self, decision: model.Placement) -> None:
-        waiting = self._classes.get(decision.task_class.id)
-        if waiting is not None:
-            waiting.hold, pool = None, waiting.pool
+        queued = self._classes.get(decision.task_class.id)
+        if queued is not None:
+            queued.hold, pool = None, queued.pool
             pool.remove(decision.task.id)
             if not pool.count:
                 self._in_line = None
-                self._parking.leave(waiting.row)
-                self._parking.look(waiting.row, active=False)
+                self._unschedulable.leave(queued.row)
+                self._unschedulable.look(queued.row, active=False)
                 self._let_go(decision.task_class.id)
 
-    def _keep(self, node: model.NodeName, class_id: model.ClassId) -> None:
-        waiting = self._classes.get(class_id)
-        if waiting is not None and len(waiting.pool):
-            self._kept.keep(node, class_id)
+    def _reserve(self, node: model.NodeName, class_id: model.ClassId) -> None:
+        queued = self._classes.get(class_id)
+        if queued is not None and len(queued.pool):
+            self._reserved.reserve(node, class_id)
 
     def _let_go(self, class_id: model.ClassId) -> None:
         """Nothing of the class waits: what was kept for it is free for all."""
-        kept = [node for node, one in self.kept.items() if one == class_id]
-        for node in kept:
-            self._kept.let_go(node)
-        if kept:
+        reserved = [node for node, one in self.reserved.items() if one == class_id]
+        for node in reserved:
+            self._reserved.released(node)
+        if reserved:
             self._wake(Wake.NODES)
 
     def back_off(
@@ -336,19 +336,19 @@ class WaitingRoom:
         Returns:
             The delay in seconds; 0 if nothing of it waits any more.
         """
-        waiting = self._classes.get(task_class)
-        if waiting is None or not waiting.pool.knows(task):
+        queued = self._classes.get(task_class)
+        if queued is None or not queued.pool.knows(task):
             return 0.0
-        waiting.pool.remove(task)
+        queued.pool.remove(task)
         return self._backoffs.failed(task, task_class, now_s, at_least_s)
 
     def put_back(self, task: model.TaskId, task_class: model.ClassId) -> None:
         """A placed task waits again at once: its node vanished, or its decision was never carried out."""
-        waiting = self._classes.get(task_class)
-        if waiting is not None and waiting.pool.put_back(task):
+        queued = self._classes.get(task_class)
+        if queued is not None and queued.pool.put_back(task):
             if self._in_line is not None and task_class not in self._in_line.places:
                 self._in_line = None
-            self._activate(waiting)
+            self._activate(queued)
 
     def succeeded(self, task: model.TaskId) -> None:
         """A request for a placed task went through: its next failure is its first again."""
@@ -365,19 +365,19 @@ class WaitingRoom:
         """
         if freed is None:
             return
-        parking, kept = self._parking, self._kept.by_name
-        for waiting in parking.held_by_limit(freed.queue):
-            self._activate(waiting)
-        if not kept:
+        unschedulable, reserved = self._unschedulable, self._reserved.by_name
+        for queued in unschedulable.held_by_limit(freed.queue):
+            self._activate(queued)
+        if not reserved:
             if free is not None:
-                parking.room_on(freed.node, free)
+                unschedulable.room_on(freed.node, free)
             return
-        owner = self._classes.get(kept[freed.node]) if freed.node in kept else None
-        looked = owner is not None and parking.looks(owner.row)
+        owner = self._classes.get(reserved[freed.node]) if freed.node in reserved else None
+        looked = owner is not None and unschedulable.looks(owner.row)
         if free is not None:
-            parking.room_on(freed.node, free)
-        self._stir()
-        if owner is None or (parking.looks(owner.row) and not looked):
+            unschedulable.room_on(freed.node, free)
+        self._match_freed()
+        if owner is None or (unschedulable.looks(owner.row) and not looked):
             # The node will be kept for nobody: whoever is ahead may want it, fitting or not.
             self._wake(Wake.NODES)
 
@@ -400,22 +400,22 @@ class WaitingRoom:
         Returns:
             Whether anything waits for the next cycle.
         """
-        if now_s >= self._parking.next_s() or now_s >= self._backoffs.next_s():
+        if now_s >= self._unschedulable.next_s() or now_s >= self._backoffs.next_s():
             for task, class_id in self._backoffs.over(now_s):
                 self.put_back(task, class_id)
-            for waiting in self._parking.woken_by_time(now_s):
-                self._activate(waiting)
-        self._stir()
-        return self._parking.looking()
+            for queued in self._unschedulable.woken_by_time(now_s):
+                self._activate(queued)
+        self._match_freed()
+        return self._unschedulable.looking()
 
     def _wake(self, what: Wake) -> None:
-        for waiting in self._parking.woken_by(what):
-            self._activate(waiting)
+        for queued in self._unschedulable.woken_by(what):
+            self._activate(queued)
 
-    def _stir(self) -> None:
-        if self._parking.unseen:
-            for waiting in self._parking.stir():
-                self._activate(waiting)
+    def _match_freed(self) -> None:
+        if self._unschedulable.unmatched:
+            for queued in self._unschedulable.match_freed():
+                self._activate(queued)
 
 
 _PLACEMENTS = (model.Create, model.Bind)  # a tuple: to make a union anew for each decision is slow

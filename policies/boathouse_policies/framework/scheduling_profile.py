@@ -6,14 +6,14 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework import extension
+from boathouse_policies.framework import questions
 from boathouse_policies.framework.predicates import PREDICATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import Want
+    from boathouse_policies.framework.cycle_state import PendingClass
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +42,21 @@ class Profile:
     """
 
     name: str
-    order: extension.JobOrder = extension.SUBMISSION
-    filters: tuple[extension.Filter, ...] = PREDICATES
-    score: extension.Score = extension.NO_PREFERENCE
-    scores: Mapping[model.Stage, extension.Score] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
-    patience: extension.Patience = extension.NO_PATIENCE
-    sizer: extension.Sizer = extension.IDEAL_SIZE
-    reserve: extension.Reserve = extension.NO_RESERVE
-    gang: extension.Gang = extension.MINIMUM_TOGETHER
-    controllers: tuple[extension.Controller, ...] = ()
-    observers: tuple[extension.Observer, ...] = ()
-    hooks: tuple[extension.Hooks, ...] = ()
+    order: questions.JobOrder = questions.SUBMISSION
+    filters: tuple[questions.Filter, ...] = PREDICATES
+    score: questions.Score = questions.NO_PREFERENCE
+    scores: Mapping[model.Stage, questions.Score] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    patience: questions.Patience = questions.NO_PATIENCE
+    sizer: questions.Sizer = questions.IDEAL_SIZE
+    reserve: questions.Reserve = questions.NO_RESERVE
+    gang: questions.Gang = questions.MINIMUM_TOGETHER
+    controllers: tuple[questions.Controller, ...] = ()
+    observers: tuple[questions.Observer, ...] = ()
+    hooks: tuple[questions.Hooks, ...] = ()
     node_driven: bool = False
     sees_hosts: bool = True
     until_freed: bool = dataclasses.field(init=False, repr=False, compare=False)
-    asked: tuple[extension.Filter | extension.Reserve, ...] = dataclasses.field(init=False, repr=False, compare=False)
+    asked: tuple[questions.Filter | questions.Reserve, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Work out once what every cycle asks."""
@@ -64,10 +64,10 @@ class Profile:
         asked = tuple(one for one in self.filters if not one.of_shape)
         object.__setattr__(self, "asked", (*asked, self.reserve))
 
-    def score_of(self, stage: model.Stage) -> extension.Score:
+    def score_of(self, stage: model.Stage) -> questions.Score:
         """The score for a kind of stage."""
         return self.scores.get(stage, self.score)
 
-    def asked_about(self, want: Want) -> tuple[extension.Filter | extension.Reserve, ...]:
+    def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:
         """Those of `asked` that have a say on a class."""
-        return tuple([one for one in self.asked if one.concerns(want)])
+        return tuple([one for one in self.asked if one.concerns(pending)])

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies import model
-    from boathouse_policies.framework.classes import LeastSizes, Waiting
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.parking import Parking
+    from boathouse_policies.framework.queued_class import LeastSizes, QueuedClass
     from boathouse_policies.framework.shapes import Shape
+    from boathouse_policies.framework.unschedulable import UnschedulableClasses
     from boathouse_policies.framework.view import ClusterView
 
 
@@ -45,7 +45,7 @@ class Band:
     stop: int
 
 
-class Lineup:
+class SortedClasses:
     """All classes of which something waits.
 
     By the names of queue and namespace, the higher priority, submission, order in the job.
@@ -53,7 +53,7 @@ class Lineup:
     A class' place is its index in every column of this order, as is a job's.
 
     Attributes:
-        waiting: The classes, length C.
+        queued: The classes, length C.
         jobs: Their jobs, length J.
         first: The place of the first class of each job, and C, length J + 1.
         job_of: The place of each class' job, length C.
@@ -66,31 +66,31 @@ class Lineup:
         stages: The kinds of stages of the classes.
         in_gang: The same as a column, shape [C].
         open: Whom the next cycle looks at, shape [C].
-        narrow: Who of them can only go to nodes where room came free, shape [C].
+        matched: Who of them can only go to nodes where room came free, shape [C].
         orphans: Who is looked at, of a job whose queue does not exist or does not accept it.
     """
 
-    def __init__(self, waiting: Iterable[Waiting], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        in_order, accepts = sorted(waiting, key=_place), _acceptance(queues)
-        self.waiting = [one for one in in_order if accepts(one.job)]
+    def __init__(self, queued: Iterable[QueuedClass], queues: Mapping[model.QueueName, model.Queue]) -> None:
+        in_order, accepts = sorted(queued, key=_place), _acceptance(queues)
+        self.queued = [one for one in in_order if accepts(one.job)]
         self._orphans = [one for one in in_order if not accepts(one.job)]
-        self._rows = np.array([one.row for one in self.waiting], np.intp)
-        self.places = {one.task_class.id: i for i, one in enumerate(self.waiting)}
-        self.gangs = [i for i, one in enumerate(self.waiting) if one.task_class.gang_min]
-        self.stages = frozenset(one.task_class.stage for one in self.waiting)
-        self.in_gang = np.zeros(len(self.waiting), np.bool_)
+        self._rows = np.array([one.row for one in self.queued], np.intp)
+        self.places = {one.task_class.id: i for i, one in enumerate(self.queued)}
+        self.gangs = [i for i, one in enumerate(self.queued) if one.task_class.gang_min]
+        self.stages = frozenset(one.task_class.stage for one in self.queued)
+        self.in_gang = np.zeros(len(self.queued), np.bool_)
         self.in_gang[self.gangs] = True
         self.jobs: list[model.Job] = []
         self.first: list[int] = []
         self.job_of: list[int] = []
-        for i, one in enumerate(self.waiting):
+        for i, one in enumerate(self.queued):
             if not self.jobs or self.jobs[-1].id != one.job.id:
                 self.jobs.append(one.job)
                 self.first.append(i)
             self.job_of.append(len(self.jobs) - 1)
         self._starts = np.array(self.first, np.intp)
-        self.single = len(self.jobs) == len(self.waiting)
-        self.first.append(len(self.waiting))
+        self.single = len(self.jobs) == len(self.queued)
+        self.first.append(len(self.queued))
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
         shares = {(band.queue, band.namespace) for band in self.bands}
@@ -99,8 +99,8 @@ class Lineup:
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[LastingOrder, Layout, model.FloatVector] | None = None
         self._serial = self._looked = -1
-        self.orphans: list[Waiting] = []
-        self.open = self.narrow = np.zeros(len(self.waiting), np.bool_)
+        self.orphans: list[QueuedClass] = []
+        self.open = self.matched = np.zeros(len(self.queued), np.bool_)
 
     def _bands(self) -> list[Band]:
         bands, start = [], 0
@@ -110,19 +110,19 @@ class Lineup:
             start += count
         return bands
 
-    def look(self, parking: Parking) -> None:
+    def look(self, unschedulable: UnschedulableClasses) -> None:
         """Take over who is looked at: with a class of a gang all others of its gang, also those of which none waits."""
-        if self._looked == parking.changes:
+        if self._looked == unschedulable.changes:
             return
-        self._looked = parking.changes
-        if parking.only_stirred() and not self._orphans:
-            self.open = self.narrow = parking.stirred[self._rows]
+        self._looked = unschedulable.changes
+        if unschedulable.only_stirred() and not self._orphans:
+            self.open = self.matched = unschedulable.matches_freed[self._rows]
             self.orphans = []
             return
-        looks = parking.active | parking.standing
-        self.narrow = (parking.stirred & ~looks)[self._rows]
-        self.open = looks[self._rows] | self.narrow
-        self.orphans = [one for one in self._orphans if looks[one.row] or parking.stirred[one.row]]
+        looks = unschedulable.active | unschedulable.always_active
+        self.matched = (unschedulable.matches_freed & ~looks)[self._rows]
+        self.open = looks[self._rows] | self.matched
+        self.orphans = [one for one in self._orphans if looks[one.row] or unschedulable.matches_freed[one.row]]
         gangs = {self.job_of[i] for i in self.gangs if self.open[i]}
         if gangs:
             self.open[[i for i in self.gangs if self.job_of[i] in gangs]] = True
@@ -157,7 +157,7 @@ class Lineup:
         """The shapes of the classes as columns, the column of each class' shape, shape [C], and each class' shape."""
         known = self._shapes
         if known is None or known[0] is not sizer or known[1] != axis.width:
-            own = [one.sizing(sizer, axis).shape for one in self.waiting]
+            own = [one.sizing(sizer, axis).shape for one in self.queued]
             numbers: dict[Shape, int] = {}
             shape_of = np.array([numbers.setdefault(shape, len(numbers)) for shape in own], np.intp)
             known = self._shapes = (sizer, axis.width, (ShapeColumns.of(list(numbers), axis.width), shape_of, own))
@@ -180,5 +180,5 @@ def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
     return (job.queue, job.namespace, job.priority)
 
 
-def _place(waiting: Waiting) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
-    return (waiting.job.queue, waiting.job.namespace, -waiting.job.priority, *waiting.rank)
+def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
+    return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.pool import TaskPool
+    from boathouse_policies.framework.task_pool import TaskPool
 
 
 class Closeness:
@@ -34,7 +34,7 @@ class Closeness:
         self._index, self._servers, self._racks = layout.index, servers, racks
         self._server_of, self._rack_of = servers.places, racks.places
         self._nodes, self._by_server, self._by_rack = [0] * len(layout), [0] * len(servers), [0] * len(racks)
-        for task in pool.waiting() if pool.located else ():
+        for task in pool.queued() if pool.located else ():
             self._count(task, +1)
         by = zip(self._nodes, self._server_of, self._rack_of, strict=True)
         self._listed = [self._level(node, server, rack) for node, server, rack in by]

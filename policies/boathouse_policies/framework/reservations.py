@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Layout
 
 
-class Kept:
+class Reservations:
     """Which class each node is kept for.
 
     Attributes:
@@ -21,13 +21,13 @@ class Kept:
         self._layout: Layout | None = None
         self._places: dict[int, model.ClassId] = {}
 
-    def keep(self, node: model.NodeName, task_class: model.ClassId) -> None:
+    def reserve(self, node: model.NodeName, task_class: model.ClassId) -> None:
         """Keep a node for a class."""
         self.by_name[node] = task_class
         if self._layout is not None and node in self._layout.index:
             self._places[self._layout.index[node]] = task_class
 
-    def let_go(self, node: model.NodeName) -> None:
+    def released(self, node: model.NodeName) -> None:
         """Keep a node that was kept for nobody any more."""
         del self.by_name[node]
         if self._layout is not None and node in self._layout.index:

@@ -1,4 +1,4 @@
-"""The classes of the waiting room as columns: who looks, who is parked, and who is woken by what, without a loop."""
+"""The classes of the scheduling queue as columns: who looks, who is unschedulable, and who is woken by what."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework.classes import Waiting
+    from boathouse_policies.framework.queued_class import QueuedClass
 
 
 class Wake(enum.IntFlag):
@@ -46,7 +46,7 @@ _ROOM, _QUEUE = int(Wake.ROOM), int(Wake.QUEUE)  # plain numbers: enum's own ope
 FLUSH_S = 60.0  # a safety net, as kube-scheduler's flush after 5 minutes; a queue of jobs is looked at sooner
 
 
-class Parking:
+class UnschedulableClasses:
     """One row for each class, which it keeps as long as it exists.
 
     Attributes:
@@ -60,7 +60,7 @@ class Parking:
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
-        self._who: list[Waiting | None] = []
+        self._who: list[QueuedClass | None] = []
         self._verdicts: list[model.Verdict | None] = []
         self._sizes: list[model.IntVector | None] = []
         self._limited: dict[model.QueueName, dict[int, None]] = {}
@@ -69,36 +69,36 @@ class Parking:
         self._most = [0] * len(axis)  # no size was ever larger
         self._helps = np.zeros(0, np.int64)
         self._until_s = np.zeros(0)
-        self._near = np.zeros(0, np.bool_)  # waits for room, which it can only find where some came free
-        self._far = np.zeros(0, np.bool_)  # waits for room, and for more than that
+        self._needs_room = np.zeros(0, np.bool_)  # waits for room, which it can only find where some came free
+        self._needs_more = np.zeros(0, np.bool_)  # waits for room, and for more than that
         self.active = np.zeros(0, np.bool_)
-        self.standing = np.zeros(0, np.bool_)
-        self.stirred = np.zeros(0, np.bool_)
+        self.always_active = np.zeros(0, np.bool_)
+        self.matches_freed = np.zeros(0, np.bool_)
         self.freed: dict[model.NodeName, Sequence[int]] = {}
         self.changes = 0
         self._active: set[int] = set()  # the same as the columns: quicker to ask whether there is anybody
-        self._standing: set[int] = set()
+        self._always_active: set[int] = set()
         self._parked: set[int] = set()
-        self._choosy: set[int] = set()  # the rows of `_far`
-        self.unseen: dict[model.NodeName, Sequence[int]] = {}
+        self._need_more: set[int] = set()  # the rows of `_far`
+        self.unmatched: dict[model.NodeName, Sequence[int]] = {}
         self._earliest_s = math.inf
 
     # Rows
 
-    def admit(self, waiting: Waiting, before: Waiting | None) -> None:
+    def admit(self, queued: QueuedClass, before: QueuedClass | None) -> None:
         """Give a class a row: that of what it was before, whose state it takes over, or an empty one."""
         if before is not None:
-            waiting.row = before.row
+            queued.row = before.row
         else:
             if not self._vacant:
                 self._grow(max(16, len(self._who)))
-            waiting.row = self._vacant.pop()
-        self._who[waiting.row] = waiting
+            queued.row = self._vacant.pop()
+        self._who[queued.row] = queued
 
     def remove(self, row: int) -> None:
         """The class does not exist any more."""
         self.leave(row)
-        self.look(row, active=False, standing=False)
+        self.look(row, active=False, always_active=False)
         self._who[row] = self._sizes[row] = None
         self._vacant.append(row)
 
@@ -106,18 +106,21 @@ class Parking:
         rows = len(self._who)
         self._least = np.pad(self._least, ((0, 0), (0, more)))
         self._helps, self._until_s = np.pad(self._helps, (0, more)), np.pad(self._until_s, (0, more))
-        self._near, self._far = np.pad(self._near, (0, more)), np.pad(self._far, (0, more))
-        self.active, self.standing = np.pad(self.active, (0, more)), np.pad(self.standing, (0, more))
-        self.stirred = np.pad(self.stirred, (0, more))
+        self._needs_room, self._needs_more = np.pad(self._needs_room, (0, more)), np.pad(self._needs_more, (0, more))
+        self.active, self.always_active = np.pad(self.active, (0, more)), np.pad(self.always_active, (0, more))
+        self.matches_freed = np.pad(self.matches_freed, (0, more))
         self._who += [None] * more
         self._verdicts += [None] * more
         self._sizes += [None] * more
         self._vacant += range(rows + more - 1, rows - 1, -1)
 
-    def look(self, row: int, *, active: bool | None = None, standing: bool | None = None) -> None:
+    def look(self, row: int, *, active: bool | None = None, always_active: bool | None = None) -> None:
         """Say whether a class looks at all nodes in the next cycle, or in every one."""
         self.changes += 1
-        for looks, column, rows in ((active, self.active, self._active), (standing, self.standing, self._standing)):
+        for looks, column, rows in (
+            (active, self.active, self._active),
+            (always_active, self.always_active, self._always_active),
+        ):
             if looks is not None:
                 column[row] = looks
                 (rows.add if looks else rows.discard)(row)
@@ -125,25 +128,25 @@ class Parking:
     # Parking
 
     def enter(
-        self, waiting: Waiting, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float | None
+        self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float | None
     ) -> None:
         """Park a class, or park it anew, at the latest until `until_s`."""
-        row = waiting.row
+        row = queued.row
         helps = _HELPS[verdict.code]
         if self._sizes[row] is not least:
             self._measure(row, least)
         if self._helps[row] & _QUEUE:
-            self._limited[waiting.job.queue].pop(row, None)
+            self._limited[queued.job.queue].pop(row, None)
         if helps & _QUEUE:
-            self._limited.setdefault(waiting.job.queue, {})[row] = None
+            self._limited.setdefault(queued.job.queue, {})[row] = None
         self._verdicts[row] = verdict
         self._helps[row] = helps
         self._parked.add(row)
-        near = verdict.code is model.Code.UNSCHEDULABLE and waiting.is_plain
-        self._near[row], self._far[row] = near, helps & _ROOM and not near
-        (self._choosy.add if self._far[row] else self._choosy.discard)(row)
+        near = verdict.code is model.Code.UNSCHEDULABLE and queued.is_plain
+        self._needs_room[row], self._needs_more[row] = near, helps & _ROOM and not near
+        (self._need_more.add if self._needs_more[row] else self._need_more.discard)(row)
         self.look(row, active=False)
-        self.stirred[row] = False
+        self.matches_freed[row] = False
         until_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
         self._until_s[row] = until_s
         self._earliest_s = min(self._earliest_s, until_s)
@@ -166,16 +169,16 @@ class Parking:
                 limited.pop(row, None)
         self._helps[row] = 0
         self._parked.discard(row)
-        self._near[row] = self._far[row] = self.stirred[row] = False
-        self._choosy.discard(row)
+        self._needs_room[row] = self._needs_more[row] = self.matches_freed[row] = False
+        self._need_more.discard(row)
         self._verdicts[row] = None
         self.changes += 1
 
     def settled(self, now_s: float) -> None:
         """A cycle looked at whom room had stirred: who is parked still is so from now on, for the same reason."""
         if self.freed:
-            self._until_s[self.stirred] = now_s + FLUSH_S
-            self.stirred[:] = False
+            self._until_s[self.matches_freed] = now_s + FLUSH_S
+            self.matches_freed[:] = False
             self.freed.clear()
             self.changes += 1
 
@@ -183,48 +186,50 @@ class Parking:
 
     def verdicts(self) -> Mapping[model.ClassId, model.Verdict]:
         """Why each is parked."""
-        parked = ((self._who[row], self._verdicts[row]) for row in _rows((self._helps != 0) & ~self.stirred))
-        return {one.task_class.id: verdict for one, verdict in parked if one is not None and verdict is not None}
+        unschedulable = (
+            (self._who[row], self._verdicts[row]) for row in _rows((self._helps != 0) & ~self.matches_freed)
+        )
+        return {one.task_class.id: verdict for one, verdict in unschedulable if one is not None and verdict is not None}
 
     def looking(self) -> bool:
         """Whether somebody is worth a cycle."""
-        return bool(self._active) or bool(self.freed and np.count_nonzero(self.stirred))
+        return bool(self._active) or bool(self.freed and np.count_nonzero(self.matches_freed))
 
     def none_stands(self) -> bool:
         """Whether nobody is to be looked at in every cycle."""
-        return not self._standing
+        return not self._always_active
 
     def only_stirred(self) -> bool:
         """Whether nobody looks at more than the nodes of `freed`."""
-        return not self._active and not self._standing
+        return not self._active and not self._always_active
 
     def looks(self, row: int) -> bool:
         """Whether the next cycle looks at a class."""
-        return bool(self.active[row] or self.stirred[row])
+        return bool(self.active[row] or self.matches_freed[row])
 
     def next_s(self) -> float:
         """When `woken_by_time` may have somebody, at the earliest."""
         return self._earliest_s if self._parked else math.inf
 
-    def _some(self, mask: model.BoolVector) -> list[Waiting]:
+    def _some(self, mask: model.BoolVector) -> list[QueuedClass]:
         return [one for row in _rows(mask) if (one := self._who[row]) is not None]
 
     # Waking
 
-    def woken_by(self, what: Wake) -> list[Waiting]:
+    def woken_by(self, what: Wake) -> list[QueuedClass]:
         """Who may be helped by an event of this kind."""
         return self._some(self._helps & int(what) != 0)
 
-    def held_by_limit(self, queue: model.QueueName | None) -> list[Waiting]:
+    def held_by_limit(self, queue: model.QueueName | None) -> list[QueuedClass]:
         """Who waits for its queue's usage to fall."""
         limited = self._limited.get(queue) if self._limited and queue is not None else None
         return [one for row in limited if (one := self._who[row]) is not None] if limited else []
 
     def room_on(self, node: model.NodeName, free: Sequence[int]) -> None:
         """Room came free on a node: remembered, and compared with all sizes at once when somebody wants to know."""
-        self.unseen[node] = free
+        self.unmatched[node] = free
 
-    def stir(self) -> list[Waiting]:
+    def match_freed(self) -> list[QueuedClass]:
         """Compare the room that came free since the last call with the sizes of all.
 
         Of several nodes the most of each resource counts: one comparison, which now and then lets somebody look for
@@ -233,16 +238,16 @@ class Parking:
         Returns:
             The others whom the room fits: they may go elsewhere too by now.
         """
-        rooms, self.unseen = self.unseen, {}
+        rooms, self.unmatched = self.unmatched, {}
         if not rooms or not self._parked:
             return []
         self.freed.update(rooms)
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:
         # newer resources are in the longer ones alone.
         room = list(map(max, _ZEROS, *rooms.values()))
-        self.stirred |= self._fitting(room, self._near)
+        self.matches_freed |= self._fitting(room, self._needs_room)
         self.changes += 1
-        return self._some(self._fitting(room, self._far)) if self._choosy else []
+        return self._some(self._fitting(room, self._needs_more)) if self._need_more else []
 
     def _fitting(self, room: Sequence[int], among: model.BoolVector) -> model.BoolVector:
         """Whose size is not above this room; what there is enough of for everybody is not compared."""
@@ -251,13 +256,13 @@ class Parking:
                 among = among & (self._least[row] <= amount)
         return among
 
-    def woken_by_time(self, now_s: float) -> list[Waiting]:
+    def woken_by_time(self, now_s: float) -> list[QueuedClass]:
         """Whose hold ends, or who is parked for long."""
         if now_s < self._earliest_s:
             return []
-        parked = self._helps != 0
-        due = parked & (self._until_s <= now_s)
-        self._earliest_s = float(self._until_s[parked & ~due].min(initial=math.inf))
+        unschedulable = self._helps != 0
+        due = unschedulable & (self._until_s <= now_s)
+        self._earliest_s = float(self._until_s[unschedulable & ~due].min(initial=math.inf))
         return self._some(due)
 
 

@@ -1,6 +1,6 @@
 """The extension points: what a policy may decide, each in one to three methods; the base classes are neutral.
 
-Vectors are over the nodes of the scratch copy. `where` selects some of them: everything (`slice(None)`), one node (a
+Vectors are over the nodes of the cycle state. `where` selects some of them: everything (`slice(None)`), one node (a
 slice of one), or an array of places. Questions (`Filter`, `Score`, `Sizer`, `Patience`, `Reserve.mask`) are pure
 functions of their arguments and of what was learnt by `Observer.observe`. What a policy keeps up within a cycle changes
 in hooks alone (`Hooks`).
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import Scratch, Spot, Want
+    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
     from boathouse_policies.framework.layout import Layout
+    from boathouse_policies.framework.scheduling_queue import SchedulingQueue
     from boathouse_policies.framework.shapes import Sized
     from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
-    from boathouse_policies.framework.waiting import WaitingRoom
 
 
 class JobOrder:
@@ -39,15 +39,15 @@ class JobOrder:
         """The key of a job that holds so much, by row; of orders that `lasts`."""
         return 0.0
 
-    def keys(self, jobs: Sequence[model.Job], scratch: Scratch) -> Sequence[float]:
+    def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
         """One key for each job, the least goes first; ties by submission, then id.
 
         Asked for all jobs when a cycle begins, and for one job after each of its placements.
         """
-        layout = scratch.view.layout
-        return [self.key(job, scratch.job_usage(job.id), layout) for job in jobs]
+        layout = state.view.layout
+        return [self.key(job, state.job_usage(job.id), layout) for job in jobs]
 
-    def generation(self, scratch: Scratch) -> int:  # noqa: ARG002 - the protocol's
+    def generation(self, state: CycleState) -> int:  # noqa: ARG002 - the protocol's
         """Another number than before once keys of jobs other than the one last asked for have changed."""
         return 0
 
@@ -55,13 +55,13 @@ class JobOrder:
 class Question:
     """What filters, scores, sizers and reserves share: what of a class their answers depend on."""
 
-    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
+    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
         """Whether it has a say on a class in this cycle."""
         return True
 
-    def key(self, want: Want) -> Hashable:
+    def key(self, pending: PendingClass) -> Hashable:
         """What of a class the answers depend on besides its shape: classes with equal keys share answers in a cycle."""
-        return want.task_class.id
+        return pending.task_class.id
 
 
 class NodeQuestion(Question):
@@ -73,13 +73,13 @@ class NodeQuestion(Question):
 
     by_node = False
 
-    def mask(self, want: Want, scratch: Scratch, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """True where the class may go; None for everywhere."""
         return None
 
-    def passes(self, want: Want, scratch: Scratch, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """The same of one node."""
-        passing = self.mask(want, scratch, slice(node, node + 1))
+        passing = self.mask(pending, state, slice(node, node + 1))
         return passing is None or bool(passing[0])
 
 
@@ -94,7 +94,7 @@ class Filter(NodeQuestion):
     of_shape = False
     until_freed = False
 
-    def refusals(self, want: Want, scratch: Scratch, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """Why it may not go to nodes among these, with their number."""
         return ()
 
@@ -108,13 +108,13 @@ class Score(Question):
 
     of_shape = False
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
-        return np.zeros(scratch.free.shape[1])[where]
+        return np.zeros(state.free.shape[1])[where]
 
-    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
-        return float(self.score(want, scratch, slice(node, node + 1))[0])
+        return float(self.score(pending, state, slice(node, node + 1))[0])
 
 
 class ShapeScore(Score):
@@ -122,7 +122,7 @@ class ShapeScore(Score):
 
     of_shape = True
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
         """Nothing: the answer depends on the shape alone."""
         return None
 
@@ -136,17 +136,15 @@ class ShapeScore(Score):
         """
         raise NotImplementedError
 
-    def score(self, want: Want, scratch: Scratch, where: Where) -> model.FloatVector:
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The scores for one class."""
-        inverse = scratch.view.layout.inverse_allocatable[:, where]
-        scores: model.FloatVector = self.of_shapes(want.least, scratch.free[:, where], inverse)
+        inverse = state.view.layout.inverse_allocatable[:, where]
+        scores: model.FloatVector = self.of_shapes(pending.least, state.free[:, where], inverse)
         return scores
 
-    def score_on(self, want: Want, scratch: Scratch, node: int) -> float:
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node for one class."""
-        score: float = self.of_shapes(
-            want.shape.sizes, scratch.free_on(node), scratch.view.layout.inverse_by_node[node]
-        )
+        score: float = self.of_shapes(pending.shape.sizes, state.free_on(node), state.view.layout.inverse_by_node[node])
         return score
 
 
@@ -157,9 +155,9 @@ class Sizer(Question):
         """The smallest size that may be decided: what filters compare with what is free."""
         return task_class.resources
 
-    def size(self, want: Want, node: int, scratch: Scratch) -> Sized | model.Verdict:  # noqa: ARG002 - the protocol's
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:  # noqa: ARG002 - the protocol's
         """The size on this node, which has room for the least; or why none will do (the next best node is tried)."""
-        return want.ideal
+        return pending.ideal
 
 
 class Reserve(NodeQuestion):
@@ -170,30 +168,30 @@ class Reserve(NodeQuestion):
         idle_once_all_kept: Whether `keep` does nothing while every node on offer is kept for somebody.
     """
 
-    keeps_for_gangs = False
+    reserves_for_gangs = False
     idle_once_all_kept = False
 
-    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+    def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Whether it does nothing in this cycle for a class that no node on offer has room for."""
         return False
 
-    def keep(self, want: Want, scratch: Scratch) -> Sequence[model.Hold]:  # noqa: ARG002 - the protocol's
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:  # noqa: ARG002 - the protocol's
         """A class found no node: the nodes (`Hold.node`) to keep for it from now on, if any.
 
-        The waiting room remembers them over cycles until a task of the class is placed there or none waits any more.
-        Where nobody else may pass, `Scratch.withdraw` says so for the rest of the cycle.
+        The scheduling queue keeps them over cycles until a task of the class is placed there or none is pending.
+        Where nobody else may pass, `CycleState.withdraw` says so for the rest of the cycle.
         """
         return ()
 
-    def passing(self, scratch: Scratch) -> Collection[model.ClassId] | None:  # noqa: ARG002 - the protocol's
+    def passing(self, state: CycleState) -> Collection[model.ClassId] | None:  # noqa: ARG002 - the protocol's
         """The only classes that can still be placed in this cycle, now that every node is kept; None for any."""
         return None
 
     def refused(
         self,
-        wants: Iterable[Want],  # noqa: ARG002 - the protocol's
-        scratch: Scratch,  # noqa: ARG002 - the protocol's
-    ) -> Iterable[tuple[Want, model.Verdict, model.Hold | None]]:
+        pending_classes: Iterable[PendingClass],  # noqa: ARG002 - the protocol's
+        state: CycleState,  # noqa: ARG002 - the protocol's
+    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Hold | None]]:
         """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
         return ()
 
@@ -201,7 +199,7 @@ class Reserve(NodeQuestion):
 class Patience:
     """Whether to wait for a better node than the best there is. The neutral one takes the best."""
 
-    def wait(self, want: Want, node: int, scratch: Scratch) -> model.Hold | None:  # noqa: ARG002 - the protocol's
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:  # noqa: ARG002 - the protocol's
         """Until when the class waits rather than take this node; None takes it."""
         return None
 
@@ -209,34 +207,34 @@ class Patience:
 class Gang:
     """What must be placed together: the `gang_min` of all gang classes of a job; what is placed already counts."""
 
-    def together(self, classes: Sequence[Want], scratch: Scratch) -> Sequence[tuple[Want, int]]:
+    def together(self, classes: Sequence[PendingClass], state: CycleState) -> Sequence[tuple[PendingClass, int]]:
         """How many tasks of each class must be placed now, all or nothing; () for one task alone.
 
         Args:
             classes: The open classes of the job, in its order, one of which asks for a gang.
-            scratch: The state of the cycle.
+            state: The state of the cycle.
         """
-        short = ((one, one.task_class.gang_min - scratch.placed(one.task_class.id)) for one in classes)
+        short = ((one, one.task_class.gang_min - state.placed(one.task_class.id)) for one in classes)
         return [(one, count) for one, count in short if count > 0]
 
 
 class Hooks:
     """What a policy is told of a cycle as it goes on: here it changes what it keeps of the cycle, and nowhere else."""
 
-    def begins(self, queue: WaitingRoom, scratch: Scratch) -> None:
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """A cycle begins; the controllers have advised."""
 
-    def placed(self, spot: Spot, scratch: Scratch) -> None:
-        """A task was placed on the scratch copy."""
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """A task was placed on the cycle state."""
 
-    def undone(self, spot: Spot, scratch: Scratch) -> None:
+    def undone(self, assignment: Assignment, state: CycleState) -> None:
         """The placement of a task of a gang was taken back."""
 
 
 class Controller(Protocol):
     """Looks at the whole before a cycle and advises: suspensions, growth."""
 
-    def advise(self, queue: WaitingRoom, view: ClusterView) -> Sequence[model.Decision]:
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decisions other than placements."""
         ...
 
@@ -274,7 +272,7 @@ class _NoPreference(ShapeScore):
 class _IdealSize(Sizer):
     """Each task gets what its class asks for, one at a time."""
 
-    def key(self, want: Want) -> Hashable:  # noqa: ARG002 - the protocol's
+    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
         """Nothing."""
         return None
 
@@ -282,11 +280,11 @@ class _IdealSize(Sizer):
 class _NoReserve(Reserve):
     """No node is kept for anybody: work-conserving backfill."""
 
-    def concerns(self, want: Want) -> bool:  # noqa: ARG002 - the protocol's
+    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
         """Never."""
         return False
 
-    def is_idle(self, scratch: Scratch) -> bool:  # noqa: ARG002 - the protocol's
+    def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Always."""
         return True
 

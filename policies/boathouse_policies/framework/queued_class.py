@@ -1,4 +1,4 @@
-"""A class in the waiting room, and what a sizer says of it."""
+"""A class in the scheduling queue, and what a sizer says of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework.closeness import Closeness
-from boathouse_policies.framework.pool import Picker
+from boathouse_policies.framework.locality import Closeness
 from boathouse_policies.framework.shapes import Shapes, Sized
+from boathouse_policies.framework.task_pool import Picker
 
 if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.pool import Pick, TaskPool
     from boathouse_policies.framework.shapes import Shape
+    from boathouse_policies.framework.task_pool import Pick, TaskPool
 
 
 class LeastSizes(Protocol):
@@ -25,8 +25,8 @@ class LeastSizes(Protocol):
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Waiting:
-    """A class in the waiting room: read by the cycle, changed by the room alone.
+class QueuedClass:
+    """A class in the scheduling queue: read by the cycle, changed by the room alone.
 
     Attributes:
         job: Its job.
@@ -34,8 +34,8 @@ class Waiting:
         pool: Its tasks.
         rank: Sorting key: order of submission of the job, then of the class within it.
         hold: What the last cycle decided to wait for.
-        shapes: The shapes of all classes of its waiting room.
-        row: Its row in the columns of the waiting room.
+        shapes: The shapes of all classes of its scheduling queue.
+        row: Its row in the columns of the scheduling queue.
     """
 
     job: model.Job
@@ -96,6 +96,6 @@ class Sizing:
     is_rigid: bool
 
 
-def rank(waiting: Waiting) -> tuple[float, model.JobId, int]:
+def rank(queued: QueuedClass) -> tuple[float, model.JobId, int]:
     """The sorting key."""
-    return waiting.rank
+    return queued.rank
