@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.framework import diagnosis
 from boathouse_policies.framework.cycle_state import Assignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import numpy as np
-    import numpy.typing as npt
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
     from boathouse_policies.framework.scheduling_profile import Profile
@@ -150,52 +148,9 @@ class Attempt:
         """Why a class of this failed turn waits."""
         if self.hold is not None:
             return self.hold.verdict
-        reason = self._refusal or refusal(pending, self._profile, self._state)
+        reason = self._refusal or diagnosis.refusal(pending, self._profile, self._state)
         if not self.gang or reason.code in (model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT):
             return reason
         needed = sum(count for _, count in self.gang)
         message = reason.message or f"{needed} tasks must start together and do not fit"
         return model.Verdict(code=model.Code.GANG, message=message)
-
-
-def refusal(
-    pending: PendingClass, profile: Profile, state: CycleState, *, is_passed_over: bool = False
-) -> model.Verdict:
-    """Why no node takes a class.
-
-    Args:
-        pending: The class.
-        profile: The policies.
-        state: The state of the cycle.
-        is_passed_over: Whether the reserve has said that every node that fits is kept for others.
-    """
-    view = state.view
-    if view.layout.nodes and not view.layout.could_hold(pending.least):
-        return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    if state.offers == len(state.offered) and not profile.reserve.concerns(pending):
-        return UNSCHEDULABLE  # every node was asked
-    passing = _passing(pending, profile, state)
-    if not len(passing):
-        return UNSCHEDULABLE
-    unreserved = None if is_passed_over else profile.reserve.mask(pending, state, passing)
-    if is_passed_over or (unreserved is not None and not unreserved.any()):
-        return KEPT
-    return UNSCHEDULABLE if state.offered[passing].any() else NOT_OFFERED
-
-
-def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.NDArray[np.intp]:
-    """The places of the nodes where all filters pass, whether the node is offered, or kept for somebody, or not."""
-    room = state.room(pending)
-    nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
-    for one in profile.filters:
-        if one.of_shape or not len(nodes):
-            continue
-        passed = one.mask(pending, state, nodes)
-        if passed is not None:
-            nodes = nodes[passed]
-    return nodes
-
-
-KEPT = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
-NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
-UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boathouse_policies.framework import plan as plans
 from boathouse_policies.framework.attempt import Attempt
 from boathouse_policies.framework.cycle_state import CycleState
-from boathouse_policies.framework.plan_builder import PlanBuilder
 from boathouse_policies.framework.turn_order import TurnOrder
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework.plan import Plan
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.scheduling_queue import SchedulingQueue
     from boathouse_policies.framework.view import ClusterView
 
 
-def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> Plan:
+def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> plans.Plan:
     """Place what can be placed, and say why the rest waits.
 
     Deterministic; changes neither queue nor view. Work-conserving: a class that does not fit is passed over, unless the
@@ -31,13 +30,13 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> Pl
         The plan, for the shell to assume and carry out, and to settle in the scheduling queue.
     """
     state = CycleState(view, queue.reservations)
-    builder = PlanBuilder(profile, state)
-    builder.advise(queue)
+    advice = plans.advised(queue, profile, state)
     for hooks in profile.hooks:
         hooks.begins(queue, state)
     # 1. Order jobs: queues by share, jobs by the profile's keys.
     turns = TurnOrder(queue, profile, state)
-    builder.leave_orphans(turns, queue)
+    plan = plans.Plan(advice, turns, profile, state)
+    plan.leave_orphans(queue.queues)
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
     while not state.exhausted and (pending := turns.next_class()) is not None:
         attempt = Attempt(pending, turns, profile, state)
@@ -57,8 +56,8 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> Pl
                 break
         # 8. Decide.
         if attempt.succeeded():
-            builder.decide(attempt.assignments)
+            plan.decide(attempt.assignments)
         # 9. Diagnose: remember why; the words are worked out when somebody asks.
         else:
-            builder.diagnose(attempt, turns)
-    return builder.plan(turns)
+            plan.diagnose(attempt)
+    return plan

@@ -1,28 +1,32 @@
-"""What a cycle hands to its shell."""
+"""What a cycle decides, and what it leaves pending."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING
 
+from boathouse_policies import model
 from boathouse_policies.framework import diagnosis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.attempt import Attempt
+    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
     from boathouse_policies.framework.scheduling_profile import Profile
+    from boathouse_policies.framework.scheduling_queue import SchedulingQueue
+    from boathouse_policies.framework.turn_order import TurnOrder
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Left:
-    """A class of which tasks are left waiting.
+    """A class of which tasks are left pending.
 
     Attributes:
         pending: The class as the cycle left it.
         verdict: Why.
-        count: Its tasks left waiting.
+        count: Its tasks that are pending.
     """
 
     pending: PendingClass
@@ -36,58 +40,185 @@ class Left:
 
 
 class Plan:
-    """Decisions, in the order in which they were made, and what is left waiting.
+    """The decisions of a cycle, in the order in which they were made, and what it leaves pending.
+
+    Args:
+        decisions: What the controllers advised.
+        turns: Whose turn it is.
+        profile: The policies.
+        state: The state of the cycle.
 
     Attributes:
         decisions: For the shell to assume and carry out.
-        released: Nodes that were kept for somebody before and are not any more, sorted.
     """
 
-    def __init__(
-        self,
-        decisions: Sequence[model.Decision],
-        news: Callable[[], Mapping[model.ClassId, Left]],
-        profile: Profile,
-        state: Callable[[], CycleState],
-        *,
-        still: Callable[[], Mapping[model.ClassId, Left]] | None = None,
-        released: Sequence[model.NodeName] = (),
-    ) -> None:
+    def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.decisions = decisions
-        self.released = released
-        self._news: Mapping[model.ClassId, Left] | None = None
-        self._left: Mapping[model.ClassId, Left] | None = None
-        self._work_out_news = news
-        self._work_out_still = still
+        self._turns = turns
         self._profile = profile
         self._state = state
+        self._left: dict[model.ClassId, Left] = {}
+        self._undiagnosed: list[PendingClass] = []
+        self._counts: Mapping[int, int] = {}
+
+    # For the cycle
+
+    def leave_orphans(self, queues: Mapping[model.QueueName, model.Queue]) -> None:
+        """Jobs that name a queue that does not exist, or that does not accept them."""
+        for pending in self._turns.orphans:
+            self._leave(pending, _no_queue(pending.job, queues))
+
+    def decide(self, assignments: Iterable[Assignment]) -> None:
+        """Turn placed tasks into decisions."""
+        state, names = self._state, self._state.view.layout.names
+        for assignment in assignments:
+            pending, task, place = assignment.pending, assignment.pick.task, assignment.node
+            if state.reserved and state.reserved.get(place) == pending.task_class.id:
+                state.release(place)
+                if task.expected:
+                    state.released.discard(place)  # its pod is still to come
+            if task.expected:
+                self.decisions.append(_reservation(assignment, names[place]))
+            else:
+                self.decisions.append(pending.queued.placement(assignment.pick, names[place], assignment.resources))
+
+    def diagnose(self, attempt: Attempt) -> None:
+        """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""
+        turns = self._turns
+        if attempt.lacks_room:
+            turns.close(attempt.pending)
+            self._undiagnosed.append(attempt.pending)
+        elif not self._left_for_want_of_room(attempt):
+            return
+        self._reserve(attempt.pending)
+        turns.confine()
+        for pending, verdict, hold in self._profile.reserve.refused(turns.rest(), self._state):
+            turns.close(pending)
+            if hold is not None:
+                self.decisions.append(hold)
+            self._leave(pending, verdict)
+
+    def _left_for_want_of_room(self, attempt: Attempt) -> bool:
+        """Leave a gang, or who has a reason of its own; return whether room would help."""
+        members = [member for member, _ in attempt.gang] or [attempt.pending]
+        for pending in members:
+            self._turns.close(pending)
+            self._leave(pending, attempt.verdict(pending))
+        if attempt.hold is not None:
+            self.decisions.append(attempt.hold)
+            return False
+        left = self._left.get(attempt.pending.task_class.id)
+        if left is None:
+            return False
+        if left.verdict.code is model.Code.GANG and self._profile.reserve.reserves_for_gangs:
+            self._reserve(attempt.pending)
+        return left.verdict.code in _ROOM_IS_MISSING
+
+    def _reserve(self, pending: PendingClass) -> None:
+        own, state = pending.task_class.id, self._state
+        state.most_reserved = most = self._turns.most_reserved(pending)
+        if most == 0:
+            return
+        for hold in self._profile.reserve.reserve(pending, state):
+            if hold.node is not None:
+                node = state.view.layout.index[hold.node]
+                owner = state.reserved.get(node)
+                if owner not in (None, own):
+                    continue  # first come, first kept
+                if owner is None:
+                    state.reserve(node, own)
+                self._turns.reserved(pending)
+            self.decisions.append(hold)
+            self._leave(pending, hold.verdict)
+
+    def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
+        if pending.left:
+            self._left[pending.task_class.id] = Left(pending, verdict, pending.left)
+
+    # For the shell
 
     @property
+    def released(self) -> Sequence[model.NodeName]:
+        """Nodes that were kept for somebody before and are not any more, sorted."""
+        return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
+
+    @functools.cached_property
     def news(self) -> Mapping[model.ClassId, Left]:
-        """Who had a turn, or is parked for the first time.
+        """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
         """
-        if self._news is None:
-            self._news = self._work_out_news()
-        return self._news
-
-    @property
-    def left(self) -> Mapping[model.ClassId, Left]:
-        """All that is left waiting of what the cycle looked at, by class: the news, and who still waits as before."""
-        if self._left is None:
-            self._left = self.news if self._work_out_still is None else {**self.news, **self._work_out_still()}
+        turns, profile, state = self._turns, self._profile, self._state
+        for pending in self._undiagnosed:
+            if pending.task_class.id not in self._left:
+                self._leave(pending, diagnosis.refusal(pending, profile, state))
+        for pending in turns.rest():
+            self._leave(pending, _NOT_OFFERED)
+        for pending in turns.passed_over():
+            self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
+        for pending in turns.skipped():
+            self._leave(pending, diagnosis.refusal(pending, profile, state))
+        self._counts = turns.counts()
         return self._left
 
+    @functools.cached_property
+    def left(self) -> Mapping[model.ClassId, Left]:
+        """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
+        found = dict(self.news)
+        for pending in self._turns.still():
+            count = self._counts.get(pending.place, pending.left)
+            if count:
+                found[pending.task_class.id] = Left(pending, diagnosis.UNSCHEDULABLE, count)
+        return found
+
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
-        """Why a class waits; None if it does not. Worked out when asked for, from the cycle's last state."""
+        """Why a class is pending; None if it is not. Worked out when asked for, from the cycle's last state."""
         left = self.left.get(task_class)
-        return None if left is None else _explain(left, self._profile, self._state())
+        return None if left is None else self._explained(left)
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
-        """One for each class left waiting."""
-        return [_explain(one, self._profile, self._state()) for one in self.left.values()]
+        """One for each class that is pending."""
+        return [self._explained(left) for left in self.left.values()]
+
+    def _explained(self, left: Left) -> model.Diagnosis:
+        return diagnosis.explain(left.pending, left.verdict, left.count, self._profile, self._state)
 
 
-def _explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
-    return diagnosis.explain(left.pending, left.verdict, left.count, profile, state)
+def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:
+    """Ask the controllers, who look at the whole before the cycle."""
+    decisions: list[model.Decision] = []
+    for controller in profile.controllers:
+        for decision in controller.advise(queue, state.view):
+            decisions.append(decision)
+            if isinstance(decision, model.Speculate):
+                state.take(decision.node, decision.resources)
+    return decisions
+
+
+def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:
+    """Why a job may not use the queue that it names. The message leaves out the queue's lists, which name others."""
+    if job.queue not in queues:
+        names = ", ".join(sorted(queues)) or "none"
+        message = f"queue {job.queue!r} is not defined (defined: {names})"
+        return model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message)
+    who = f"priority class {job.priority_class!r}" if queues[job.queue].accepts(job.namespace) else "this namespace"
+    message = f"queue {job.queue!r} does not accept {who}"
+    return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=message)
+
+
+def _reservation(assignment: Assignment, node: model.NodeName) -> model.Hold:
+    message = f"room on {node} is kept until the pod comes"
+    return model.Hold(
+        task_class=assignment.pending.task_class,
+        job=assignment.pending.job,
+        verdict=model.Verdict(code=model.Code.GANG, message=message),
+        node=node,
+        task=assignment.pick.task,
+        resources=assignment.resources,
+    )
+
+
+_ROOM_IS_MISSING = {model.Code.UNSCHEDULABLE, model.Code.JOB_ORDER, model.Code.NOT_OFFERED, model.Code.SIZING}
+_NOT_OFFERED = model.Verdict(
+    code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle, or are kept for jobs ahead"
+)

@@ -55,8 +55,15 @@ class LeftPending(Protocol):
 class Outcome(Protocol):
     """What a cycle decided: a plan."""
 
-    decisions: Sequence[model.Decision]
-    released: Sequence[model.NodeName]
+    @property
+    def decisions(self) -> Sequence[model.Decision]:
+        """What the shell carries out."""
+        ...
+
+    @property
+    def released(self) -> Sequence[model.NodeName]:
+        """Nodes that are kept for nobody any more."""
+        ...
 
     @property
     def news(self) -> Mapping[model.ClassId, LeftPending]:
