@@ -200,7 +200,7 @@ def test_a_cycle_in_which_nobody_is_looked_at_decides_nothing():
     world.cycle()
     world.cycle()
     plan = world.plan()
-    assert (plan.decisions, dict(plan.left)) == ((), {})
+    assert (plan.decisions, dict(plan.left)) == ([], {})
 
 
 def test_an_order_whose_keys_are_constant_is_not_asked_again_for_jobs_that_got_nothing():
