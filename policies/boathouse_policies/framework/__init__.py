@@ -6,7 +6,6 @@ from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.ledger import Ledger
-from boathouse_policies.framework.locality import Closeness
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.predicates import PREDICATES
 from boathouse_policies.framework.questions import (
@@ -21,10 +20,9 @@ from boathouse_policies.framework.questions import (
     Score,
     Sizer,
 )
-from boathouse_policies.framework.queued_class import QueuedClass
+from boathouse_policies.framework.queue import Closeness, QueuedClass, SchedulingQueue
 from boathouse_policies.framework.running import Follower, RunningTask, RunningTasks
 from boathouse_policies.framework.scheduling_profile import Profile
-from boathouse_policies.framework.scheduling_queue import SchedulingQueue
 from boathouse_policies.framework.shapes import Sized
 from boathouse_policies.framework.topology import ALL, Groups, Topology, Where
 from boathouse_policies.framework.view import ClusterView

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.queue import SortedClasses
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Shape, ShapeColumns
-    from boathouse_policies.framework.sorted_classes import SortedClasses
     from boathouse_policies.framework.topology import Where
 
 

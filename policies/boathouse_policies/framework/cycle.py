@@ -10,8 +10,8 @@ from boathouse_policies.framework.cycle_state import CycleState
 from boathouse_policies.framework.turn_order import TurnOrder
 
 if TYPE_CHECKING:
+    from boathouse_policies.framework.queue import SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.scheduling_queue import SchedulingQueue
     from boathouse_policies.framework.view import ClusterView
 
 

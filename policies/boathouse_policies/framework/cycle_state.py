@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.reservations import Reservations
+from boathouse_policies.framework.queue import Reservations
 from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.topology import ALL
 
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.locality import Closeness
-    from boathouse_policies.framework.queued_class import LeastSizes, QueuedClass
+    from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass
     from boathouse_policies.framework.shapes import Shape, Sized
     from boathouse_policies.framework.sums import Step
-    from boathouse_policies.framework.task_pool import Pick, Picker
     from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.attempt import Attempt
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+    from boathouse_policies.framework.queue import SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.scheduling_queue import SchedulingQueue
     from boathouse_policies.framework.turn_order import TurnOrder
 
 

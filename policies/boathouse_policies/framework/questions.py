@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.scheduling_queue import SchedulingQueue
+    from boathouse_policies.framework.queue import SchedulingQueue
     from boathouse_policies.framework.shapes import Sized
     from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView

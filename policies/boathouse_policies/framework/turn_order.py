@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.cycle_state import CycleState
+    from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.scheduling_queue import SchedulingQueue
-    from boathouse_policies.framework.sorted_classes import Band
 
 
 class _QueueTurns:

@@ -8,7 +8,8 @@ from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import accounts, holders
 from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
-from boathouse_policies.framework import cycle_state, sorted_classes, turn_order
+from boathouse_policies.framework import cycle_state, turn_order
+from boathouse_policies.framework.queue import sorted_classes
 from tests.unit.services.reconciling import body
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, fspy, model
-from boathouse_policies.framework import unschedulable
+from boathouse_policies.framework.queue import unschedulable
 from boathouse_policies.fspy import Group
 from boathouse_policies.fspy import order as orders
 from tests.unit.policies import builders as make

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, model
 from boathouse_policies.framework import Closeness, CycleState, Groups, PendingClass
-from boathouse_policies.framework.task_pool import Picker, TaskPool
+from boathouse_policies.framework.queue import Picker, TaskPool
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import hosts
 

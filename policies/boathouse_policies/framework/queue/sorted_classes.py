@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.queued_class import LeastSizes, QueuedClass
+    from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
+    from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
     from boathouse_policies.framework.shapes import Shape
-    from boathouse_policies.framework.unschedulable import UnschedulableClasses
     from boathouse_policies.framework.view import ClusterView
 
 

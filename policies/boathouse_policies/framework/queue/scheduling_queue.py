@@ -20,22 +20,23 @@ Whatever is parked longer than a minute is woken as a safety net. All times come
 
 from __future__ import annotations
 
+import heapq
+import math
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework import queued_class as _classes
-from boathouse_policies.framework.backoff import Backoffs
-from boathouse_policies.framework.reservations import Reservations
+from boathouse_policies.framework.queue import queued_class as _classes
+from boathouse_policies.framework.queue.sorted_classes import SortedClasses
+from boathouse_policies.framework.queue.tasks import TaskPool
+from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses, Wake
 from boathouse_policies.framework.shapes import Shapes
-from boathouse_policies.framework.sorted_classes import SortedClasses
-from boathouse_policies.framework.task_pool import TaskPool
-from boathouse_policies.framework.unschedulable import UnschedulableClasses, Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.accounts import Freed
-    from boathouse_policies.framework.queued_class import QueuedClass
+    from boathouse_policies.framework.layout import Layout
+    from boathouse_policies.framework.queue.queued_class import QueuedClass
 
 
 class LeftPending(Protocol):
@@ -425,4 +426,86 @@ class SchedulingQueue:
                 self._activate(queued)
 
 
+class Reservations:
+    """Which class each node is kept for.
+
+    Attributes:
+        by_name: The class by the node's name; not to be changed but by the methods.
+    """
+
+    def __init__(self) -> None:
+        self.by_name: dict[model.NodeName, model.ClassId] = {}
+        self._layout: Layout | None = None
+        self._places: dict[int, model.ClassId] = {}
+
+    def reserve(self, node: model.NodeName, task_class: model.ClassId) -> None:
+        """Keep a node for a class."""
+        self.by_name[node] = task_class
+        if self._layout is not None and node in self._layout.index:
+            self._places[self._layout.index[node]] = task_class
+
+    def released(self, node: model.NodeName) -> None:
+        """Keep a node that was kept for nobody any more."""
+        del self.by_name[node]
+        if self._layout is not None and node in self._layout.index:
+            del self._places[self._layout.index[node]]
+
+    def places(self, layout: Layout) -> dict[int, model.ClassId]:
+        """The same by place, without nodes that are gone: a new dictionary, but cheap, for cycles are many."""
+        if self._layout is not layout:
+            index = layout.index
+            self._layout, self._places = (
+                layout,
+                {index[name]: one for name, one in self.by_name.items() if name in index},
+            )
+        return self._places.copy()
+
+
+class Backoffs:
+    """A heap of who waits again when; the newest entry of a task is the one that counts."""
+
+    def __init__(self) -> None:
+        self._failures: dict[model.TaskId, int] = {}
+        self._until: dict[model.TaskId, tuple[float, model.ClassId]] = {}
+        self._due: list[tuple[float, model.TaskId]] = []
+
+    def __contains__(self, task: object) -> bool:
+        return task in self._until
+
+    def __bool__(self) -> bool:
+        return bool(self._until)
+
+    def failed(self, task: model.TaskId, task_class: model.ClassId, now_s: float, at_least_s: float) -> float:
+        """Back off for 1, 2, 4, 8, 10, 10 ... seconds, or longer if asked; returns the delay in seconds."""
+        self._failures[task] = failures = self._failures.get(task, 0) + 1
+        delay_s: float = max(at_least_s, min(FIRST_S * 2.0 ** (failures - 1), MOST_S))
+        self._until[task] = (now_s + delay_s, task_class)
+        heapq.heappush(self._due, (now_s + delay_s, task))
+        return delay_s
+
+    def succeeded(self, task: model.TaskId) -> None:
+        """The next failure is the first again."""
+        self._failures.pop(task, None)
+
+    def remove(self, task: model.TaskId) -> None:
+        """The task does not wait any more."""
+        self._until.pop(task, None)
+        self._failures.pop(task, None)
+
+    def over(self, now_s: float) -> Iterator[tuple[model.TaskId, model.ClassId]]:
+        """The tasks whose time is up."""
+        while self._due and self._due[0][0] <= now_s:
+            due_s, task = heapq.heappop(self._due)
+            entry = self._until.get(task)
+            if entry is not None and entry[0] == due_s:
+                del self._until[task]
+                yield task, entry[1]
+
+    def next_s(self) -> float:
+        """When `over` may have somebody; infinity if never."""
+        return self._due[0][0] if self._due else math.inf
+
+
+FIRST_S = 1.0
+MOST_S = 10.0  # kube-scheduler's podInitialBackoff and podMaxBackoff
 _PLACEMENTS = (model.Create, model.Bind)  # a tuple: to make a union anew for each decision is slow

@@ -6,14 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework.locality import Closeness
+from boathouse_policies.framework.queue.tasks import Closeness, Picker
 from boathouse_policies.framework.shapes import Shapes, Sized
-from boathouse_policies.framework.task_pool import Picker
 
 if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Layout
+    from boathouse_policies.framework.queue.tasks import Pick, TaskPool
     from boathouse_policies.framework.shapes import Shape
-    from boathouse_policies.framework.task_pool import Pick, TaskPool
 
 
 class LeastSizes(Protocol):

@@ -14,7 +14,7 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework.queued_class import QueuedClass
+    from boathouse_policies.framework.queue.queued_class import QueuedClass
 
 
 class Wake(enum.IntFlag):
