@@ -22,7 +22,6 @@ import numpy as np
 from boathouse_policies.fspy import Config, features
 from boathouse_policies.fspy.features import Features
 from boathouse_policies.fspy.prediction import Predictor, TotalTimes
-from boathouse_policies.fspy.regression import r_squared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -318,6 +317,19 @@ def sweep(seeds: Sequence[int], noises: Sequence[float] = NOISES, *, jobs: int =
 def _r2(pairs: Sequence[tuple[float, float]]) -> float:
     predicted, actual = zip(*pairs, strict=True)
     return r_squared(actual, predicted)
+
+
+def r_squared(actual: Sequence[float], predicted: Sequence[float]) -> float:
+    """1 - Σ(y - ŷ)² / Σ(y - ȳ)²: 1 for perfect, 0 for no better than the mean, below 0 for worse.
+
+    Raises:
+        ValueError: All actual values are equal, so there is nothing to explain.
+    """
+    y, estimate = np.array(actual, np.float64), np.array(predicted, np.float64)
+    spread = float(((y - y.mean()) ** 2).sum())
+    if spread == 0:
+        raise ValueError("R² needs at least two different values")
+    return 1 - float(((y - estimate) ** 2).sum()) / spread
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

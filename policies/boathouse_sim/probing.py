@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from boathouse_policies.fspy import Config, features, sampling
+from boathouse_policies.fspy import Config, features
+from boathouse_sim import sampling
 from boathouse_sim.workload import JobSpec, Phase
 
 if TYPE_CHECKING:

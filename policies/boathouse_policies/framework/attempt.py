@@ -113,9 +113,9 @@ class Attempt:
             member.take(pick)
             state.place(assignment)
             self.assignments.append(assignment)
-            self._turns.placed(member)
             for hooks in self._profile.hooks:
                 hooks.placed(assignment, state)
+            self._turns.placed(member)
 
     def _one_more(self, member: PendingClass, node: int, vector: model.IntVector) -> bool:
         allowed = self._turns.rankings.may_use(member, node) and self._has_room(vector, node)
@@ -130,9 +130,9 @@ class Attempt:
         for assignment in reversed(self.assignments):
             self._state.undo(assignment)
             assignment.pending.give_back(assignment.pick)
-            self._turns.taken_back(assignment.pending)
             for hooks in self._profile.hooks:
                 hooks.undone(assignment, self._state)
+            self._turns.taken_back(assignment.pending)
         self.assignments.clear()
         return False
 

@@ -5,12 +5,13 @@ Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance
 | module | section |
 |---|---|
 | `shape` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
-| `features`, `regression`, `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
-| `sampling` | III.A: Algorithm 1 |
+| `features`, `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
 | `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10 |
 | `jobs`, `order` | III.C: probing and production queue, size-based and fair sub-queue |
 | `ageing` | ours: nothing starves |
-| `rcp` | IV.C: eq. 11 and the segments of the trace |
+
+The simulator has the rest: `boathouse_sim.sampling` (III.A, Algorithm 1) and `boathouse_sim.reproduce.fspy_rcp` (IV.C,
+eq. 11).
 
 Each module lists its deviations with their reasons.
 """
@@ -40,4 +41,5 @@ def build(config: Config = _PAPER, *, score: Score = neutral.NO_PREFERENCE) -> P
         score: Ranks nodes: FSPY itself says nothing of nodes.
     """
     order = SizeBased(config)
-    return Profile(name="fspy", order=order, score=score, reserve=KeptForAged(order), observers=(order,))
+    reserve = KeptForAged(order)
+    return Profile(name="fspy", order=order, score=score, reserve=reserve, observers=(order,), hooks=(order, reserve))

@@ -66,52 +66,18 @@ class Features:
 
     def amounts(self) -> model.FloatVector:
         """What grows with the input, MI first, shape [7]."""
-        return np.array([getattr(self, name) for name in _AMOUNTS])
+        return np.array([getattr(self, name) for name in _COUNTERS])
 
     def map_row(self) -> model.FloatVector:
         """Eq. 6 without its coefficients, shape [7]."""
-        records = self.map_output_records
-        return np.array(
-            [
-                1.0,
-                self.maps,
-                self.map_input_bytes,
-                self.map_function_s,
-                self.map_output_bytes,
-                records,
-                _x_log_x(records),
-            ]
-        )
+        own = [self.maps, self.map_input_bytes, self.map_function_s, self.map_output_bytes]
+        return np.array([1.0, *own, *_x_and_x_log_x(self.map_output_records)])
 
     def reduce_row(self, map_s: float) -> model.FloatVector:
         """Eq. 7 without its coefficients, shape [8]; `map_s` is SE_m."""
-        records = self.reduce_input_records
-        return np.array(
-            [
-                1.0,
-                self.reduces,
-                map_s,
-                self.map_output_bytes,
-                self.reduce_function_s,
-                self.reduce_output_bytes,
-                records,
-                _x_log_x(records),
-            ]
-        )
+        own = [self.reduces, map_s, self.map_output_bytes, self.reduce_function_s, self.reduce_output_bytes]
+        return np.array([1.0, *own, *_x_and_x_log_x(self.reduce_input_records)])
 
-
-_AMOUNTS = (
-    "map_input_bytes",
-    "map_function_s",
-    "map_output_bytes",
-    "map_output_records",
-    "reduce_function_s",
-    "reduce_output_bytes",
-    "reduce_input_records",
-)
-
-AMOUNTS = len(_AMOUNTS)
-"""How many numbers `Features.amounts` has."""
 
 _COUNTERS = {
     "map_input_bytes": Counter.MAP_INPUT_BYTES,
@@ -122,11 +88,15 @@ _COUNTERS = {
     "reduce_output_bytes": Counter.REDUCE_OUTPUT_BYTES,
     "reduce_input_records": Counter.REDUCE_INPUT_RECORDS,
 }
+"""The counter of each amount, MI first."""
+
+AMOUNTS = len(_COUNTERS)
+"""How many numbers `Features.amounts` has."""
 
 
 def of_amounts(amounts: model.FloatVector, *, maps: int, reduces: int) -> Features:
     """The inverse of `Features.amounts`."""
-    return Features(maps=maps, reduces=reduces, **dict(zip(_AMOUNTS, amounts.tolist(), strict=True)))
+    return Features(maps=maps, reduces=reduces, **dict(zip(_COUNTERS, amounts.tolist(), strict=True)))
 
 
 def dump(features: Features) -> list[float]:
@@ -149,7 +119,7 @@ def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Feature
     fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
     if not 0 < fraction <= 1:
         return None
-    amounts = [float(counters.get(_COUNTERS[name], 0.0)) / fraction for name in _AMOUNTS]
+    amounts = [float(counters.get(counter, 0.0)) / fraction for counter in _COUNTERS.values()]
     if not all(0 <= amount < math.inf for amount in amounts):
         return None
     return of_amounts(np.array(amounts), maps=maps, reduces=reduces)
@@ -157,9 +127,9 @@ def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Feature
 
 def counters_of(features: Features, fraction: float) -> dict[str, float]:
     """What a probing job reports that reads this fraction: the inverse of `scaled`, for simulated probes."""
-    amounts = {str(_COUNTERS[name]): float(getattr(features, name)) * fraction for name in _AMOUNTS}
+    amounts = {str(counter): float(getattr(features, name)) * fraction for name, counter in _COUNTERS.items()}
     return {str(Counter.SAMPLED_FRACTION): fraction, **amounts}
 
 
-def _x_log_x(x: float) -> float:
-    return x * math.log(max(x, 1.0))
+def _x_and_x_log_x(x: float) -> tuple[float, float]:
+    return x, x * math.log(max(x, 1.0))

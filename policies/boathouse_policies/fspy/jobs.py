@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies.fspy import features as _features
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 _ASIDE = (Stage.SETUP, Stage.COMMIT, Stage.CLEANUP, Stage.PROBE, Stage.DRIVER)
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
+@dataclasses.dataclass(slots=True)
 class ClassRecord:
     """A class: how many tasks it has in all, how many were placed and succeeded, and how long those ran."""
 
@@ -43,76 +42,76 @@ class ClassRecord:
     succeeded: int = 0
     run_s: float = 0.0
 
-    @property
-    def stage(self) -> Stage:
-        """Its kind of work."""
-        return self.task_class.stage
 
-    def phase(self, task_s: float | None) -> Phase:
-        """The class as a phase."""
-        asked = self.task_class.resources
-        container = shapes.container(asked.cpu_milli, asked.memory_bytes)
-        return Phase(container=container, tasks=self.total, task_s=task_s)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Restored:
+    """What a dump holds of a job.
 
-
-def checked(dumped: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the dump of a job's record and of what it used, with every value of its type.
-
-    Raises:
-        ValueError: A number is negative or not finite, or there are too few.
+    Attributes:
+        used: What it used up of its virtual size.
+        totals: The tasks of its classes, by id.
+        features: Its features, if they were known.
     """
-    used, features = float(dumped.get("used", 0.0)), dumped.get("features")
-    totals = {str(one): int(total) for one, total in dumped.get("totals", {}).items()}
-    numbers = [used, *totals.values(), *map(float, features or ())]
-    if not all(0 <= number < math.inf for number in numbers):
-        raise ValueError("a number is negative or not finite")
-    if features is not None:
-        _features.load(features)
-    return {"used": used, "totals": totals, "features": features}
+
+    used: float = 0.0
+    totals: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    features: Features | None = None
+
+    @classmethod
+    def load(cls, dumped: Mapping[str, Any]) -> Restored:
+        """Read a dump.
+
+        Raises:
+            ValueError: A number is negative or not finite, or there are too few.
+        """
+        used, features = float(dumped.get("used", 0.0)), dumped.get("features")
+        totals = {str(class_id): int(total) for class_id, total in dumped.get("totals", {}).items()}
+        if not all(0 <= number < math.inf for number in (used, *totals.values(), *map(float, features or ()))):
+            raise ValueError("a number is negative or not finite")
+        return cls(used, totals, None if features is None else _features.load(features))
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class JobRecord:
     """A job that is not over.
 
     Attributes:
         job: The job.
-        classes: By id, in order.
-        features: Probed or recalled ones.
         held_s: When a task of it was last seen to start or end; its submission before.
+        restored: What a dump from before a restart holds of it.
+        features: Restored, probed or recalled ones.
+        classes: By id, in order.
     """
 
-    __slots__ = ("_totals", "classes", "features", "held_s", "job")
-
-    def __init__(self, job: model.Job, now_s: float, restored: Mapping[str, Any] = MappingProxyType({})) -> None:
-        self.job = job
-        self.classes: dict[model.ClassId, ClassRecord] = {}
-        self.held_s = now_s
-        self._totals: Mapping[str, int] = restored.get("totals", {})
-        found = restored.get("features")
-        self.features: Features | None = None if found is None else _features.load(found)
+    job: model.Job
+    held_s: float
+    restored: Restored
+    features: Features | None
+    classes: dict[model.ClassId, ClassRecord] = dataclasses.field(default_factory=dict)
 
     def dump(self) -> dict[str, Any]:
-        """What events will not say again, as JSON values."""
-        totals = {one.task_class.id: one.total for one in self.classes.values()}
+        """Return what events will not say again, as JSON values."""
+        totals = {class_id: record.total for class_id, record in self.classes.items()}
         return {"totals": totals, "features": None if self.features is None else _features.dump(self.features)}
 
     def describe(self, event: model.Submitted) -> None:
         """Take over what the shell says of the job."""
         self.job = event.job
-        for one in event.classes:
-            known = self.classes.get(one.id)
-            if known is None:
-                known = self.classes[one.id] = ClassRecord(task_class=one, total=self._totals.get(one.id, 0))
-            known.task_class = one
-            known.total = max(known.total, known.placed + event.tasks.get(one.id, 0))
-
-    def tasks(self, stage: Stage) -> int:
-        """Tasks of a stage."""
-        return sum(one.total for one in self.of(stage))
+        for task_class in event.classes:
+            record = self.classes.get(task_class.id)
+            if record is None:
+                total = self.restored.totals.get(task_class.id, 0)
+                record = self.classes[task_class.id] = ClassRecord(task_class, total)
+            record.task_class = task_class
+            record.total = max(record.total, record.placed + event.tasks.get(task_class.id, 0))
 
     def of(self, stage: Stage) -> list[ClassRecord]:
-        """Classes of a stage."""
-        return [one for one in self.classes.values() if one.stage is stage]
+        """Return the classes of a stage."""
+        return [record for record in self.classes.values() if record.task_class.stage is stage]
+
+    def tasks(self, stage: Stage) -> int:
+        """Return the number of tasks of a stage."""
+        return sum(record.total for record in self.of(stage))
 
     @property
     def is_probe(self) -> bool:
@@ -128,35 +127,40 @@ class JobRecord:
     def is_map_reduce(self) -> bool:
         """Whether the models speak of such jobs: maps, perhaps reduces, each of one step, nothing else that works."""
         maps, reduces = self.of(Stage.MAP), self.of(Stage.REDUCE)
-        steps = [{one.task_class.step for one in stage} for stage in (maps, reduces)]
-        return bool(maps) and len(maps) + len(reduces) == len(self._work()) and all(len(one) <= 1 for one in steps)
+        steps = [{record.task_class.step for record in records} for records in (maps, reduces)]
+        return bool(maps) and len(maps) + len(reduces) == len(self._work()) and max(map(len, steps)) <= 1
 
     def _work(self) -> list[ClassRecord]:
-        return [one for one in self.classes.values() if one.stage not in _ASIDE]
+        return [record for record in self.classes.values() if record.task_class.stage not in _ASIDE]
 
     # Sizes
 
     def shape(self, predictor: Predictor, *, use_estimates: bool) -> Shape:
-        """What the job is made of, with run times where they are known.
+        """Return what the job is made of, with run times where they are known.
 
         Args:
             predictor: The models.
             use_estimates: Whether stated run times count.
         """
-        masters = [one.task_class.resources for one in self.of(Stage.DRIVER)]
-        master = shapes.container(masters[0].cpu_milli, masters[0].memory_bytes) if masters else shapes.NOTHING
+        masters = [shapes.container(record.task_class.resources) for record in self.of(Stage.DRIVER)]
         times = self._task_times(predictor, use_estimates)
-        phases = tuple(one.phase(times.get(one.task_class.id)) for one in self._work())
-        return Shape(phases=phases, master=master, uber=self.is_uber)
+        phases = tuple(
+            Phase(
+                container=shapes.container(record.task_class.resources),
+                tasks=record.total,
+                task_s=times.get(record.task_class.id),
+            )
+            for record in self._work()
+        )
+        return Shape(phases=phases, master=masters[0] if masters else shapes.NOTHING, uber=self.is_uber)
 
     def _task_times(self, predictor: Predictor, use_estimates: bool) -> Mapping[model.ClassId, float | None]:
-        work = self._work()
-        stated = {one.task_class.id: one.task_class.estimates.duration_s(one.task_class.resources) for one in work}
-        if use_estimates and work and all(time is not None for time in stated.values()):
+        work = [record.task_class for record in self._work()]
+        stated = {task_class.id: task_class.estimates.duration_s(task_class.resources) for task_class in work}
+        if use_estimates and work and None not in stated.values():
             return stated
         if self.is_uber:
-            mean_s = predictor.uber_s(self.job.kind)
-            return {one.task_class.id: mean_s for one in work}
+            return dict.fromkeys(stated, predictor.uber_s(self.job.kind))
         if not self.is_map_reduce:
             return {}
         if self.features is None:
@@ -168,12 +172,12 @@ class JobRecord:
             Stage.MAP: times.map_s / max(1, self.tasks(Stage.MAP)),
             Stage.REDUCE: times.reduce_s / max(1, self.tasks(Stage.REDUCE)),
         }
-        return {one.task_class.id: means[one.stage] for one in work}
+        return {task_class.id: means[task_class.stage] for task_class in work}
 
     def _recalled(self, predictor: Predictor) -> Features | None:
-        each = [(one.total, one.task_class.estimates.input_bytes()) for one in self.of(Stage.MAP)]
-        input_bytes = sum(count * size for count, size in each if size is not None)
-        if any(size is None for _, size in each):
+        sizes = [(record.total, record.task_class.estimates.input_bytes()) for record in self.of(Stage.MAP)]
+        input_bytes = sum(count * size for count, size in sizes if size is not None)
+        if any(size is None for _, size in sizes):
             return None
         maps, reduces = self.tasks(Stage.MAP), self.tasks(Stage.REDUCE)
         return predictor.recall(self.job.kind, input_bytes=input_bytes, maps=maps, reduces=reduces)
@@ -181,7 +185,7 @@ class JobRecord:
     # Learning
 
     def probed(self, counters: Mapping[str, float], predictor: Predictor) -> bool:
-        """A probe ended: eq. 8. False where its counters tell nothing."""
+        """Take over what a probe found: eq. 8. False where its counters tell nothing."""
         found = _features.scaled(counters, maps=self.tasks(Stage.MAP), reduces=self.tasks(Stage.REDUCE))
         if found is None or not self.is_map_reduce:
             return False
@@ -190,15 +194,11 @@ class JobRecord:
         return True
 
     def teach(self, predictor: Predictor) -> None:
-        """The job succeeded: its parameters and actual times go to the models."""
-        if self.is_uber:
-            for one in self.of(Stage.UBER):
-                if one.succeeded:
-                    predictor.learn_uber(self.job.kind, one.run_s / one.succeeded)
-            return
-        work = self._work()
-        if self.features is None or not self.is_map_reduce or any(one.succeeded < one.total for one in work):
-            return  # some run times are not known: nothing to learn from
-        map_s = sum(one.run_s for one in self.of(Stage.MAP))
-        reduce_s = sum(one.run_s for one in self.of(Stage.REDUCE))
-        predictor.learn(self.features, TotalTimes(map_s=map_s, reduce_s=reduce_s))
+        """Teach the models the parameters and actual times of the job, which succeeded."""
+        for record in self.of(Stage.UBER):
+            if record.succeeded:
+                predictor.learn_uber(self.job.kind, record.run_s / record.succeeded)
+        all_known = self.is_map_reduce and all(record.succeeded >= record.total for record in self._work())
+        if self.features is not None and all_known:
+            map_s, reduce_s = (sum(record.run_s for record in self.of(stage)) for stage in (Stage.MAP, Stage.REDUCE))
+            predictor.learn(self.features, TotalTimes(map_s=map_s, reduce_s=reduce_s))

@@ -33,22 +33,22 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import JobOrder, Observer
-from boathouse_policies.fspy import jobs
-from boathouse_policies.fspy.jobs import JobRecord
+from boathouse_policies.framework.questions import Hooks, JobOrder, Observer
+from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Predictor
 from boathouse_policies.fspy.virtual import World
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from boathouse_policies.framework import CycleState
+    from boathouse_policies.framework import CycleState, SchedulingQueue
+    from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.virtual import VirtualJob
 
 
 class Group(enum.IntEnum):
-    """Where a job stands; see the module's docstring."""
+    """The groups of jobs, the first to go first; see the module's docstring."""
 
     AGED = 0
     PROBING = 1
@@ -59,7 +59,29 @@ class Group(enum.IntEnum):
     OVER = 6
 
 
-class SizeBased(JobOrder, Observer):
+class SubQueue:
+    """Jobs that go before others while they hold less memory than their share.
+
+    Attributes:
+        jobs: The jobs.
+        held: Bytes of memory that they hold, tasks of this cycle included.
+        share: Their share in bytes.
+    """
+
+    __slots__ = ("held", "jobs", "share")
+
+    def __init__(self, jobs: Collection[model.JobId], share: float, state: CycleState) -> None:
+        self.jobs = jobs
+        self.held = sum(state.job_usage(job)[model.MEMORY] for job in jobs)
+        self.share = share
+
+    @property
+    def is_short(self) -> bool:
+        """Whether they hold less than their share."""
+        return self.held < self.share
+
+
+class SizeBased(JobOrder, Observer, Hooks):
     """FSPY's order, and the observer that keeps its fair world and its models.
 
     Args:
@@ -68,154 +90,153 @@ class SizeBased(JobOrder, Observer):
     Attributes:
         world: The fair world.
         predictor: The models.
+        nobody_aged: Whether no job was aged when the cycle began.
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.world = World(config)
         self.predictor = Predictor(config)
+        self.nobody_aged = True
         self._jobs: dict[model.JobId, JobRecord] = {}
-        self._restored: dict[model.JobId, Mapping[str, Any]] = {}
-        self._probes: dict[model.JobId, None] = {}
-        self._unsized: tuple[int, frozenset[model.JobId], float] = (-1, frozenset(), 0.0)
+        self._restored: dict[model.JobId, Restored] = {}
+        self._probes: set[model.JobId] = set()
         self._calm_until_s = -math.inf
-        self._turn: _Turn | None = None
+        self._generation = 0
+
+    # The cycle
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Let the time that passed since the last cycle pass in the fair world, and count what the sub-queues hold."""
+        totals, now_s = state.view.layout.totals, state.view.now_s
+        self.world.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), now_s)
+        self.world.advance(now_s)
+        unsized = {job.id: job.share[model.MEMORY] for job in self.world.queue if not job.sized}
+        self._fair = SubQueue(unsized.keys(), math.fsum(unsized.values()), state)
+        self._probing = SubQueue(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
+        if now_s >= self._calm_until_s:
+            self._calm_until_s = self._first_owed_s(state) + self.config.ageing_s
+        self.nobody_aged = now_s < self._calm_until_s
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Count the memory of a task that was placed."""
+        self._count_memory(assignment.pending.job.id, int(assignment.vector[model.MEMORY]))
+
+    def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Take back the memory of a task whose placement was undone."""
+        self._count_memory(assignment.pending.job.id, -int(assignment.vector[model.MEMORY]))
+
+    def _count_memory(self, job: model.JobId, memory_bytes: int) -> None:
+        for sub_queue in (self._probing, self._fair):
+            if job in sub_queue.jobs:
+                was_short = sub_queue.is_short
+                sub_queue.held += memory_bytes
+                self._generation += was_short != sub_queue.is_short
+
+    def _first_owed_s(self, state: CycleState) -> float:
+        """Since when the first job of those that hold nothing is owed a turn; a job that runs may be from now on."""
+        since_s = [
+            self._owed_since_s(record, virtual)
+            for job, record in self._jobs.items()
+            if not record.is_probe
+            and not state.job_usage(job)[model.PODS]
+            and ((virtual := self.world.jobs.get(job)) is None or not virtual.sized or virtual.finished)
+        ]
+        return min(since_s, default=state.view.now_s)
 
     # Order
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
-        """Group, then what counts within it."""
-        turn, virtual, now_s = self._turn_of(state), self.world.virtual, state.view.now_s
-        found = [virtual.get(job.id) for job in jobs]
-        sized = [one is not None and one.sized and not one.finished for one in found]
-        for job, is_sized in zip(jobs, sized, strict=True):
-            if not is_sized:  # what a job of known size holds changes nobody's standing
-                turn.look(job.id)
-        return [
-            _key(Group.SIZED, self.world.size_left(one, now_s))
-            if is_sized and one is not None
-            else _key(*self._standing(job, turn))
-            for job, one, is_sized in zip(jobs, found, sized, strict=True)
-        ]
+        """Return keys that compare groups first, then what counts within the group."""
+        return [_key(*self._rank(job, state)) for job in jobs]
 
-    def generation(self, state: CycleState) -> int:
-        """Changes when a sub-queue came to hold its share, or less than it: then all its jobs' keys have changed."""
-        return self._turn_of(state).generation
+    def generation(self, state: CycleState) -> int:  # noqa: ARG002 - the protocol's
+        """Return another number once a sub-queue came to hold its share, or less: then all its jobs' keys changed."""
+        return self._generation
+
+    def group(self, job: model.Job, state: CycleState) -> Group:
+        """Return the group of a job in this cycle."""
+        return self._rank(job, state)[0]
 
     def expected(self, job: model.JobId) -> float:
-        """A job's standing in a future that somebody plays: its virtual size as last known, infinite where unknown."""
-        virtual = self.world.job(job)
+        """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
+        virtual = self.world.jobs.get(job)
         if virtual is None or not (virtual.sized or virtual.finished):
             return math.inf
         return self.world.size_left(virtual, self.world.now_s)
 
-    def group(self, job: model.Job, state: CycleState) -> Group:
-        """Where a job stands in this cycle."""
-        return self._standing(job, self._turn_of(state))[0]
-
-    def nobody_aged(self, state: CycleState) -> bool:
-        """Whether no job is aged in this cycle. It is looked up only when the first could have become so."""
-        now_s = state.view.now_s
-        if now_s < self._calm_until_s:
-            return True
-        turn, since_s = self._turn_of(state), now_s
-        for record in self._jobs.values():
-            if not record.is_probe and not turn.runs(record.job.id):  # one that runs may be owed a turn from now on
-                virtual = self.world.job(record.job.id)
-                if virtual is None or not virtual.sized or virtual.finished:
-                    since_s = min(since_s, self._owed_since_s(record, virtual))
-        self._calm_until_s = since_s + self.config.ageing_s
-        return now_s < self._calm_until_s
-
-    def _turn_of(self, state: CycleState) -> _Turn:
-        if self._turn is None or self._turn.state is not state:
-            totals, now_s = state.view.layout.totals, state.view.now_s
-            self.world.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), now_s)
-            self.world.advance(now_s)
-            if self._unsized[0] != self.world.version:
-                unsized = [one for one in self.world.queue() if not one.sized]
-                share = math.fsum(one.share[model.MEMORY] for one in unsized)
-                self._unsized = self.world.version, frozenset(one.id for one in unsized), share
-            probing_share = self.config.probing_share * float(totals[model.MEMORY])
-            self._turn = _Turn(state, self._probes, probing_share, *self._unsized[1:])
-        return self._turn
-
-    def _standing(self, job: model.Job, turn: _Turn) -> tuple[Group, float]:
-        record, virtual = self._jobs.get(job.id), self.world.job(job.id)
-        if record is not None and record.is_probe:
-            return (Group.PROBING, 0.0) if turn.probing_is_short else (Group.OVER, 0.0)  # equal: by submission
-        now_s = turn.state.view.now_s
+    def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
+        virtual, now_s = self.world.jobs.get(job.id), state.view.now_s
         if virtual is not None and virtual.sized and not virtual.finished:
             return Group.SIZED, self.world.size_left(virtual, now_s)
-        if record is not None and not turn.runs(job.id):
+        record, usage = self._jobs.get(job.id), state.job_usage(job.id)
+        if record is not None and record.is_probe:
+            return Group.PROBING if self._probing.is_short else Group.OVER, 0.0  # equal: by submission
+        if record is not None and not usage[model.PODS]:
             since_s = self._owed_since_s(record, virtual)
             if now_s - since_s >= self.config.ageing_s:
                 return Group.AGED, since_s
         if virtual is not None and virtual.finished:
             return Group.LATE, virtual.finish_s
-        share = turn.held(job.id) / job.weight
-        return (Group.SHORT if virtual is not None and turn.fair_is_short else Group.FAIR), share
+        is_short = virtual is not None and self._fair.is_short
+        return Group.SHORT if is_short else Group.FAIR, usage[model.MEMORY] / job.weight
 
-    def _owed_since_s(self, record: JobRecord, virtual: VirtualJob | None) -> float:
+    @staticmethod
+    def _owed_since_s(record: JobRecord, virtual: VirtualJob | None) -> float:
         return max(record.held_s, virtual.finish_s) if virtual is not None and virtual.finished else record.held_s
 
     # Events
 
     def observe(self, event: model.Event) -> None:
         """Keep up the fair world, and learn."""
-        self._turn = None
         match event:
             case model.Submitted():
                 self._submitted(event)
-            case model.Placed():
-                self._count(event, placed=1)
-            case model.Finished():
-                self._finished(event)
-            case model.Failed():
-                self._count(event, placed=-1)
+            case model.Placed() | model.Finished() | model.Failed():
+                record = self._jobs.get(event.job)
+                if record is not None:
+                    record.held_s = max(record.held_s, event.now_s)
+                    self._count(record, event)
             case model.Ended():
                 self._ended(event)
             case _:
                 pass
 
     def _submitted(self, event: model.Submitted) -> None:
-        record = self._jobs.get(event.job.id)
-        if record is None:
-            restored = self._restored.get(event.job.id, {})
-            record = self._jobs[event.job.id] = JobRecord(event.job, event.now_s, restored)
+        job = event.job.id
+        if job not in self._jobs:
+            restored = self._restored.pop(job, Restored())
+            self._jobs[job] = JobRecord(event.job, event.now_s, restored, restored.features)
+        record = self._jobs[job]
         record.describe(event)
         if record.is_probe:
-            self._probes[event.job.id] = None
+            self._probes.add(job)
         else:
             self._reshape(record, event.now_s)
 
-    def _count(self, event: model.Placed | model.Failed, placed: int) -> None:
-        record = self._jobs.get(event.job)
-        if record is None:
+    def _count(self, record: JobRecord, event: model.Placed | model.Finished | model.Failed) -> None:
+        tasks = record.classes.get(event.task_class)
+        if tasks is None:
             return
-        record.held_s = max(record.held_s, event.now_s)
-        one = record.classes.get(event.task_class)
-        if one is not None:
-            one.placed = max(0, one.placed + placed)
+        match event:
+            case model.Placed():
+                tasks.placed += 1
+            case model.Failed():
+                tasks.placed = max(0, tasks.placed - 1)
+            case model.Finished():
+                tasks.succeeded += 1
+                tasks.run_s += event.duration_s
+                if tasks.task_class.stage is model.Stage.PROBE:
+                    self._probed(record, event)
 
-    def _finished(self, event: model.Finished) -> None:
-        record = self._jobs.get(event.job)
-        if record is None:
-            return
-        record.held_s = max(record.held_s, event.now_s)
-        one = record.classes.get(event.task_class)
-        if one is None:
-            return
-        one.succeeded += 1
-        one.run_s += event.duration_s
-        if one.stage is model.Stage.PROBE:
-            original = record if record.job.probe_of is None else self._jobs.get(record.job.probe_of)
-            if original is not None and original.probed(event.counters, self.predictor):
-                self._reshape(original, event.now_s)
+    def _probed(self, record: JobRecord, event: model.Finished) -> None:
+        original = record if record.job.probe_of is None else self._jobs.get(record.job.probe_of)
+        if original is not None and original.probed(event.counters, self.predictor):
+            self._reshape(original, event.now_s)
 
     def _ended(self, event: model.Ended) -> None:
         record = self._jobs.pop(event.job, None)
-        self._probes.pop(event.job, None)
+        self._probes.discard(event.job)
         self._restored.pop(event.job, None)
         self.world.end(event.job, event.now_s, succeeded=event.succeeded)
         if record is not None and event.succeeded and not record.is_probe:
@@ -223,15 +244,14 @@ class SizeBased(JobOrder, Observer):
 
     def _reshape(self, record: JobRecord, now_s: float) -> None:
         shape = record.shape(self.predictor, use_estimates=self.config.use_estimates)
-        if record.job.id in self.world:
+        if record.job.id in self.world.jobs:
             self.world.reshape(record.job.id, shape, now_s)
         else:
-            restored = self._restored.pop(record.job.id, {})
-            self.world.add(record.job, shape, now_s, used=float(restored.get("used", 0.0)))
+            self.world.add(record.job, shape, now_s, used=record.restored.used)
 
     def needs_probe(self, job: model.JobId) -> bool:
         """Whether a probing job is worth its container: the models know such jobs, and nothing says its size yet."""
-        record, virtual = self._jobs.get(job), self.world.job(job)
+        record, virtual = self._jobs.get(job), self.world.jobs.get(job)
         if record is None or virtual is None or record.is_probe or record.is_uber or not record.is_map_reduce:
             return False
         return record.features is None and not virtual.sized
@@ -239,14 +259,14 @@ class SizeBased(JobOrder, Observer):
     # State
 
     def dump(self) -> Mapping[str, Any]:
-        """The models, the programs, and of each job what it used up of its virtual size, the largest first."""
-        used = {job.id: job.used for job in self.world.jobs() if job.id in self._jobs}
-        reserved = sorted(used, key=lambda job: (-used[job], job))[: self.config.jobs_dumped]
+        """Return the models, the programs, and of each job what it used up of its virtual size, the largest first."""
+        used = {job.id: job.used for job in self.world.jobs.values() if job.id in self._jobs}
+        kept = sorted(used, key=lambda job: (-used[job], job))[: self.config.jobs_dumped]
         return {
             "version": 1,
             "predictor": self.predictor.dump(),
             "largest_size": self.world.largest_size,
-            "jobs": {job: {"used": used[job], **self._jobs[job].dump()} for job in reserved},
+            "jobs": {job: {"used": used[job], **self._jobs[job].dump()} for job in kept},
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -255,72 +275,20 @@ class SizeBased(JobOrder, Observer):
         Raises:
             ValueError: It is not a dump of this policy.
         """
-        restored = {model.JobId(job): jobs.checked(known) for job, known in state.get("jobs", {}).items()}
+        restored = {model.JobId(job): Restored.load(dumped) for job, dumped in state.get("jobs", {}).items()}
         largest = float(state.get("largest_size", 0.0))
         if not 0 <= largest < math.inf:
             raise ValueError(f"a job of size {largest}")
-        self._turn = None
         self._calm_until_s = -math.inf
         self.predictor.load(state.get("predictor", {}))
         self.world.largest_size = largest
         self._restored = restored
 
 
-class _Turn:
-    """What the sub-queues hold in one cycle, kept up as tasks are placed."""
-
-    def __init__(
-        self,
-        state: CycleState,
-        probes: Collection[model.JobId],
-        probing_share: float,
-        unsized: Collection[model.JobId],
-        fair_share: float,
-    ) -> None:
-        self.state = state
-        self.generation = 0
-        self._memory: dict[model.JobId, float] = {}
-        self._probes = probes
-        self._unsized = unsized
-        self._probing_share = probing_share
-        self._fair_share = fair_share
-        self._probing_held = math.fsum(self.held(job) for job in self._probes)
-        self._fair_held = math.fsum(self.held(job) for job in self._unsized)
-        self.probing_is_short = self._probing_held < self._probing_share
-        self.fair_is_short = self._fair_held < self._fair_share
-
-    def held(self, job: model.JobId) -> float:
-        """Bytes of memory that a job holds, as last looked at."""
-        known = self._memory.get(job)
-        if known is None:
-            known = self._memory[job] = float(self.state.job_usage(job)[model.MEMORY])
-        return known
-
-    def runs(self, job: model.JobId) -> bool:
-        """Whether a job has any task placed."""
-        return bool(self.state.job_usage(job)[model.PODS])
-
-    def look(self, job: model.JobId) -> None:
-        """A job may hold something else by now."""
-        before = self.held(job)
-        now = float(self.state.job_usage(job)[model.MEMORY])
-        if now == before:
-            return
-        self._memory[job] = now
-        if job in self._probes:
-            self._probing_held += now - before
-        elif job in self._unsized:
-            self._fair_held += now - before
-        probing, fair = self._probing_held < self._probing_share, self._fair_held < self._fair_share
-        if (probing, fair) != (self.probing_is_short, self.fair_is_short):
-            self.probing_is_short, self.fair_is_short = probing, fair
-            self.generation += 1
-
-
 def _key(group: Group, value: float) -> float:
     """Group first, then value: groups are told apart by the exponent, so that the value keeps all its digits."""
-    return math.ldexp(min(max(value, _LEAST), _MOST), _BITS * (group - Group.LATE))
+    return _SCALES[group] * min(max(value, _LEAST), _MOST)
 
 
-_BITS = 128
 _LEAST, _MOST = 2.0**-40, 2.0**87  # less than 2^128 apart: groups do not meet, and no key over- or underflows
+_SCALES = [2.0 ** (128 * (group - Group.LATE)) for group in Group]

@@ -1,4 +1,9 @@
-"""Total execution times, predicted from features (FSPY, III.A).
+"""Total execution times, predicted from features by two linear models (FSPY, III.A).
+
+The models are fitted by generalised least squares (Orsini et al., Stata Journal 6(1), 2006), one observation after the
+other: β = (Xᵀ Σ⁻¹ X)⁻¹ Xᵀ Σ⁻¹ y with Σ = σ²·diag(v). The paper states no Σ. A prediction is a sum over N tasks, so its
+variance grows with N: v = N (ours; known before the job runs, so the weights do not bias the coefficients). A model
+keeps only the two sums, so its state is small, and the order of learning does not matter.
 
 Deviations:
 * A prediction below the function time itself (MFE, RFE), which a linear model may give, counts as that time.
@@ -16,7 +21,6 @@ import numpy as np
 
 from boathouse_policies.framework.crowding import crowded_out
 from boathouse_policies.fspy import features as _features
-from boathouse_policies.fspy.regression import LinearModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +28,76 @@ if TYPE_CHECKING:
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.features import Features
+
+
+class LinearModel:
+    """A linear model and what it learnt.
+
+    Args:
+        columns: Coefficients, the constant included.
+        forgetting: How much an observation counts after the next one.
+
+    Attributes:
+        seen: Observations so far.
+    """
+
+    def __init__(self, columns: int, forgetting: float = 1.0) -> None:
+        self.seen = 0
+        self._forgetting = forgetting
+        self._squares: model.FloatVector = np.zeros((columns, columns))
+        self._products: model.FloatVector = np.zeros(columns)
+        self._coefficients: model.FloatVector | None = None
+
+    @property
+    def coefficients(self) -> model.FloatVector:
+        """β, shape [columns]; the one of least norm (columns scaled) while there are too few observations for more."""
+        if self._coefficients is None:
+            # Columns differ by ten orders of magnitude: scaled to the same before the inverse.
+            scale = np.sqrt(self._squares.diagonal())
+            scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+            inverse = np.linalg.pinv(self._squares * np.outer(scale, scale), rcond=_NEGLIGIBLE, hermitian=True)
+            self._coefficients = scale * (inverse @ (scale * self._products))
+        return self._coefficients
+
+    def update(self, row: model.FloatVector, value: float, variance: float = 1.0) -> None:
+        """Learn one observation.
+
+        Args:
+            row: Shape [columns].
+            value: What was measured.
+            variance: Relative to other observations', above 0.
+        """
+        self._squares = self._squares * self._forgetting + np.outer(row, row) / variance
+        self._products = self._products * self._forgetting + row * (value / variance)
+        self._coefficients = None
+        self.seen += 1
+
+    def predict(self, row: model.FloatVector) -> float:
+        """Return the value expected of a row."""
+        return float(self.coefficients @ row)
+
+    def dump(self) -> dict[str, Any]:
+        """Return its state as JSON values: n(n+1)/2 + n numbers."""
+        upper = self._squares[np.triu_indices(len(self._products))]
+        return {"seen": self.seen, "squares": upper.tolist(), "products": self._products.tolist()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a dump; one of another number of columns is ignored.
+
+        Raises:
+            ValueError: Its numbers are no sums of squares.
+        """
+        products = np.array(state.get("products", ()), np.float64)
+        upper = np.array(state.get("squares", ()), np.float64)
+        rows, columns = np.triu_indices(len(self._products))
+        if products.shape != self._products.shape or upper.shape != rows.shape:
+            return
+        if not (np.isfinite(products).all() and np.isfinite(upper).all() and upper[rows == columns].min() >= 0):
+            raise ValueError("not a dump of a linear model")
+        self._products = products
+        self._squares[rows, columns] = self._squares[columns, rows] = upper
+        self.seen = int(state.get("seen", 0))
+        self._coefficients = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +121,14 @@ class Predictor:
     # Normal jobs
 
     def learn(self, features: Features, times: TotalTimes) -> None:
-        """A job is over: its probed features and its actual times."""
+        """Learn from a job that ended: its probed features and its actual times."""
         if features.maps:
             self.maps.update(features.map_row(), times.map_s, features.maps)
         if features.reduces:
             self.reduces.update(features.reduce_row(times.map_s), times.reduce_s, features.reduces)
 
     def predict(self, features: Features) -> TotalTimes | None:
-        """What a job will take; None while too little was learnt.
+        """Predict the times of a job; None while too little was learnt.
 
         SE_r is predicted from the predicted SE_m: the actual one is not known yet.
         """
@@ -74,13 +148,12 @@ class Predictor:
         """Keep what a probe of a program measured."""
         if not kind or features.map_input_bytes <= 0:
             return
-        sums = self._kinds.pop(kind, np.zeros(len(features.amounts())))
-        self._kinds[kind] = sums + features.amounts()
+        self._kinds[kind] = self._kinds.pop(kind, 0.0) + features.amounts()
         if len(self._kinds) > self._config.kinds_kept:
             del self._kinds[crowded_out(self._kinds)]
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
-        """The features of a job of a program that was probed before, by its input; None if it was not."""
+        """Return the features of a job of a program that was probed before, by its input; None if it was not."""
         sums = self._kinds.pop(kind, None)
         if sums is None or input_bytes <= 0:
             return None
@@ -90,7 +163,7 @@ class Predictor:
     # Uber jobs
 
     def learn_uber(self, kind: str, task_s: float) -> None:
-        """An uber task succeeded."""
+        """Learn from an uber task that succeeded."""
         for key in dict.fromkeys((kind, _ALL)):
             count, total_s = self._uber.pop(key, (0, 0.0))
             self._uber[key] = (count + 1, total_s + task_s)
@@ -99,14 +172,14 @@ class Predictor:
             del self._uber[crowded_out(kinds)]
 
     def uber_s(self, kind: str) -> float | None:
-        """The historic mean: of the program where it is known, else of all; None if none was seen."""
-        known = self._uber.get(kind) or self._uber.get(_ALL)
-        return None if known is None else known[1] / known[0]
+        """Return the historic mean: of the program where it is known, else of all; None if there is none."""
+        count, total_s = self._uber.get(kind) or self._uber.get(_ALL) or (0, 0.0)
+        return total_s / count if count else None
 
     # State
 
     def dump(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return its state as JSON values."""
         return {
             "maps": self.maps.dump(),
             "reduces": self.reduces.dump(),
@@ -134,3 +207,4 @@ class Predictor:
 
 
 _ALL = ""
+_NEGLIGIBLE = 1e-12

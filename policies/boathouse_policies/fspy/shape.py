@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from boathouse_policies import model
 
 Amount: TypeAlias = tuple[float, float]
 """CPU in millicores and memory in bytes."""
@@ -38,6 +41,17 @@ class Phase:
     tasks: int
     task_s: float | None = None
 
+    @property
+    def total_s(self) -> float:
+        """SE = N·e.
+
+        Raises:
+            ValueError: The run time of a task is not known.
+        """
+        if self.task_s is None:
+            raise ValueError("the run time of a phase is not known: check is_sized first")
+        return self.tasks * self.task_s
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
@@ -59,59 +73,44 @@ class Shape:
         return bool(self.phases) and all(phase.task_s is not None for phase in self.phases)
 
 
-def container(cpu_milli: float, memory_bytes: float) -> Amount:
-    """A container's amounts."""
-    return float(cpu_milli), max(float(memory_bytes), LEAST_MEMORY_BYTES)
+def container(resources: model.Resources) -> Amount:
+    """Return the amounts of a container."""
+    return float(resources.cpu_milli), max(float(resources.memory_bytes), LEAST_MEMORY_BYTES)
 
 
 def size(shape: Shape) -> Amount:
-    """Eq. 5: the sum over the phases of R·SE, with SE = N·e."""
-    cpu = memory = 0.0
-    for phase in shape.phases:
-        total_s = phase.tasks * _known(phase)
-        cpu += phase.container[0] * total_s
-        memory += phase.container[1] * total_s
+    """Eq. 5: the sum over the phases of R·SE."""
+    cpu = sum(phase.container[0] * phase.total_s for phase in shape.phases)
+    memory = sum(phase.container[1] * phase.total_s for phase in shape.phases)
     return cpu, memory
 
 
 def least_time_s(shape: Shape, cluster: Amount) -> float:
     """Eq. 4, minE: the run time with the whole cluster for itself; infinite where the cluster lacks a resource."""
-    return sum(_known(phase) * _waves(phase, cluster) for phase in shape.phases)
+    return sum(phase.task_s * _waves(phase, cluster) for phase in shape.phases if phase.task_s is not None)
 
 
 def parallelism(shape: Shape, cluster: Amount) -> Amount:
     """The average parallelism bound: eq. 3 for a job of known size, eq. 9 before, the container for an uber job."""
+    bound = shape.master
     if shape.uber:
-        return _least(cluster, shape.phases[0].container)
-    if not shape.phases:
-        return _least(cluster, shape.master)
-    if not shape.is_sized:
-        first = shape.phases[0]
-        return _least(cluster, _plus(shape.master, first.container, first.tasks))
-    time_s = least_time_s(shape, cluster)
-    if not 0 < time_s < math.inf:  # nothing to do, or nowhere to do it
-        return _least(cluster, shape.master)
-    return _least(cluster, _plus(shape.master, size(shape), 1 / time_s))
+        bound = shape.phases[0].container
+    elif shape.phases and not shape.is_sized:
+        bound = _plus(shape.master, shape.phases[0].container, shape.phases[0].tasks)
+    elif 0 < (time_s := least_time_s(shape, cluster)) < math.inf:  # else nothing to do, or nowhere to do it
+        bound = _plus(shape.master, size(shape), 1 / time_s)
+    return min(cluster[0], bound[0]), min(cluster[1], bound[1])
 
 
 def _waves(phase: Phase, cluster: Amount) -> float:
     if not phase.tasks:
         return 0.0
-    asked = [(one * phase.tasks, have) for one, have in zip(phase.container, cluster, strict=True) if one > 0]
-    if any(have <= 0 for _, have in asked):
-        return math.inf
-    return max(math.ceil(ask / have - _ROUNDING) for ask, have in asked)
-
-
-def _known(phase: Phase) -> float:
-    if phase.task_s is None:
-        raise ValueError("the run time of a phase is not known: ask is_sized first")
-    return phase.task_s
+    return max(
+        math.ceil(amount * phase.tasks / have - _ROUNDING) if have > 0 else math.inf
+        for amount, have in zip(phase.container, cluster, strict=True)
+        if amount > 0
+    )
 
 
 def _plus(a: Amount, b: Amount, times: float) -> Amount:
     return a[0] + b[0] * times, a[1] + b[1] * times
-
-
-def _least(a: Amount, b: Amount) -> Amount:
-    return min(a[0], b[0]), min(a[1], b[1])

@@ -17,22 +17,23 @@ Deviations:
   stop or grow. At least `least_work_share` of what would be left if the master shrank along counts as work.
 * Sizes fall in memory-seconds only: that is what the paper orders by (III.C).
 * The paper asks that S_init be large enough that no job finishes virtually before it is sized, and does not say how.
-  A job of unknown size does not finish virtually here, whatever S_init. Eq. 10 needs S_init - VS_cur: it is kept as
-  `used`, so that a large S_init costs no precision.
+  A job of unknown size does not finish virtually here, whatever S_init. Eq. 10, VS_new = S_pred - (S_init - VS_cur),
+  holds because S_init - VS_cur is stored as `used` and stays; so a large S_init costs no precision.
 * A job whose size turns out larger after it finished virtually comes back, with what it has left.
 """
 
 from __future__ import annotations
 
 import bisect
+import dataclasses
+import itertools
 import math
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_policies.fspy import shape as shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
@@ -54,12 +55,10 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
         For each job at most its bound and at most its fair share of what the ones before it left.
     """
     cpu_left, memory_left = cluster
-    rest = [0.0] * (len(weights) + 1)
-    for j in range(len(weights) - 1, -1, -1):
-        rest[j] = rest[j + 1] + weights[j]
+    rests = [*itertools.accumulate(reversed(weights))][::-1]  # of each job and those after it
     given = []
-    for j, (cpu, memory) in enumerate(bounds):
-        part = weights[j] / rest[j]
+    for (cpu, memory), weight, rest in zip(bounds, weights, rests, strict=True):
+        part = weight / rest
         feed = 1.0
         if cpu > 0:
             feed = min(feed, cpu_left * part / cpu)
@@ -82,11 +81,7 @@ def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share:
     return max(share[_MEMORY] - shape.master[_MEMORY], feed * beside * least_work_share)
 
 
-def updated_size(predicted: float, initial: float, current: float) -> float:
-    """Eq. 10: VS_new = S_pred - (S_init - VS_cur): what a job has used up stays used."""
-    return predicted - (initial - current)
-
-
+@dataclasses.dataclass(slots=True, eq=False)
 class VirtualJob:
     """A job in the fair world. Sizes in byte-seconds.
 
@@ -106,36 +101,19 @@ class VirtualJob:
         ended: Whether the real job is over.
     """
 
-    __slots__ = (
-        "bound",
-        "ended",
-        "finish_s",
-        "finished",
-        "id",
-        "rate",
-        "shape",
-        "share",
-        "size",
-        "sized",
-        "submitted_s",
-        "used",
-        "weight",
-    )
-
-    def __init__(self, job: model.Job, shape: Shape, size: float, *, sized: bool) -> None:
-        self.id = job.id
-        self.submitted_s = job.submitted_s
-        self.weight = job.weight
-        self.shape = shape
-        self.size = size
-        self.sized = sized
-        self.used = 0.0
-        self.bound: Amount = shapes.NOTHING
-        self.share: Amount = shapes.NOTHING
-        self.rate = 0.0
-        self.finish_s = math.inf
-        self.finished = False
-        self.ended = False
+    id: model.JobId
+    submitted_s: float
+    weight: float
+    shape: Shape
+    size: float
+    sized: bool
+    used: float = 0.0
+    bound: Amount = shapes.NOTHING
+    share: Amount = shapes.NOTHING
+    rate: float = 0.0
+    finish_s: float = math.inf
+    finished: bool = False
+    ended: bool = False
 
 
 class World:
@@ -148,8 +126,8 @@ class World:
         cluster: What there is.
         now_s: When sizes and shares were last updated.
         largest_size: The largest size seen.
-        version: Another number whenever shares were.
-        virtual: Jobs that are not gone.
+        jobs: The jobs that are not gone, those that finished virtually too.
+        queue: The pending virtual jobs, in the virtual queue's order.
     """
 
     def __init__(self, config: Config) -> None:
@@ -157,28 +135,9 @@ class World:
         self.cluster: Amount = shapes.NOTHING
         self.now_s = 0.0
         self.largest_size = 0.0
-        self.version = 0
-        self._jobs: dict[model.JobId, VirtualJob] = {}
-        self.virtual: Mapping[model.JobId, VirtualJob] = MappingProxyType(self._jobs)
-        self._queue: list[VirtualJob] = []
+        self.jobs: dict[model.JobId, VirtualJob] = {}
+        self.queue: list[VirtualJob] = []
         self._next_end_s = math.inf
-
-    # Reading
-
-    def __contains__(self, job: model.JobId) -> bool:
-        return job in self._jobs
-
-    def job(self, job: model.JobId) -> VirtualJob | None:
-        """A job that is not gone."""
-        return self._jobs.get(job)
-
-    def jobs(self) -> Iterable[VirtualJob]:
-        """All that are not gone, those that finished virtually too."""
-        return self._jobs.values()
-
-    def queue(self) -> Sequence[VirtualJob]:
-        """The pending virtual jobs, in the virtual queue's order."""
-        return self._queue
 
     def size_left(self, job: VirtualJob, now_s: float) -> float:
         """VS at a time since the last update, before the next virtual completion, in byte-seconds; 0 once finished."""
@@ -206,35 +165,31 @@ class World:
             return
         self._update_sizes(now_s)
         self.cluster = cluster
-        for job in self._queue:
+        for job in self.queue:
             job.bound = shapes.parallelism(job.shape, cluster)
-        self._queue.sort(key=_place)
+        self.queue.sort(key=_place)
         self._update_shares()
 
     def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
         """A job comes; `used` is what it used up already, for one that is known from before a restart."""
         self.advance(now_s)
         self._update_sizes(now_s)
-        sized = shape.is_sized
-        fresh = VirtualJob(job, shape, shapes.size(shape)[_MEMORY] if sized else self.initial_size, sized=sized)
-        fresh.used = used
-        self._jobs[job.id] = fresh
+        size = shapes.size(shape)[_MEMORY] if shape.is_sized else self.initial_size
+        fresh = VirtualJob(job.id, job.submitted_s, job.weight, shape, size, shape.is_sized, used)
+        self.jobs[job.id] = fresh
         self._enter(fresh)
         self._update_shares()
 
     def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
         """A job's size became known (eq. 10), or its make-up changed."""
-        known = self._jobs[job]
+        known = self.jobs[job]
         if known.shape == shape:
             return
         self.advance(now_s)
         self._update_sizes(now_s)
         known.shape = shape
         if shape.is_sized:
-            current = known.size - known.used
-            predicted = shapes.size(shape)[_MEMORY]
-            known.used = predicted - updated_size(predicted, known.size, current)
-            known.size, known.sized = predicted, True
+            known.size, known.sized = shapes.size(shape)[_MEMORY], True
         self._leave(known)
         if not known.finished or known.used < known.size:
             self._enter(known)
@@ -242,7 +197,7 @@ class World:
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
         """The real job is over. One of known size stays in the virtual queue until it finishes there too."""
-        known = self._jobs.get(job)
+        known = self.jobs.get(job)
         if known is None:
             return
         self.advance(now_s)
@@ -250,7 +205,7 @@ class World:
         if succeeded and known.sized and not known.finished:
             return
         self._update_sizes(now_s)
-        self._jobs.pop(job, None)
+        self.jobs.pop(job, None)
         self._leave(known)
         self._update_shares()
 
@@ -259,36 +214,30 @@ class World:
         job.bound = shapes.parallelism(job.shape, self.cluster)
         if job.sized:
             self.largest_size = max(self.largest_size, job.size)
-        bisect.insort(self._queue, job, key=_place)
+        bisect.insort(self.queue, job, key=_place)
 
     def _leave(self, job: VirtualJob) -> None:
-        self._queue = [one for one in self._queue if one is not job]
+        self.queue = [one for one in self.queue if one is not job]
 
     def _update_sizes(self, now_s: float) -> None:
         """Algorithm 3, VSC."""
         interval_s = max(0.0, now_s - self.now_s)
         self.now_s = max(self.now_s, now_s)
-        done = []
-        for job in self._queue:
+        for job in self.queue:
             job.used += job.rate * interval_s
             # The second is the first without rounding; the first also finds what ends together with another.
             if job.sized and (job.used >= job.size * (1 - _ROUNDING) or job.finish_s <= now_s):
-                done.append(job)
-        for job in done:
-            job.finished, job.finish_s = True, now_s
-            job.share, job.rate = shapes.NOTHING, 0.0
-            if job.ended:
-                del self._jobs[job.id]
-        if done:
-            self._queue = [job for job in self._queue if not job.finished]
+                job.finished, job.finish_s = True, now_s
+                job.share, job.rate = shapes.NOTHING, 0.0
+                if job.ended:
+                    del self.jobs[job.id]
+        self.queue = [job for job in self.queue if not job.finished]
 
     def _update_shares(self) -> None:
         """Algorithm 2, VRA, and when the next job finishes if nothing else happens."""
-        self.version += 1
-        queue = self._queue
-        given = allocate([job.bound for job in queue], [job.weight for job in queue], self.cluster)
+        given = allocate([job.bound for job in self.queue], [job.weight for job in self.queue], self.cluster)
         self._next_end_s = math.inf
-        for job, share in zip(queue, given, strict=True):
+        for job, share in zip(self.queue, given, strict=True):
             job.share = share
             job.rate = working_memory(share, job.bound, job.shape, self._config.least_work_share)
             job.finish_s = math.inf

@@ -70,12 +70,13 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(None, elastic)
     passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
+    aged = fspy.KeptForAged(order, apart=SPARK)
     reserve = ByStage(
         dict.fromkeys(SPARK, spark.executors),
-        others=(fspy.KeptForAged(order), look_again),
+        others=(aged, look_again),
         passing=(passing, spark.executors),
         refusing=look_again,
-        calm=order.nobody_aged,
+        calm=lambda: order.nobody_aged,
     )
     return Profile(
         name="boathouse",
@@ -90,5 +91,5 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         reserve=reserve,
         controllers=(elastic, spark.suspension),
         observers=(order, elastic, spark.book, spark.locality, interference, delay),
-        hooks=(reserve, passing, spark.executors, elastic, interference),
+        hooks=(order, aged, reserve, passing, spark.executors, elastic, interference),
     )

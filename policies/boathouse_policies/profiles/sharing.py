@@ -186,7 +186,7 @@ class ByStage(Reserve, Hooks):
         others: Sequence[Reserve],
         passing: Sequence[Reserve],
         refusing: Reserve,
-        calm: Callable[[CycleState], bool],
+        calm: Callable[[], bool],
     ) -> None:
         self._keepers = keepers
         self._others = others
@@ -201,7 +201,7 @@ class ByStage(Reserve, Hooks):
 
     def is_idle(self, state: CycleState) -> bool:
         """Whether no node is kept for anybody, nor will be."""
-        return not self._keeps and not state.reserved and self._calm(state)
+        return not self._keeps and not state.reserved and self._calm()
 
     def concerns(self, pending: PendingClass) -> bool:
         """All classes, where nodes are kept or may be in this cycle."""
@@ -234,7 +234,7 @@ class ByStage(Reserve, Hooks):
         self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Hold | None]]:
         """Whom no node takes, seen at once."""
-        return self._refusing.refused(pending_classes, state) if self._calm(state) else ()
+        return self._refusing.refused(pending_classes, state) if self._calm() else ()
 
 
 _CLASSES_KEPT = 65_536

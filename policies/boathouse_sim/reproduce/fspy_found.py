@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from boathouse_policies.fspy import rcp
-from boathouse_sim.reproduce import fspy_setting, interval
+from boathouse_sim.reproduce import fspy_rcp, fspy_setting, interval
 from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from boathouse_policies.fspy.rcp import Scale
     from boathouse_sim.fluid import FloatVector
+    from boathouse_sim.reproduce.fspy_rcp import Scale
     from boathouse_sim.reproduce.fspy_runs import Case, Run
     from boathouse_sim.reproduce.fspy_setting import Setting
     from boathouse_sim.reproduce.interval import Estimate
@@ -66,7 +65,7 @@ def groups(setting: Setting) -> Groups:
     exact = dataclasses.replace(setting, noise=0.0, rerun=0.0)
     found = [fspy_setting.segment(i, 0, exact) for i in range(len(fspy_setting.segments()))]
     loads = tuple(one.load for one in found)
-    scale = rcp.fit_scale(loads)
+    scale = fspy_rcp.fit_scale(loads)
     return Groups(
         scale=scale,
         loads=loads,

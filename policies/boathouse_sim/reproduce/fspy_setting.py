@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.fspy import Config, rcp
+from boathouse_policies.fspy import Config
 from boathouse_policies.fspy.prediction import Predictor
 from boathouse_sim import fspy_workload, probing, swim
+from boathouse_sim.reproduce import fspy_rcp
 from boathouse_sim.workload import Cluster, JobSpec, Phase, Workload
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def trace() -> Sequence[SwimJob]:
 @functools.cache
 def segments() -> Sequence[range]:
     """Places of the jobs of the 37 segments."""
-    return tuple(rcp.segments(len(trace())))
+    return tuple(fspy_rcp.segments(len(trace())))
 
 
 def replay(job: SwimJob, setting: Setting, rng: np.random.Generator) -> Observed:
@@ -155,7 +156,7 @@ def segment(number: int, seed: int, setting: Setting, *, run: int = 0) -> Segmen
     return Segment(
         workload=Workload(name=f"segment {number}", cluster=cluster, jobs=specs),
         jobs=jobs,
-        load=rcp.load([size_mb_s(one) for one in specs], [span_s], NODES * NODE_MB),
+        load=fspy_rcp.load([size_mb_s(one) for one in specs], [span_s], NODES * NODE_MB),
         ideal_s=tuple(ideal_s(one, setting) for one in specs),
     )
 

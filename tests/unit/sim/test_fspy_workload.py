@@ -57,3 +57,11 @@ def test_a_value_is_met_up_to_the_first_noise_at_which_it_is_not():
         for noise, r2 in ((0.0, 1.0), (0.1, 0.95), (0.2, 0.9), (0.3, 0.99))
     ]
     assert workload.met_up_to(rows) == workload.Met(map_noise=0.1, reduce_noise=0.3, job_noise=None)
+
+
+def test_r_squared_knows_perfect_mean_and_worse():
+    assert workload.r_squared([1, 2, 3], [1, 2, 3]) == 1
+    assert workload.r_squared([1, 2, 3], [2, 2, 2]) == 0
+    assert workload.r_squared([1, 2, 3], [3, 2, 1]) == -3
+    with pytest.raises(ValueError, match="two different"):
+        workload.r_squared([2, 2], [1, 3])

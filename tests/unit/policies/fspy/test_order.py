@@ -27,6 +27,7 @@ def slots(count, config=None) -> shells.Shell:
 
 def group_of(shell: shells.Shell, name: str) -> Group:
     state = framework.CycleState(shell.world.view())
+    shell.order.begins(shell.world.room, state)
     return shell.order.group(shell._jobs[name][0], state)
 
 
@@ -90,7 +91,7 @@ def test_many_jobs_of_unknown_size_have_the_bounds_they_need():
     shell.submit("known2", 0.0, shells.maps(400))
     shell.run(until_s=0.0)
     world = shell.order.world
-    share = sum(job.share[1] for job in world.queue() if not job.sized) / make.GIB
+    share = sum(job.share[1] for job in world.queue if not job.sized) / make.GIB
     assert share == pytest.approx(5)
     assert len([name for name in placed(shell, 0.0) if name.startswith("unknown")]) == 5
 
@@ -139,7 +140,7 @@ def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
     shell.run(until_s=1.0)
     assert (group_of(shell, "job"), shell.order.needs_probe(model.JobId("job"))) == (Group.SHORT, True)
     shell.run(until_s=2.0)
-    job = shell.order.world.job(model.JobId("job"))
+    job = shell.order.world.jobs.get(model.JobId("job"))
     times = shell.order.predictor.predict(dataclasses.replace(features, maps=6, reduces=2))
     assert job.size == pytest.approx((times.map_s + times.reduce_s) * make.GIB)
     assert (group_of(shell, "job"), shell.order.needs_probe(job.id)) == (Group.SIZED, False)
@@ -150,7 +151,7 @@ def test_what_a_job_used_up_while_it_was_probed_counts():
     trained(shell)
     shell.submit("job", 0.0, *map_reduce(), features=drawn(2, 1)[0])
     shell.run(until_s=2.0)
-    job = shell.order.world.job(model.JobId("job"))
+    job = shell.order.world.jobs.get(model.JobId("job"))
     assert shell.order.world.size_left(job, 2.0) == pytest.approx(job.size - 4 * make.GIB * 2.0)
 
 
@@ -161,7 +162,7 @@ def test_the_next_job_of_the_program_needs_no_probe():
     shell.submit("second", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="sort")
     shell.submit("third", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="grep")
     shell.run(until_s=3.0)
-    sized = {str(job.id): job.sized for job in shell.order.world.jobs()}
+    sized = {str(job.id): job.sized for job in shell.order.world.jobs.values()}
     assert sized == {"first": True, "second": True, "third": False}
 
 
@@ -201,7 +202,7 @@ def test_an_uber_job_has_the_mean_of_those_before_it():
     shell.submit("first", 0.0, uber)
     shell.submit("second", 10.0, uber)
     shell.run(until_s=10.0)
-    second = shell.order.world.job(model.JobId("second"))
+    second = shell.order.world.jobs.get(model.JobId("second"))
     assert (second.sized, second.size) == (True, 8.0 * make.GIB)
 
 
@@ -210,7 +211,7 @@ def test_a_driver_is_a_master_and_counts_for_no_size():
     driver = shells.Stage(tasks=1, task_s=5.0, kind=model.Stage.DRIVER)
     shell.submit("job", 0.0, driver, shells.maps(4, 5.0))
     shell.run(until_s=0.0)
-    job = shell.order.world.job(model.JobId("job"))
+    job = shell.order.world.jobs.get(model.JobId("job"))
     assert (job.size, job.share[1], job.rate) == (20 * make.GIB, 5 * make.GIB, 4 * make.GIB)
 
 
@@ -219,7 +220,7 @@ def test_setup_and_commit_count_for_no_size():
     aside = [shells.Stage(tasks=1, task_s=5.0, kind=kind) for kind in (model.Stage.SETUP, model.Stage.COMMIT)]
     shell.submit("job", 0.0, aside[0], shells.maps(4, 5.0), aside[1])
     shell.run(until_s=0.0)
-    assert shell.order.world.job(model.JobId("job")).size == 20 * make.GIB
+    assert shell.order.world.jobs.get(model.JobId("job")).size == 20 * make.GIB
 
 
 # Real ends
@@ -230,7 +231,7 @@ def test_a_job_of_unknown_size_leaves_the_fair_world_when_it_ends():
     shell.submit("unknown", 0.0, shells.maps(2, stated=False))
     shell.submit("known", 0.0, shells.maps(20))
     shell.run(until_s=1.0)
-    assert [str(job.id) for job in shell.order.world.queue()] == ["known"]
+    assert [str(job.id) for job in shell.order.world.queue] == ["known"]
 
 
 def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
@@ -239,9 +240,9 @@ def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
     shell.submit("large", 0.0, shells.maps(9))
     shell.run(until_s=3.0)
     assert shell.ends == {"small": 2}
-    assert [str(job.id) for job in shell.order.world.queue()] == ["large", "small"]
+    assert [str(job.id) for job in shell.order.world.queue] == ["large", "small"]
     shell.run(until_s=5.0)
-    assert [str(job.id) for job in shell.order.world.queue()] == ["large"]
+    assert [str(job.id) for job in shell.order.world.queue] == ["large"]
 
 
 # Backfill and ageing
@@ -340,7 +341,7 @@ def test_every_job_ends(mix):
         shell.submit(f"j{i:02}", float(at_s), shells.maps(tasks, task_s, size=size, stated=stated))
     assert len(shell.run()) == len(mix)
     shell.order.world.advance(1e9)
-    assert not shell.order.world.queue()  # nor does anything stay behind in the fair world
+    assert not shell.order.world.queue  # nor does anything stay behind in the fair world
 
 
 def test_equal_courses_give_equal_decisions():
@@ -390,7 +391,7 @@ def test_a_restart_keeps_sizes_features_and_what_was_used_up():
         job, _, classes = shell._jobs[name]
         left = {one.id: 1 for one in classes}  # the rest was placed before the restart
         after.order.observe(model.Submitted(now_s=4.0, job=job, classes=tuple(classes), tasks=left))
-        before, now = shell.order.world.job(job.id), after.order.world.job(job.id)
+        before, now = shell.order.world.jobs.get(job.id), after.order.world.jobs.get(job.id)
         assert (now.sized, now.size, now.used) == (True, pytest.approx(before.size), before.used)
 
 

@@ -24,7 +24,7 @@ def world(cpu=4.0, memory=4.0, **constants) -> virtual.World:
 def add(one: virtual.World, name: str, what: Shape | None = None, at_s: float = 0.0, **fields) -> virtual.VirtualJob:
     owner = make.job(name, submitted_s=at_s, **fields)
     one.add(owner, what or shape(), at_s)
-    return one.job(owner.id)
+    return one.jobs[owner.id]
 
 
 # Algorithm 2
@@ -140,10 +140,6 @@ def test_nothing_happens_where_there_is_no_cluster():
 # Eq. 10
 
 
-def test_what_was_used_up_stays_used_up():
-    assert virtual.updated_size(predicted=50, initial=200, current=180) == 30
-
-
 def test_a_predicted_size_counts_from_the_submission():
     one = world()
     job = add(one, "a", shape(tasks=2, task_s=None))
@@ -195,28 +191,28 @@ def test_a_job_of_known_size_stays_until_it_finishes_virtually():
     one.end(job.id, 4.0, succeeded=True)
     assert other.rate == 0.5
     one.advance(20.0)
-    assert (job.id in one, other.rate) == (False, 1.0)
+    assert (job.id in one.jobs, other.rate) == (False, 1.0)
 
 
 def test_a_job_of_unknown_size_leaves_with_its_real_end():
     one = world(memory=1)
     job, other = add(one, "a", shape(task_s=None)), add(one, "b", shape(task_s=30))
     one.end(job.id, 4.0, succeeded=True)
-    assert (job.id in one, other.rate, other.used) == (False, 1.0, 2.0)
+    assert (job.id in one.jobs, other.rate, other.used) == (False, 1.0, 2.0)
 
 
 def test_a_job_that_was_cancelled_leaves_at_once():
     one = world(memory=1)
     job, other = add(one, "a", shape(task_s=10)), add(one, "b", shape(task_s=30))
     one.end(job.id, 4.0, succeeded=False)
-    assert (job.id in one, other.rate) == (False, 1.0)
+    assert (job.id in one.jobs, other.rate) == (False, 1.0)
 
 
 def test_the_queue_goes_by_memory_of_the_bound_then_submission_then_id():
     one = world(memory=40)
     for name, at_s, tasks in (("wide", 0.0, 9), ("late", 2.0, 3), ("b", 1.0, 3), ("a", 1.0, 3)):
         add(one, name, shape(tasks=tasks, task_s=1000.0, cpu=0.0), at_s=at_s)
-    assert [job.id for job in one.queue()] == ["a", "b", "late", "wide"]
+    assert [job.id for job in one.queue] == ["a", "b", "late", "wide"]
 
 
 courses = st.lists(
@@ -231,13 +227,13 @@ courses = st.lists(
 def test_virtual_sizes_only_fall(course):
     one, now_s = world(), 0.0
     for i, (wait_s, tasks, task_s, master) in enumerate(course):
-        before = {job.id: one.size_left(job, now_s) for job in one.jobs()}
+        before = {job.id: one.size_left(job, now_s) for job in one.jobs.values()}
         now_s += wait_s
         add(one, f"j{i}", shape(tasks, task_s, master=(0.0, master)), at_s=now_s)
-        for job in one.jobs():
+        for job in one.jobs.values():
             if job.id in before and job.sized:
                 assert one.size_left(job, now_s) <= before[job.id]
-        assert sum(job.share[1] for job in one.queue()) <= 4 * ROUNDING
+        assert sum(job.share[1] for job in one.queue) <= 4 * ROUNDING
 
 
 @settings(max_examples=60, deadline=None)
@@ -248,7 +244,7 @@ def test_every_job_of_known_size_finishes_virtually(course):
         now_s += wait_s
         add(one, f"j{i}", shape(tasks, task_s or 1.0, master=(0.0, master)), at_s=now_s)
     one.advance(1e6)
-    assert all(job.finished for job in one.jobs())
+    assert all(job.finished for job in one.jobs.values())
 
 
 @settings(max_examples=30, deadline=None)
@@ -262,5 +258,5 @@ def test_it_does_not_matter_how_often_one_looks(course, looks):
                 now_s += wait_s / parts
                 one.advance(now_s)
             add(one, f"j{i}", shape(tasks, task_s), at_s=sum(wait for wait, *_ in course[: i + 1]))
-        outcomes.append({job.id: one.size_left(job, one.now_s) for job in one.jobs()})
+        outcomes.append({job.id: one.size_left(job, one.now_s) for job in one.jobs.values()})
     assert outcomes[0] == pytest.approx(outcomes[1], abs=1e-6)

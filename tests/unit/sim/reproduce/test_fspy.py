@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from boathouse_policies.fspy.rcp import Scale
 from boathouse_sim import fluid
 from boathouse_sim.fspy_workload import HeldOut
 from boathouse_sim.reproduce import fspy_claims, fspy_oracle, fspy_setting
 from boathouse_sim.reproduce.fspy_found import Found, Groups
 from boathouse_sim.reproduce.fspy_predicted import Predicted, cases
+from boathouse_sim.reproduce.fspy_rcp import Scale
 from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY, Case, Run, simulate
 from boathouse_sim.reproduce.fspy_setting import Setting
 from boathouse_sim.reproduce.study import Form

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_policies.fspy import rcp
 from boathouse_sim import swim
+from boathouse_sim.reproduce import fspy_rcp as rcp
 
 TRACE = Path(__file__).resolve().parents[4] / "data" / "traces" / "FB-2009_samples_24_times_1hr_0.tsv"
 
