@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -131,11 +132,12 @@ def _simulate(
 ) -> None:
     with recorder.run(workload.name):
         driver = simulation.shell(workload, profile, heartbeat_s=heartbeat_s, errors=errors, seed=seed)
-        while driver.world.clock.now_s < last_s and driver.advance():
-            pass
-        try:
+        with contextlib.suppress(StuckError):
+            while driver.world.clock.now_s < last_s and driver.advance():
+                pass
+        if driver.world.over:
             driver.world.finished()
-        except StuckError:
+        else:
             journal.measure("stuck", 1.0)
     journal.state(adapter.learnt(driver.world.profile))
 

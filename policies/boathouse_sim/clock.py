@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 Happening: TypeAlias = "Callable[[], None]"
 
+_MOST_IDLE = 1000
+"""Background events that may happen alone however long they take: a policy may look again after hours."""
+
 
 class Priority(enum.IntEnum):
     """Of what happens at the same millisecond, the least goes first."""
@@ -25,15 +28,23 @@ class Priority(enum.IntEnum):
 class Clock:
     """Virtual time. Events at the same time go by priority, then in the order in which they were made.
 
+    Heartbeats, reports and outages repeat for ever, so they are background events. Once nothing but background events
+    happened for a long time, the clock takes no more of them, and the simulation ends.
+
     Attributes:
         now_ms: The time of the last event; never runs backwards.
         events: Events so far.
+        patience_ms: How long background events go on without any other event.
     """
 
     def __init__(self) -> None:
         self.now_ms = 0
         self.events = 0
-        self._heap: list[tuple[int, int, int, Happening]] = []
+        self.patience_ms = 3_600_000
+        self._active_ms = 0  # when the last event happened that was not in the background
+        self._background = 0  # events in the background that are still to come
+        self._idle = 0  # and those that happened since then
+        self._heap: list[tuple[int, int, int, Happening, bool]] = []
         self._made = itertools.count()
 
     @property
@@ -49,7 +60,30 @@ class Clock:
         """
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        heapq.heappush(self._heap, (time_ms, int(priority), next(self._made), happening))
+        heapq.heappush(self._heap, (time_ms, int(priority), next(self._made), happening, False))
+
+    def background(self, time_ms: int, priority: Priority, happening: Happening) -> None:
+        """Make an event that alone does not keep the simulation going; leave it out if nothing else is to be expected.
+
+        Raises:
+            ValueError: It would be in the past: a fault of the caller.
+        """
+        if time_ms < self.now_ms:
+            raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
+        if self.hopeful:
+            self._background += 1
+            heapq.heappush(self._heap, (time_ms, int(priority), next(self._made), happening, True))
+
+    def progress(self) -> None:
+        """Say that a background event changed more than the time: background events go on."""
+        self._active_ms, self._idle = self.now_ms, 0
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether anything but background events is still to come, or was not long ago."""
+        if len(self._heap) > self._background or self._idle < _MOST_IDLE:
+            return True
+        return self.now_ms - self._active_ms < self.patience_ms
 
     @property
     def waiting(self) -> int:
@@ -64,7 +98,12 @@ class Clock:
         """Let the next event happen; False if there is none."""
         if not self._heap:
             return False
-        self.now_ms, _, _, happening = heapq.heappop(self._heap)
+        self.now_ms, _, _, happening, is_background = heapq.heappop(self._heap)
         self.events += 1
+        if is_background:
+            self._background -= 1
+            self._idle += 1
+        else:
+            self._active_ms, self._idle = self.now_ms, 0
         happening()
         return True

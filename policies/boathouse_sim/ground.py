@@ -21,7 +21,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 class StuckError(RuntimeError):
-    """Tasks wait and nothing will ever happen: a fault of the policy, with its last reasons."""
+    """The simulation cannot end: tasks are pending and no event will change that. Names them and their reasons."""
 
 
 class Spec(Protocol):
@@ -174,12 +174,22 @@ class Ground(Generic[S, R]):
         """What was seen, when nothing is left to happen.
 
         Raises:
-            StuckError: Tasks wait all the same.
+            StuckError: Jobs have not ended all the same.
         """
         if self.ended_jobs < self._expected:
-            reasons = {str(one): verdict.code.value for one, verdict in list(self.room.unschedulable().items())[:3]}
-            raise StuckError(f"{len(self.room)} tasks wait and nothing will ever happen; why the first wait: {reasons}")
+            raise StuckError(self._stuck())
         return self._outcome()
+
+    def _stuck(self) -> str:
+        """Which jobs have not ended, and why their tasks are pending: by a cycle that is not carried out."""
+        jobs = [run.spec.id for run in self.runs.values() if run.ended_ms < 0]
+        self.room.nodes_changed()  # what was found unschedulable before is looked at too
+        plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.clock.now_s))
+        tasks = [f"{one.count} of {one.task_class} ({one.code.value}: {one.message})" for one in plan.diagnoses()]
+        kept = [f"{node} for {owner}" for node, owner in self.room.reserved.items()]
+        said = {"pending tasks": tasks, "reserved nodes": kept}
+        rest = "".join(f"; {what}: {_first(texts)}" for what, texts in said.items() if texts)
+        return f"no event is left and {self._expected - self.ended_jobs} jobs have not ended: {_first(jobs)}{rest}"
 
     @property
     def over(self) -> bool:
@@ -246,6 +256,14 @@ class Call:
     def __call__(self) -> None:
         """Do it."""
         self._method(self._argument)
+
+
+def _first(texts: Sequence[str]) -> str:
+    """The first few, and that there are more."""
+    return ", ".join([*texts[:_MOST_NAMED], *(["..."] if len(texts) > _MOST_NAMED else [])])
+
+
+_MOST_NAMED = 5
 
 
 def nodes_of(cluster: Cluster) -> Sequence[model.Node]:

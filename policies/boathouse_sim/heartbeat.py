@@ -91,6 +91,7 @@ class Heartbeats:
     ) -> None:
         self.world = World(workload, profile, self._arrived, self._ended, errors=errors, seed=seed)
         timing = workload.timing
+        self.world.clock.patience_ms += _MOST_PERIODS * (timing.node_heartbeat_ms + timing.am_heartbeat_ms)
         self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
         self._most = timing.allocs_per_node_heartbeat
         self._coming = 0  # masters that were placed and are not up: their tasks will wait soon
@@ -101,7 +102,7 @@ class Heartbeats:
         for i, node in enumerate(nodes):
             phase_ms = round(i * self._node_ms / len(nodes)) % self._node_ms
             self._by_name[node.name] = one = _Node(node.name, phase_ms, awake=True)
-            self.world.clock.at(phase_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, one))
+            self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, one))
 
     def advance(self) -> bool:
         """One event; False at the end."""
@@ -113,7 +114,7 @@ class Heartbeats:
         if not node.awake:
             node.awake = True
             at_ms = _next_ms(self.world.clock.now_ms, self._node_ms, node.phase_ms)
-            self.world.clock.at(at_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, node))
+            self.world.clock.background(at_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, node))
 
     def _wake_all(self) -> None:
         for node in self._by_name.values():
@@ -153,7 +154,7 @@ class Heartbeats:
         """Somebody's patience ends then: time itself is the event."""
         if at_ms not in self._looks_ms:
             self._looks_ms.add(at_ms)
-            self.world.clock.at(at_ms, Priority.ARRIVAL, self._look_again)
+            self.world.clock.background(at_ms, Priority.ARRIVAL, self._look_again)
 
     def _look_again(self) -> None:
         self._looks_ms.discard(self.world.clock.now_ms)
@@ -162,6 +163,7 @@ class Heartbeats:
 
     def _allocated(self, decision: model.Placement, node: _Node) -> None:
         task = self.world.place(decision)
+        self.world.clock.progress()
         node.launching += 1
         master = self._masters[decision.job.id]
         if master.container is None:
@@ -197,7 +199,7 @@ class Heartbeats:
         if not master.awake:
             master.awake = True
             at_ms = _next_ms(self.world.clock.now_ms, self._master_ms, master.phase_ms)
-            self.world.clock.at(at_ms, Priority.MASTER_HEARTBEAT, Call(self._master_heartbeat, master))
+            self.world.clock.background(at_ms, Priority.MASTER_HEARTBEAT, Call(self._master_heartbeat, master))
 
     def _master_heartbeat(self, master: _Master) -> None:
         master.awake = False
@@ -241,6 +243,10 @@ class Heartbeats:
             node.launching -= 1
             self.world.start(task)
             self._wake(node)
+
+
+_MOST_PERIODS = 10
+"""Heartbeats between two that change something, at most: a master's last three, and those that launch a container."""
 
 
 def _next_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:

@@ -53,7 +53,7 @@ class Instant:
                     world.start(task)
                     world.renewed |= world.placed_whole(task.run)
                 case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
-                    world.clock.at(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
+                    world.clock.background(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
                 case model.Hold():
                     pass
                 case _:

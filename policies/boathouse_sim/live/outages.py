@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from boathouse_sim.live.world import LiveWorld
 
 _STREAM = 3  # of the seed
+_LONGEST = 20  # times the mean: no random recovery takes longer, in practice
 
 
 class Failing:
@@ -46,13 +47,15 @@ class Failing:
             away_ms = None if one.to_s is None else round((one.to_s - one.from_s) * 1000)
             self._world.clock.at(round(one.from_s * 1000), Priority.ARRIVAL, Call(self._fail, (name, away_ms)))
         if outages.mean_time_to_failure_s:
+            world.clock.patience_ms += round(_LONGEST * outages.mean_time_to_recovery_s * 1000)
             for node in world.nodes:
                 self._fail_later(node.name)
 
     def _fail_later(self, name: model.NodeName) -> None:
         after_ms = round(self._random.exponential(self._outages.mean_time_to_failure_s) * 1000)
         away_ms = max(1, round(self._random.exponential(self._outages.mean_time_to_recovery_s) * 1000))
-        self._world.periodic(after_ms, Call(self._fail, (name, away_ms)))
+        clock = self._world.clock
+        clock.background(clock.now_ms + after_ms, Priority.ARRIVAL, Call(self._fail, (name, away_ms)))
 
     def _fail(self, what: tuple[model.NodeName, int | None]) -> None:
         name, away_ms = what
@@ -71,7 +74,10 @@ class Failing:
         world.tell(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
         if away_ms is not None:
             self.coming += 1
-            world.clock.at(world.clock.now_ms + away_ms, Priority.ARRIVAL, Call(self._recover, name))
+            clock = world.clock
+            # Nodes that fail at random do so for ever: that they recover does not keep the simulation going.
+            make = clock.background if self._outages.mean_time_to_failure_s else clock.at
+            make(clock.now_ms + away_ms, Priority.ARRIVAL, Call(self._recover, name))
 
     def _recover(self, name: model.NodeName) -> None:
         world, node = self._world, self._nodes[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ class Reports:
             self._every(world.conditions.tick_ms, self._tick)
 
     def _every(self, period_ms: int, what: _Told) -> None:
-        self._world.periodic(period_ms, Call(self._again, (period_ms, what)))
+        clock = self._world.clock
+        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, (period_ms, what)))
 
     def _again(self, what: tuple[int, _Told]) -> None:
         period_ms, told = what
-        if not self._world.over and self._world.hopeful:
+        if not self._world.over:
             told()
             self._every(period_ms, told)
 

@@ -63,7 +63,7 @@ class Live:
                 pass  # placed before
             case model.Hold(until_s=until_s):
                 if until_s is not None and until_s > now_s:
-                    world.clock.at(math.ceil(until_s * 1000), Priority.ARRIVAL, self._look_again)
+                    world.clock.background(math.ceil(until_s * 1000), Priority.ARRIVAL, self._look_again)
             case model.Suspend():
                 world.sizes.suspend(decision)
             case model.Resume():

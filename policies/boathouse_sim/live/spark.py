@@ -240,6 +240,7 @@ class SparkCourse(Course):
         if not self._spec.min_executors:
             self._offer()
         self._begin_stages()
+        self._assign()
 
     def _arm(self) -> None:
         at_ms = self._world.clock.now_ms + REGISTERED_WAIT_MS

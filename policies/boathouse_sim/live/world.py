@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import zlib
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from boathouse_sim import blocks, work
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN
 from boathouse_sim.errors import Errors
-from boathouse_sim.ground import MB, Call, Ground
+from boathouse_sim.ground import MB, Call, Ground, StuckError
 from boathouse_sim.live import doing, recording
 from boathouse_sim.live.phased import Phased
 from boathouse_sim.live.pod import LiveRun, Pod, TaskRecord
@@ -65,8 +66,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         self.pods: dict[model.TaskId, Pod] = {}
         self.records: list[TaskRecord] = []
         self.attempts: dict[model.TaskId, int] = {}
-        self._periodic = 0
-        self._alone_since_ms: int | None = None
+        self._losses: collections.Counter[model.TaskId] = collections.Counter()
         self._places = {node.name: node for node in self.nodes}
         self._stores = [node for node in self.nodes if self.machines[node.name].stores]
 
@@ -154,28 +154,6 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
             return None
         here = self._places[node]
         return min(blocks.distance(here, self._places[one]) for one in locations)
-
-    # Time
-
-    def periodic(self, after_ms: int, happening: Call) -> None:
-        """Make an event that alone does not keep the simulation going."""
-        self._periodic += 1
-
-        def happen() -> None:
-            self._periodic -= 1
-            happening()
-
-        self.clock.at(self.clock.now_ms + after_ms, Priority.ARRIVAL, happen)
-
-    @property
-    def hopeful(self) -> bool:
-        """Whether anything may still happen: not once nothing has been about to for an hour but time passing."""
-        if self.clock.waiting > self._periodic:
-            self._alone_since_ms = None
-            return True
-        if self._alone_since_ms is None:
-            self._alone_since_ms = self.clock.now_ms
-        return self.clock.now_ms - self._alone_since_ms < _HOUR_MS
 
     # Pods
 
@@ -346,8 +324,15 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
             )
 
     def lose(self, pod: Pod, reason: str) -> None:
-        """The task is over before its end: it waits again, or whatever its course makes of it."""
+        """The task is over before its end: it waits again, or whatever its course makes of it.
+
+        Raises:
+            StuckError: It is lost so often that it will hardly ever end.
+        """
         self.tally.lost += 1
+        self._losses[pod.id] += 1
+        if self._losses[pod.id] == _MOST_LOST:
+            raise StuckError(f"the task {pod.id} was lost {_MOST_LOST} times and never ended, the last time: {reason}")
         self.attempts[pod.id] = self.attempts.get(pod.id, 0) + (pod.started_ms >= 0)
         self._give_up(pod, reason)
         pod.run.course.lost(pod)
@@ -391,7 +376,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
             self.records.append(recording.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
 
 
-_HOUR_MS = 3_600_000
+_MOST_LOST = 1000
 _FINE = 1_000_000  # a run time in which a penalty's rounding is not seen
 _DISK = 100.0  # MB/s at which a penalty's time is told as bytes
 

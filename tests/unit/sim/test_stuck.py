@@ -1,0 +1,68 @@
+"""A simulation always ends: with results, or with an error that says who waits for what."""
+
+import dataclasses
+
+import pytest
+
+from boathouse_policies import model, profiles
+from boathouse_policies.framework.questions import Patience
+from boathouse_sim import simulation
+from boathouse_sim.conditions import Outage, Outages
+from boathouse_sim.ground import StuckError
+from boathouse_sim.heartbeat import Heartbeats
+from boathouse_sim.instant import Instant
+from boathouse_sim.live import Live
+from boathouse_sim.workload import Timing
+from tests.unit.sim import make
+from tests.unit.sim.live import make as live
+
+OFTEN = Outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10)
+
+
+class Endless(Patience):
+    """Waits for a better node for ever."""
+
+    def wait(self, pending, node, state):
+        verdict = model.Verdict(code=model.Code.PATIENCE, message=f"waits for a node better than {node}")
+        until_s = state.view.now_s + 5
+        return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
+
+
+def run(shell):
+    while shell.advance():
+        pass
+    return shell.world.finished()
+
+
+def test_a_gang_that_never_fits_ends_a_simulation_in_which_nodes_fail():
+    gang = live.spark(executors=3, driver=live.container(mb=200), min_executors=3, mb=5000)
+    with pytest.raises(StuckError, match=r"1 jobs have not ended: s; pending tasks: 1 of s/0/driver \(Gang: "):
+        live.run(live.workload(gang, nodes=2, outages=OFTEN))
+
+
+def test_a_task_that_runs_longer_than_any_node_ends_the_simulation():
+    job = live.mapreduce(one=live.container(live.cpu(10_000)))
+    with pytest.raises(StuckError, match="the task 0/0/map-0 was lost 1000 times and never ended"):
+        live.run(live.workload(job, outages=OFTEN))
+
+
+def test_executors_that_became_idle_without_their_driver_work_on_when_it_is_back():
+    app = live.spark(executors=1, tasks=(1, 1), driver=live.container(mb=200, cores=2), cores=2)
+    found = live.workload(app, nodes=2, cores=2, outages=Outages(given=(Outage(node="n0", from_s=5, to_s=15),)))
+    assert live.run(found).job_times_s == (25.0,)
+
+
+def test_masters_that_fill_the_cluster_end_a_simulation_with_heartbeats():
+    jobs = [make.job(name, make.phase(mb=4000)) for name in "012"]
+    timing = Timing(am_container_mb=2000, am_container_cores=1)
+    workload = dataclasses.replace(make.workload(*jobs, nodes=1, node_mb=4000), timing=timing)
+    with pytest.raises(StuckError, match=r"3 jobs have not ended: 0, 1, 2; pending tasks: 1 of 0/0/map"):
+        simulation.simulate(workload, "fifo", heartbeat_s=1.0)
+
+
+@pytest.mark.parametrize("shell", [Instant, Heartbeats, Live])
+def test_a_policy_that_waits_for_ever_ends_a_simulation(shell):
+    profile = dataclasses.replace(profiles.build("fifo"), patience=Endless())
+    workload = live.workload(live.mapreduce()) if shell is Live else make.workload()
+    with pytest.raises(StuckError, match="waits for a node better than 0"):
+        run(shell(workload, profile))
