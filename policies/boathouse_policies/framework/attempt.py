@@ -9,7 +9,7 @@ from boathouse_policies.framework import diagnosis
 from boathouse_policies.framework.cycle_state import Assignment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
     from boathouse_policies.framework.scheduling_profile import Profile
@@ -42,12 +42,13 @@ class Attempt:
         self._state = state
         self._refusal: model.Verdict | None = None
 
-    def members(self) -> Iterator[PendingClass]:
+    def members(self) -> Iterable[PendingClass]:
         """Each class as often as a task of it must be placed, until one cannot be."""
         if not self.gang:
-            if self._may_try(self.pending):
-                yield self.pending
-            return
+            return (self.pending,) if self._may_try(self.pending) else ()
+        return self._members_of_gang()
+
+    def _members_of_gang(self) -> Iterator[PendingClass]:
         for member, count in self.gang:
             if member.left < count:
                 missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
@@ -63,7 +64,7 @@ class Attempt:
                     return
 
     def _may_try(self, member: PendingClass) -> bool:
-        if self._turns.has_limits and (refusal := self._turns.over_limit(member, member.least)) is not None:
+        if self._turns.has_limits and (refusal := self._turns.over_limit(member, member.shape.sizes)) is not None:
             self._refusal = refusal
             return False
         return member.left > 0
@@ -76,19 +77,19 @@ class Attempt:
             return None
         if sized is member.ideal and member.is_rigid:
             return sized  # the filters and the limit have just seen this very size
-        vector = self._state.view.axis.vector(sized.resources)
-        if not self._has_room(vector, node):
+        amounts = self._state.view.axis.amounts(sized.resources)
+        if not self._has_room(amounts, node):
             self._refuse(model.Code.SIZING, "the size that was decided does not fit the node")
             return None
-        self._refusal = self._turns.over_limit(member, vector)
+        self._refusal = self._turns.over_limit(member, amounts)
         return sized if self._refusal is None else None
 
     def _refuse(self, code: model.Code, message: str) -> None:
         self._refusal = model.Verdict(code=code, message=message)
 
-    def _has_room(self, vector: model.IntVector, node: int) -> bool:
+    def _has_room(self, amounts: Sequence[int], node: int) -> bool:
         room = self._state.free_on(node)
-        return all(amount <= room[row] for row, amount in enumerate(vector.tolist()) if amount)
+        return all(amount <= room[row] for row, amount in enumerate(amounts) if amount)
 
     def waits(self, member: PendingClass, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
@@ -99,17 +100,16 @@ class Attempt:
     def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
         state = self._state
-        vector = member.least
-        if sized is not member.ideal or not member.is_rigid:
-            vector = state.view.axis.vector(sized.resources)
-        most = min(sized.count, member.left) if sized.count > 1 and not self.gang else 1
+        is_least = sized is member.ideal and member.is_rigid
+        amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
+        most = 1 if self.gang else min(sized.count, member.left)
         for already in range(most):
-            if already and not self._one_more(member, node, vector):
+            if already and not self._one_more(member, node, amounts):
                 return
             pick = member.picker.closest(state.view.layout.nodes[node])
             if pick is None:
                 return
-            assignment = Assignment(member, pick, node, sized.resources, vector)
+            assignment = Assignment(member, pick, node, sized.resources, amounts)
             member.take(pick)
             state.place(assignment)
             self.assignments.append(assignment)
@@ -117,9 +117,9 @@ class Attempt:
                 hooks.placed(assignment, state)
             self._turns.placed(member)
 
-    def _one_more(self, member: PendingClass, node: int, vector: model.IntVector) -> bool:
-        allowed = self._turns.rankings.may_use(member, node) and self._has_room(vector, node)
-        if not allowed or self._turns.over_limit(member, vector) is not None:
+    def _one_more(self, member: PendingClass, node: int, amounts: Sequence[int]) -> bool:
+        allowed = self._turns.rankings.may_use(member, node) and self._has_room(amounts, node)
+        if not allowed or self._turns.over_limit(member, amounts) is not None:
             return False
         return self._profile.patience.wait(member, node, self._state) is None
 

@@ -13,7 +13,7 @@ from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -52,7 +52,7 @@ class Assignment(NamedTuple):
     pick: Pick
     node: int
     resources: model.Resources
-    vector: model.IntVector
+    amounts: Sequence[int]
 
 
 class PendingClass:
@@ -63,7 +63,8 @@ class PendingClass:
         task_class: The class.
         queued: The class in the scheduling queue.
         state: The copy of the columns that it is judged by.
-        place: Its place in the line.
+        place: Its place among the sorted classes.
+        left: Its tasks that are still pending in this cycle.
         shape: Its least size and its constraints.
         least: The smallest size that may be placed, shape [R].
         ideal: The class' own size, one task.
@@ -79,6 +80,7 @@ class PendingClass:
         "is_rigid",
         "job",
         "least",
+        "left",
         "moved",
         "place",
         "queued",
@@ -93,6 +95,7 @@ class PendingClass:
         self.task_class = queued.task_class
         self.state = state
         self.place = -1
+        self.left = queued.pool.count
         self.moved: list[int] = []
         self._sees_hosts = profile.sees_hosts
         self._picker: Picker | None = None
@@ -137,20 +140,17 @@ class PendingClass:
     def take(self, pick: Pick) -> None:
         """A task of it is placed: nodes may be further away from what is left."""
         self.picker.take(pick)
+        self.left -= 1
         if self._closeness is not None:
             self.moved += self._closeness.take(pick.task)
 
     def give_back(self, pick: Pick) -> None:
         """The task is not placed after all."""
         self.picker.give_back(pick)
+        self.left += 1
         if self._closeness is not None:
             self._closeness = None  # what it was told of is not so
             self.moved += range(len(self.state.offered))
-
-    @property
-    def left(self) -> int:
-        """Its tasks that still wait."""
-        return self.queued.pool.count if self._picker is None else self._picker.left
 
     @property
     def eligibility(self) -> Eligibility:
@@ -331,7 +331,7 @@ class CycleState:
 
     def place(self, assignment: Assignment) -> None:
         """Take the room of a task."""
-        self._change(assignment.node, operator.sub, assignment.vector)
+        self._change(assignment.node, operator.sub, assignment.amounts)
         self._shift(assignment, operator.add)
         if assignment.pending.task_class.constraints.host_ports:
             self._ports[assignment.node] = (
@@ -343,7 +343,7 @@ class CycleState:
 
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self._change(assignment.node, operator.add, assignment.vector)
+        self._change(assignment.node, operator.add, assignment.amounts)
         self._shift(assignment, operator.sub)
         ports = assignment.pending.task_class.constraints.host_ports
         if ports:
@@ -359,7 +359,7 @@ class CycleState:
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
         """Take room for what no waiting task is: a second attempt of a running one."""
         place = self.view.layout.index[node]
-        self._change(place, operator.sub, self.view.axis.vector(resources))
+        self._change(place, operator.sub, self.view.axis.amounts(resources))
         self.touch(place)
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:
@@ -392,15 +392,15 @@ class CycleState:
         self._changed += nodes.tolist()
         self.changes = len(self._changed)
 
-    def _change(self, node: int, step: Step, vector: model.IntVector) -> None:
+    def _change(self, node: int, step: Step, amounts: Sequence[int]) -> None:
         room = self.free_on(node)
-        room[:] = map(step, room, vector.tolist())
+        room[:] = map(step, room, amounts)
         if self._free is not None:
             self._free[:, node] = room
 
     def _shift(self, assignment: Assignment, step: Step) -> None:
         node, job, class_id = assignment.node, assignment.pending.job, assignment.pending.task_class.id
-        amounts: list[int] = assignment.vector.tolist()
+        amounts = assignment.amounts
         self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
         if job.queue in self._queues:
             self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)

@@ -59,7 +59,6 @@ class Plan:
         self._state = state
         self._left: dict[model.ClassId, Left] = {}
         self._undiagnosed: list[PendingClass] = []
-        self._counts: Mapping[int, int] = {}
 
     # For the cycle
 
@@ -158,7 +157,6 @@ class Plan:
             self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
         for pending in turns.skipped():
             self._leave(pending, diagnosis.refusal(pending, profile, state))
-        self._counts = turns.counts()
         return self._left
 
     @functools.cached_property
@@ -166,9 +164,8 @@ class Plan:
         """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
         found = dict(self.news)
         for pending in self._turns.still():
-            count = self._counts.get(pending.place, pending.left)
-            if count:
-                found[pending.task_class.id] = Left(pending, diagnosis.UNSCHEDULABLE, count)
+            if pending.left:
+                found[pending.task_class.id] = Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
         return found
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:

@@ -21,7 +21,7 @@ from boathouse_policies.framework.cycle_state import PendingClass
 from boathouse_policies.framework.ranking import Rankings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -263,7 +263,7 @@ class TurnOrder:
             if self._open[pending.place] and self._state.placed(pending.task_class.id) < pending.task_class.gang_min:
                 return pending
             self._first.pop(0)
-        if self._state.all_reserved and (owner := self._next_owner()) is not None:
+        if self._state.reserved and self._state.all_reserved and (owner := self._next_owner()) is not None:
             return owner
         if self._skips and not self._candidates.anything_fits and not self._sorted_classes.gangs:
             self._is_over = True
@@ -358,14 +358,14 @@ class TurnOrder:
         start, stop = self._sorted_classes.first[job : job + 2]
         return [place for place in range(start, stop) if self._open[place] and self._may(place)]
 
-    def over_limit(self, pending: PendingClass, size: model.IntVector) -> model.Verdict | None:
+    def over_limit(self, pending: PendingClass, size: Sequence[int]) -> model.Verdict | None:
         """Whether one more task of this size would exceed the limits of the class' queue."""
         turns = self._queues[pending.job.queue]
         if not turns.limits:
             return None
         usage = self._state.queue_usage(turns.queue.name)
         for name, row, most in turns.limits:
-            need = int(size[row]) if row < len(size) else 0
+            need = size[row] if row < len(size) else 0
             holds = usage[row] if row < len(usage) else 0
             if need and holds + need > most:
                 held = f"queue {turns.queue.name!r} holds {holds} of its limit of {most} {name}"
@@ -488,10 +488,6 @@ class TurnOrder:
             return ()
         self._close_dropped()
         return [self._pending_class(place) for place in self._no_room if not self._sorted_classes.matched[place]]
-
-    def counts(self) -> Mapping[int, int]:
-        """How many tasks are left of the classes that had a turn, by place: before the room takes placed ones out."""
-        return {place: pending.left for place, pending in self._pending.items()}
 
     def still(self) -> Sequence[PendingClass]:
         """The others that had no turn because no node has room for them."""

@@ -79,7 +79,7 @@ class Cycle:
             return
         pick = pending.picker.closest(self.state.view.nodes[node])
         assert pick is not None
-        assignment = Assignment(pending, pick, node, pending.task_class.resources, pending.least)
+        assignment = Assignment(pending, pick, node, pending.task_class.resources, pending.shape.sizes)
         pending.take(pick)
         self.state.place(assignment)
         self.assignments.append(assignment)
