@@ -155,7 +155,7 @@ class Plan:
             self._leave(pending, _NOT_OFFERED)
         for pending in turns.passed_over():
             self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
-        for pending in turns.skipped():
+        for pending in turns.without_room(as_before=False):
             self._leave(pending, diagnosis.refusal(pending, profile, state))
         return self._left
 
@@ -163,7 +163,7 @@ class Plan:
     def left(self) -> Mapping[model.ClassId, Left]:
         """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
         found = dict(self.news)
-        for pending in self._turns.still():
+        for pending in self._turns.without_room(as_before=True):
             if pending.left:
                 found[pending.task_class.id] = Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
         return found

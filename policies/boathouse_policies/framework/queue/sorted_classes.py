@@ -58,6 +58,7 @@ class SortedClasses:
         first: The place of the first class of each job, and C, length J + 1.
         job_of: The place of each class' job, length C.
         places: The place of each class.
+        band_of: The band of each job, length J.
         bands: The jobs by queue, namespace and priority.
         namespaces: How many namespaces share each queue.
         has_limits: Whether any of their queues has limits.
@@ -93,11 +94,12 @@ class SortedClasses:
         self.first.append(len(self.queued))
         self.job_places = {job.id: i for i, job in enumerate(self.jobs)}
         self.bands = self._bands()
+        self.band_of = [band for band in self.bands for _ in range(band.start, band.stop)]
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
         self.has_limits = any(queues[name].limits for name in self.namespaces)
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
-        self._keys: tuple[LastingOrder, Layout, model.FloatVector] | None = None
+        self._keys: tuple[LastingOrder, Layout, list[float]] | None = None
         self._serial = self._looked = -1
         self.orphans: list[QueuedClass] = []
         self.open = self.matched = np.zeros(len(self.queued), np.bool_)
@@ -134,11 +136,11 @@ class SortedClasses:
         some: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return some
 
-    def keys(self, order: LastingOrder, view: ClusterView) -> model.FloatVector:
-        """The keys of all jobs, shape [J]: asked again only for jobs that hold something else than before."""
+    def keys(self, order: LastingOrder, view: ClusterView) -> list[float]:
+        """The keys of all jobs, length J: asked again only for jobs that hold something else than before."""
         known = self._keys
         if known is None or known[0] is not order or known[1] is not view.layout:
-            self._keys = known = (order, view.layout, np.zeros(len(self.jobs)))
+            self._keys = known = (order, view.layout, [0.0] * len(self.jobs))
             self._serial = -1
         keys = known[2]
         if self._serial != view.serial:
