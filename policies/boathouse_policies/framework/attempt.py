@@ -102,13 +102,8 @@ class Attempt:
         state = self._state
         is_least = sized is member.ideal and member.is_rigid
         amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
-        most = 1 if self.gang else min(sized.count, member.left)
-        for already in range(most):
-            if already and not self._one_more(member, node, amounts):
-                return
-            pick = member.picker.closest(state.view.layout.nodes[node])
-            if pick is None:
-                return
+        count = 1 if self.gang else sized.count
+        while (pick := member.picker.closest(state.view.layout.nodes[node])) is not None:
             assignment = Assignment(member, pick, node, sized.resources, amounts)
             member.take(pick)
             state.place(assignment)
@@ -116,6 +111,9 @@ class Attempt:
             for hooks in self._profile.hooks:
                 hooks.placed(assignment, state)
             self._turns.placed(member)
+            count -= 1
+            if not count or not member.left or not self._one_more(member, node, amounts):
+                return
 
     def _one_more(self, member: PendingClass, node: int, amounts: Sequence[int]) -> bool:
         allowed = self._turns.rankings.may_use(member, node) and self._has_room(amounts, node)

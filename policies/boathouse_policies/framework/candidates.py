@@ -150,8 +150,6 @@ class FewNodes:
     def renew(self) -> None:
         """See `Candidates`."""
         state, least, rooms = self._state, self._least, self._rooms
-        if self._seen == state.changes:
-            return
         for node in state.changed_since(self._seen):
             if node not in self.at:
                 continue
@@ -166,20 +164,18 @@ class FewNodes:
     @property
     def anything_fits(self) -> bool:
         """See `Candidates`."""
-        self.renew()
+        if self._seen != self._state.changes:
+            self.renew()
         return bool(self._rooms)
 
     def has_room(self, place: int) -> bool:
         """See `Candidates`."""
         shape = self._shapes[place]
-        if shape.memory > self._most:  # scarce nearly always, so asked first
+        memory, floor = shape.memory, shape.floor
+        if memory > self._most:
             return False
-        asks = shape.asks
-        for room in self._rooms.values():
-            for row, amount in asks:
-                if room[row] < amount:
-                    break
-            else:
+        for room in self._rooms.values():  # noqa: SIM110 - a generator would take twice as long
+            if memory <= room[_MEMORY] and not any(map(operator.lt, room, floor)):  # scarce nearly always: asked first
                 return True
         return False
 
@@ -189,21 +185,19 @@ class FewNodes:
 
     def best(self, pending: PendingClass) -> int | None:
         """See `Candidates`."""
-        self.renew()
-        shape, layout = pending.shape, self._state.view.layout
-        eligibility = shape.eligibility(self._state.view)
-        everywhere, mask, asks = eligibility.everywhere, eligibility.mask, shape.asks
-        fits = []
-        for node, room in self._rooms.items():
-            for row, amount in asks:
-                if room[row] < amount:
-                    break
-            else:
-                if everywhere or mask[node]:
-                    fits.append(node)
+        if self._seen != self._state.changes:
+            self.renew()
+        shape, view, rooms = pending.shape, self._state.view, self._rooms
+        memory, floor = shape.memory, shape.floor
+        fits = [
+            node for node, room in rooms.items() if memory <= room[_MEMORY] and not any(map(operator.lt, room, floor))
+        ]
+        eligibility = shape.eligibility(view)
+        if not eligibility.everywhere:
+            fits = [node for node in fits if eligibility.mask[node]]
         if len(fits) <= 1:
             return fits[0] if fits else None
-        rooms, score, sizes, inverse = self._rooms, self._score.of_shapes, shape.sizes, layout.inverse_by_node
+        score, sizes, inverse = self._score.of_shapes, shape.sizes, view.layout.inverse_by_node
         scores = [score(sizes, rooms[node], inverse[node]) for node in fits]
         return fits[scores.index(max(scores))]
 
@@ -401,10 +395,7 @@ class Table:
 
 def fits_in(shape: Shape, room: Sequence[int]) -> bool:
     """Whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
-    for row, amount in shape.asks:  # noqa: SIM110 - a generator would take twice as long
-        if room[row] < amount:
-            return False
-    return True
+    return not any(map(operator.lt, room, shape.floor))
 
 
 def still_fits(shape: Shape, node: int, state: CycleState) -> bool:

@@ -332,11 +332,10 @@ class CycleState:
     def place(self, assignment: Assignment) -> None:
         """Take the room of a task."""
         self._change(assignment.node, operator.sub, assignment.amounts)
-        self._shift(assignment, operator.add)
-        if assignment.pending.task_class.constraints.host_ports:
-            self._ports[assignment.node] = (
-                self._ports.get(assignment.node, ()) + assignment.pending.task_class.constraints.host_ports
-            )
+        self._charge(assignment, operator.add)
+        ports = assignment.pending.task_class.constraints.host_ports
+        if ports:
+            self._ports[assignment.node] = self._ports.get(assignment.node, ()) + ports
         limit = self.view.max_per_node
         if limit is not None and self._placed_on[assignment.node] >= limit:
             self.withdraw(assignment.node)
@@ -344,7 +343,7 @@ class CycleState:
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
         self._change(assignment.node, operator.add, assignment.amounts)
-        self._shift(assignment, operator.sub)
+        self._charge(assignment, operator.sub)
         ports = assignment.pending.task_class.constraints.host_ports
         if ports:
             left = list(self._ports[assignment.node])
@@ -360,7 +359,6 @@ class CycleState:
         """Take room for what no waiting task is: a second attempt of a running one."""
         place = self.view.layout.index[node]
         self._change(place, operator.sub, self.view.axis.amounts(resources))
-        self.touch(place)
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:
         """Keep a node for a class for the rest of the cycle."""
@@ -393,14 +391,16 @@ class CycleState:
         self.changes = len(self._changed)
 
     def _change(self, node: int, step: Step, amounts: Sequence[int]) -> None:
-        room = self.free_on(node)
+        room = self._by_node.get(node) or self.free_on(node)
         room[:] = map(step, room, amounts)
         if self._free is not None:
             self._free[:, node] = room
+        self._changed.append(node)
+        self.changes += 1
 
-    def _shift(self, assignment: Assignment, step: Step) -> None:
-        node, job, class_id = assignment.node, assignment.pending.job, assignment.pending.task_class.id
-        amounts = assignment.amounts
+    def _charge(self, assignment: Assignment, step: Step) -> None:
+        pending, amounts = assignment.pending, assignment.amounts
+        job, class_id = pending.job, pending.task_class.id
         self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
         if job.queue in self._queues:
             self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)
@@ -408,5 +408,4 @@ class CycleState:
             self._shares[share] = combined(step, self._shares[share], amounts)
         self._classes[class_id] = step(self._classes.get(class_id, 0), 1)
         if self.view.max_per_node is not None:
-            self._placed_on[node] = step(self._placed_on.get(node, 0), 1)
-        self.touch(node)
+            self._placed_on[assignment.node] = step(self._placed_on.get(assignment.node, 0), 1)

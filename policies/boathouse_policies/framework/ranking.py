@@ -73,7 +73,7 @@ class Rankings:
 
     def best(self, pending: PendingClass) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        if self._of_shape_alone(pending):
+        if self._of_shape.get(pending.place) or self._of_shape_alone(pending):
             return self._candidates.best(pending)
         i = self._of(pending).best()
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]

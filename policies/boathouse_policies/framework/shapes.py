@@ -41,12 +41,12 @@ class Shape:
         constraints: As given.
         rows: The resources that it requests.
         need: The amounts of `rows`, shape [len(rows), 1].
-        asks: The same as plain numbers, memory first: (row, amount).
         sizes: `least` as plain numbers.
+        floor: The same, -inf for what is not requested, which fits also where a resource is over-committed.
         memory: Its memory in bytes.
     """
 
-    __slots__ = ("__weakref__", "_eligibility", "asks", "constraints", "least", "memory", "need", "rows", "sizes")
+    __slots__ = ("__weakref__", "_eligibility", "constraints", "floor", "least", "memory", "need", "rows", "sizes")
 
     def __init__(self, least: model.IntVector, constraints: model.Constraints) -> None:
         self.least = least
@@ -55,7 +55,7 @@ class Shape:
         self.need: model.IntMatrix = least[self.rows, None]
         self.sizes: list[int] = least.tolist()
         self.memory = self.sizes[model.MEMORY]
-        self.asks = sorted([(row, amount) for row, amount in enumerate(self.sizes) if amount], key=_scarcest_first)
+        self.floor: list[float] = [amount or -math.inf for amount in self.sizes]
         self._eligibility: Eligibility | None = None
 
     def eligibility(self, view: ClusterView) -> Eligibility:
@@ -64,10 +64,6 @@ class Shape:
         if known is None or known.layout is not view.layout:
             known = self._eligibility = view.eligibilities.of(self.constraints, view.layout)
         return known
-
-
-def _scarcest_first(ask: tuple[int, int]) -> bool:
-    return ask[0] != model.MEMORY
 
 
 class Shapes:

@@ -109,6 +109,7 @@ class TurnOrder:
         begun = [self._pending_class(i) for i in in_order.gangs if self._open[i] and self._has_begun(i, queue)]
         self._first = sorted(begun, key=_rank)
         self._keys: list[float] = []
+        self._has_shares = False
         self._owners: list[int] = []
         if state.reserved and max(in_order.namespaces.values(), default=0) > 1:
             self._join_all(queue, turns)
@@ -157,13 +158,14 @@ class TurnOrder:
                 mine = _QueueTurns(queue.queues[band.queue], state.view.axis, in_order.namespaces[band.queue])
                 self._queues[band.queue] = mine
             mine.add(band.namespace, heap)
+        self._has_shares = len(self._queues) > 1 or any(mine.namespaces > 1 for mine in self._queues.values())
         for name, mine in self._queues.items():
             if mine.limits or len(self._queues) > 1:
                 state.count_queue(name)
             if mine.namespaces > 1:
                 for namespace in mine.places:
                     state.count_share((name, namespace))
-            for namespace in mine.places:
+            for namespace in mine.places if self._has_shares else ():
                 self._share_out(mine, namespace)
 
     def _keys_of(self, jobs: list[int]) -> list[float]:
@@ -374,18 +376,16 @@ class TurnOrder:
 
     def taken_back(self, pending: PendingClass) -> None:
         """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
-        self._share_out(self._queues[pending.job.queue], pending.job.namespace)
+        if self._has_shares:
+            self._share_out(self._queues[pending.job.queue], pending.job.namespace)
         order, state = self._profile.order, self._state
         if order.constant:
             return
         job = self._sorted.job_of[pending.place]
         if order.lasts:
-            if not math.isnan(self._keys[job]):
-                usage = state.job_usage(pending.job.id)
-                self._move(job, order.key(pending.job, usage, state.view.layout))
+            self._move(job, order.key(pending.job, state.job_usage(pending.job.id), state.view.layout))
             return
-        key = float(order.keys((pending.job,), state)[0])
-        self._move(job, key)
+        self._move(job, float(order.keys((pending.job,), state)[0]))
         generation = order.generation(state)
         if generation != self._generation:
             self._generation = generation
@@ -400,7 +400,7 @@ class TurnOrder:
     def _move(self, job: int, key: float) -> None:
         """The job has another key."""
         before = self._keys[job]
-        if key == before or math.isnan(before):
+        if key == before or before != before:  # noqa: PLR0124 - it has no turn any more
             return
         self._keys[job] = key
         heap = self._heaps[self._sorted.band_of[job]]
