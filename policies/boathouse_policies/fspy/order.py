@@ -120,11 +120,11 @@ class SizeBased(JobOrder, Observer, Hooks):
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Count the memory of a task that was placed."""
-        self._count_memory(assignment.pending.job.id, int(assignment.vector[model.MEMORY]))
+        self._count_memory(assignment.pending.job.id, assignment.amounts[model.MEMORY])
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Take back the memory of a task whose placement was undone."""
-        self._count_memory(assignment.pending.job.id, -int(assignment.vector[model.MEMORY]))
+        self._count_memory(assignment.pending.job.id, -assignment.amounts[model.MEMORY])
 
     def _count_memory(self, job: model.JobId, memory_bytes: int) -> None:
         for sub_queue in (self._probing, self._fair):
