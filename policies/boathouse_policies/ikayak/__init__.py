@@ -7,13 +7,13 @@ D. Cheng, X. Zhou, P. Lama, J. Wu, C. Jiang, "Cross-platform Resource Scheduling
 | `waits` | 3.1.1, 3.1.3: Algorithms 1 and 2 over columns |
 | `placement` | 3.1.1, 3.1.3: executors' nodes and reservations |
 | `fuzzy` | 3.1.2: the fuzzy model and its self-learning, eqs 1-6 |
-| `history`, `bank` | 3.1.2: a reducer's lags; a model for each class of jobs |
-| `book` | what runs where, with predicted remaining times |
-| `suspension`, `lending` | 3.2: reducers that wait for maps give their CPU to them |
+| `remaining` | 3.1.2: a reducer's lags; a model for each class of jobs |
+| `book` | the maps and reducers that run, with predicted remaining times |
+| `suspension` | 3.2: reducers that wait for maps lend their CPU to them |
 | `shrinking` | 3.3: Algorithm 3, and maps where their input is |
 
 Each module lists its deviations with their reasons. All pieces act only on their own stages: executors and drivers
-(`placement`), maps (`shrinking`), reducers (`suspension`); `lending` keeps lent CPU from all but maps.
+(`placement`), maps (`shrinking`), reducers (`suspension`, which also keeps lent CPU from all but maps).
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Profile, neutral
+from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score, neutral
 from boathouse_policies.ikayak.book import SPARK, Book
 from boathouse_policies.ikayak.config import Config, Shrink
-from boathouse_policies.ikayak.lending import Lending
 from boathouse_policies.ikayak.placement import Executors, MostFree
 from boathouse_policies.ikayak.shrinking import LocalFirst, Locality, Shrinking
 from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.model import Stage
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import JobOrder, Score
+    from boathouse_policies.framework import JobOrder
 
-__all__ = ["Config", "Parts", "Shrink", "build", "parts"]
+__all__ = ["SPARK", "Config", "Parts", "Shrink", "build", "parts"]
 
 _PAPER = Config()
 
@@ -46,35 +45,37 @@ class Parts:
     """The pieces of one iKayak, for profiles that combine policies. They share the book.
 
     Attributes:
-        book: Observer: what runs, and the models.
-        locality: Observer: μ.
-        lending: Filter: CPU that is lent to maps.
+        book: Observer, after `RunningTasks`: what runs, and the models.
+        locality: Observer and Hooks: μ.
         most_free: Score of executors and drivers.
-        executors: Reserve and Patience of executors and drivers.
-        suspension: Controller; needed with `lending`.
+        executors: Reserve and Hooks of executors and drivers.
+        suspension: Controller, Filter and Hooks: reducers, and their CPU that is lent to maps.
         shrinking: Sizer and Filter of maps.
     """
 
     book: Book
     locality: Locality
-    lending: Lending
     most_free: MostFree
     executors: Executors
     suspension: Suspension
     shrinking: Shrinking
 
 
-def parts(config: Config = _PAPER) -> Parts:
-    """All pieces, with a state of their own."""
-    book, locality = Book(config), Locality(config)
-    lending = Lending(config.shrunk_milli)
+def parts(running: RunningTasks, config: Config = _PAPER) -> Parts:
+    """Build all pieces, with a state of their own.
+
+    Args:
+        running: Which task runs where.
+        config: The constants.
+    """
+    book, locality = Book(config, running), Locality(config)
+    suspension = Suspension(config, book)
     return Parts(
         book=book,
         locality=locality,
-        lending=lending,
-        most_free=MostFree(lending),
-        executors=Executors(config, book, lending),
-        suspension=Suspension(config, book, lending),
+        most_free=MostFree(suspension),
+        executors=Executors(config, book, suspension),
+        suspension=suspension,
         shrinking=Shrinking(config, locality),
     )
 
@@ -82,33 +83,28 @@ def parts(config: Config = _PAPER) -> Parts:
 def build(
     placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None
 ) -> Profile:
-    """The profile `ikayak`. Each call builds a policy with a state of its own.
+    """Build the profile `ikayak`, with a state of its own.
 
     Args:
         placement: Ranks nodes for what iKayak says nothing of.
         config: The constants, and which mechanisms are on.
         order: Of jobs; iKayak says nothing of it: dominant-share fairness if None.
     """
-    found, base = parts(config), scorer(placement)
-    return Profile(
-        name="ikayak",
-        order=order or FairShare(),
-        filters=(*PREDICATES, found.lending, found.shrinking),
-        score=base,
-        scores=MappingProxyType(_scores(found, base, config)),
-        patience=found.executors if config.placement else neutral.NO_PATIENCE,
-        sizer=found.shrinking,
-        reserve=found.executors if config.placement else neutral.NO_RESERVE,
-        controllers=(found.suspension,) if config.suspension else (),
-        observers=(found.book, found.locality),
-        hooks=(found.executors,) if config.placement else (),
-    )
-
-
-def _scores(found: Parts, base: Score, config: Config) -> dict[Stage, Score]:
-    scores: dict[Stage, Score] = {}
+    running, base = RunningTasks(), scorer(placement)
+    found, scores = parts(running, config), dict[Stage, Score]()
     if config.placement:
         scores.update(dict.fromkeys(SPARK, found.most_free))
     if config.local_first:
         scores[Stage.MAP] = LocalFirst(found.shrinking, base)
-    return scores
+    return Profile(
+        name="ikayak",
+        order=order or FairShare(),
+        filters=(*PREDICATES, found.suspension, found.shrinking),
+        score=base,
+        scores=MappingProxyType(scores),
+        sizer=found.shrinking,
+        reserve=found.executors if config.placement else neutral.NO_RESERVE,
+        controllers=(found.suspension,) if config.suspension else (),
+        observers=(running, found.book, found.locality),
+        hooks=(found.suspension, found.locality, *((found.executors,) if config.placement else ())),
+    )

@@ -13,7 +13,8 @@ P = (P - KΧP)/λ_f. That equals batch weighted least squares with the prior as 
 Deviations:
 
 * How the rules see a lag y is as a part of the task's whole length at its present pace, which is 1 - progress: so the
-  three rules are shuffle, sort and reduce whatever the job's size. u and d are "don't care" in all three.
+  three rules are shuffle, sort and reduce whatever the job's size. u and d are "don't care" in all three: they are left
+  out of the product.
 * λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
   for each sample only the last two or three reducers would count, and the model was worse than the mean of the class:
   NRMSE 0.55 to 1.07 instead of 0.27 to 0.41, the mean's 0.43 to 0.48 (four runs of
@@ -33,8 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from boathouse_policies.ikayak.config import Config
     from boathouse_policies.model import FloatVector
 
 Floats = npt.NDArray[np.float64]
@@ -51,42 +53,23 @@ _MOST_TRACE, _CUT = 1e6, 100.0
 _AT_ONCE = 32
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Premises:
-    """The fixed antecedents.
-
-    Attributes:
-        centres: Shape [J, ρ + 2].
-        widths: Standard deviations, the same shape; infinite for "don't care".
-    """
-
-    centres: Floats
-    widths: Floats
-
-    def firing(self, premise: Floats) -> Floats:
-        """σ: how much each rule fires.
-
-        Args:
-            premise: Shape [..., ρ + 2].
-
-        Returns:
-            Shape [..., J], at least 0, adding up to 1.
-        """
-        exponents = -0.5 * (((premise[..., None, :] - self.centres) / self.widths) ** 2).sum(axis=-1)
-        fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
-        firing: Floats = fired / fired.sum(axis=-1, keepdims=True)
-        return firing
-
-
-def phases() -> Premises:
-    """Shuffle, sort and reduce by what is left of the work at the two lags: each is a third, as Hadoop counts."""
-    centres, widths = np.zeros((RULES, ANTECEDENTS)), np.full((RULES, ANTECEDENTS), np.inf)
-    centres[:, :LAGS_Y] = np.array([[5.0], [3.0], [1.0]]) / 6.0
-    widths[:, :LAGS_Y] = _PHASE_WIDTH
-    return Premises(centres, widths)
-
-
 _PHASE_WIDTH = 0.12  # two rules fire alike halfway between their centres, at 1.4 widths from each
+_CENTRES: Floats = np.array([[5.0], [3.0], [1.0]]) / 6.0
+"""What is left of the work in the middle of shuffle, sort and reduce: each is a third, as Hadoop counts."""
+
+
+def firing(premise: Floats) -> Floats:
+    """σ: how much each rule fires, by what is left of the work at the two lags.
+
+    Args:
+        premise: Shape [..., ρ + 2].
+
+    Returns:
+        Shape [..., J], at least 0, adding up to 1.
+    """
+    exponents = -0.5 * (((premise[..., None, :LAGS_Y] - _CENTRES) / _PHASE_WIDTH) ** 2).sum(axis=-1)
+    fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
+    return np.asarray(fired / fired.sum(axis=-1, keepdims=True))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -101,74 +84,55 @@ class Sample:
     regressor: FloatVector
     premise: FloatVector
 
+    @property
+    def newest(self) -> tuple[float, float, float]:
+        """The newest lag: y, u and what is left of the work."""
+        return self.regressor[0], self.regressor[LAGS_Y + LAGS_U], self.premise[0]
+
 
 class Fuzzy:
     """One model, of one class of jobs.
 
     Args:
-        forgetting: λ_f, from reducer to reducer.
-        discount: τ.
-        trust: Variance of the prior rules' parameters.
-        premises: The rules' antecedents.
+        config: λ_f, from reducer to reducer; τ; and the variance of the prior rules' parameters.
 
     Attributes:
         parameters: φ, shape [J·6].
-        learned: Updates so far.
+        learned: Samples so far.
     """
 
-    def __init__(
-        self,
-        *,
-        forgetting: float = 0.98,
-        discount: float = 0.5,
-        trust: float = 1.0,
-        premises: Premises | None = None,
-    ) -> None:
-        self._forgetting = forgetting
-        self._discount = discount
-        self._trust = trust
-        self._premises = premises or phases()
+    def __init__(self, config: Config) -> None:
+        self._config = config
         self.parameters: FloatVector = prior()
         self.learned = 0
-        self._p: Floats = np.eye(len(self.parameters)) * trust
+        self._p: Floats = np.eye(len(self.parameters)) * config.trust
 
-    def rows(self, regressor: Floats, premise: Floats) -> Floats:
-        """χ = σ ⊗ X: shape [..., J·6] of [..., 6] and [..., 5]."""
-        firing = self._premises.firing(premise)
-        products = firing[..., :, None] * regressor[..., None, :]
-        return products.reshape(*products.shape[:-2], -1)
+    def rows(self, samples: Sequence[Sample]) -> Floats:
+        """χ = σ ⊗ X: shape [M, J·6]."""
+        fired = firing(np.stack([sample.premise for sample in samples]))
+        regressors = np.stack([sample.regressor for sample in samples])
+        return (fired[:, :, None] * regressors[:, None, :]).reshape(len(samples), -1)
 
-    def predict(self, regressor: Floats, premise: Floats) -> Floats:
-        """ŷ of one or many samples; never below 0."""
-        return np.maximum(self.rows(regressor, premise) @ self.parameters, 0.0)
+    def predict(self, samples: Sequence[Sample]) -> Floats:
+        """ŷ of each sample; never below 0."""
+        return np.maximum(self.rows(samples) @ self.parameters, 0.0)
 
-    def fit(self, samples: list[Sample], labels: FloatVector) -> None:
+    def fit(self, samples: Sequence[Sample], labels: FloatVector) -> None:
         """Learn a reducer's history: samples in order of time and the true y of each.
 
         All at once: the same as one update after the other, each forgetting λ_f^(1/n).
         """
         if not samples:
             return
-        rows = self.rows(np.stack([one.regressor for one in samples]), np.stack([one.premise for one in samples]))
-        count = len(rows)
-        root = np.sqrt(self._forgetting ** ((count - 1 - np.arange(count)) / count))
-        earlier = math.sqrt(self._discount) * root[1:]
+        rows, count, forgetting = self.rows(samples), len(samples), self._config.forgetting
+        root = np.sqrt(forgetting ** ((count - 1 - np.arange(count)) / count))
+        earlier = math.sqrt(self._config.discount) * root[1:]
         self._learn(
             np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]]),
             np.concatenate([labels * root, labels[:-1] * earlier]),
-            self._forgetting,
+            forgetting,
         )
         self.learned += count
-
-    def update(self, now: Sample, label: float, before: tuple[Sample, float] | None = None) -> None:
-        """Learn from one sample and the one before it of the same reducer, if there was one."""
-        rows, labels = self.rows(now.regressor, now.premise)[None, :], np.array([label])
-        if before is not None:
-            root = math.sqrt(self._discount)
-            rows = np.stack([rows[0], root * self.rows(before[0].regressor, before[0].premise)])
-            labels = np.array([label, root * before[1]])
-        self._learn(rows, labels, self._forgetting)
-        self.learned += 1
 
     def _learn(self, rows: Floats, labels: FloatVector, keep: float) -> None:
         """K, φ and P of the module's docstring, for any number of rows at once.
@@ -183,9 +147,9 @@ class Fuzzy:
         for first in range(0, len(rows), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
             self._absorb(rows[part], labels[part], 1.0 if first else keep)
-        if float(np.trace(self._p)) > _MOST_TRACE * self._trust:
+        if float(np.trace(self._p)) > _MOST_TRACE * self._config.trust:
             values, vectors = np.linalg.eigh(self._p)
-            self._p = (vectors * np.clip(values, 0.0, _CUT * self._trust)) @ vectors.T
+            self._p = (vectors * np.clip(values, 0.0, _CUT * self._config.trust)) @ vectors.T
 
     def _absorb(self, rows: Floats, labels: FloatVector, keep: float) -> None:
         spread = self._p @ rows.T

@@ -19,26 +19,31 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Sized
-from boathouse_policies.framework.questions import Filter, Observer, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Hooks, Observer, Score, Sizer
 from boathouse_policies.ikayak.config import Shrink
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ikayak.config import Config
 
 REMOTE = "node(s) with too little room for a map whose input is elsewhere"
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
 
-class Locality(Observer):
-    """μ, from where maps were placed: an observer."""
+class Locality(Observer, Hooks):
+    """μ, from where maps were placed.
+
+    Attributes:
+        local: Maps that were placed on a node with their input.
+        remote: The others whose input is in blocks.
+    """
 
     def __init__(self, config: Config) -> None:
         self._floor = config.least_share
-        self._located: set[model.ClassId] = set()
-        self._maps: dict[model.ClassId, model.JobId] = {}
+        self._maps: dict[model.JobId, dict[model.ClassId, bool]] = {}  # by class: whether its input is in blocks
         self.local = 0
         self.remote = 0
 
@@ -47,25 +52,27 @@ class Locality(Observer):
         total = self.local + self.remote
         return max(self._floor, self.local / total) if total else 1.0
 
-    def located(self, task_class: model.TaskClass) -> None:
-        """The class' input is in blocks: its maps count."""
-        self._located.add(task_class.id)
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Note that a class' input is in blocks: its maps count."""
+        pending = assignment.pending
+        if pending.queued.pool.located and pending.task_class.id in (maps := self._maps.get(pending.job.id, {})):
+            maps[pending.task_class.id] = True
 
     def observe(self, event: model.Event) -> None:
         """Count maps by where they read."""
         match event:
             case model.Submitted():
-                self._maps.update({one.id: one.job for one in event.classes if one.stage is model.Stage.MAP})
-            case model.Placed() if event.task_class in self._maps:
+                maps = self._maps.setdefault(event.job.id, {})
+                for task_class in event.classes:
+                    if task_class.stage is _MAP:
+                        maps.setdefault(task_class.id, False)
+            case model.Placed() if event.task_class in (maps := self._maps.get(event.job, {})):
                 if event.distance is model.Distance.NODE:
                     self.local += 1
-                elif event.distance is not model.Distance.ANYWHERE or event.task_class in self._located:
+                elif event.distance is not model.Distance.ANYWHERE or maps[event.task_class]:
                     self.remote += 1
             case model.Ended():
-                gone = [one for one, job in self._maps.items() if job == event.job]
-                for one in gone:
-                    del self._maps[one]
-                    self._located.discard(one)
+                self._maps.pop(event.job, None)
             case _:
                 pass
 
@@ -75,13 +82,13 @@ class Locality(Observer):
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump."""
-        near, far = state.get("local"), state.get("remote")
-        if isinstance(near, int) and isinstance(far, int) and min(near, far) >= 0:
-            self.local, self.remote = near, far
+        local, remote = state.get("local"), state.get("remote")
+        if isinstance(local, int) and isinstance(remote, int) and min(local, remote) >= 0:
+            self.local, self.remote = local, remote
 
 
 class Shrinking(Sizer, Filter):
-    """Sizer and filter for maps; other stages get what they ask for.
+    """Sizer and filter for maps; other stages get what they request.
 
     Args:
         config: The constants.
@@ -92,131 +99,88 @@ class Shrinking(Sizer, Filter):
 
     def __init__(self, config: Config, locality: Locality) -> None:
         self._shrink = config.shrink
-        self._crumbs = config.crumbs if config.suspension else 0.0
-        self._floor = config.least_share
+        self._whole_share = 1.0 - config.crumbs if config.suspension else 1.0
+        self._least_share = self._whole_share
+        if self._shrink is not Shrink.OFF:
+            self._least_share = min(config.least_share, self._whole_share)
         self._locality = locality
 
     # Sizer
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The smallest map that may be decided."""
-        if task_class.stage is not model.Stage.MAP:
-            return task_class.resources
-        share = min(self._floor, 1.0 - self._crumbs) if self._shrink is not Shrink.OFF else 1.0 - self._crumbs
-        return self._part(task_class.resources, share) if share < 1.0 else task_class.resources
+        """Return the smallest map that may be decided."""
+        size = task_class.resources
+        if task_class.stage is not _MAP or self._least_share >= 1.0:
+            return size
+        return _with(size, *self._part(size, self._least_share))
 
-    def _share_of(self, size: model.Resources, share: float) -> tuple[int, int]:
-        """CPU and memory of a map that has this share of what is shrunk."""
+    def _part(self, size: model.Resources, share: float) -> tuple[int, int]:
+        """Return CPU and memory of a map that has this share of what is shrunk."""
         memory = math.ceil(size.memory_bytes * share) if self._shrink is Shrink.BOTH else size.memory_bytes
         return math.ceil(size.cpu_milli * share), memory
 
-    def _part(self, size: model.Resources, share: float) -> model.Resources:
-        cpu, memory = self._share_of(size, share)
-        return model.Resources(
-            cpu_milli=cpu,
-            memory_bytes=memory,
-            ephemeral_storage_bytes=size.ephemeral_storage_bytes,
-            extended=size.extended,
-        )
-
     def concerns(self, pending: PendingClass) -> bool:
         """Maps, where they are made smaller."""
-        return pending.task_class.stage is model.Stage.MAP and self._shrink is not Shrink.OFF
+        return pending.task_class.stage is _MAP and self._shrink is not Shrink.OFF
 
     def key(self, pending: PendingClass) -> Hashable:
         """The class, of maps: where its input is."""
-        return pending.task_class.id if pending.task_class.stage is model.Stage.MAP else None
+        return pending.task_class.id if pending.task_class.stage is _MAP else None
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
         """Algorithm 3 for a node with room for the least."""
-        demand = pending.task_class.resources
-        if pending.task_class.stage is not model.Stage.MAP:
+        if pending.task_class.stage is not _MAP:
             return pending.ideal
-        free, accepted = state.free_on(node), self._accepted(pending, node, state)
-        if accepted > 1 and not self._fits(free, demand, accepted):
-            return Sized(self._share(demand, free, accepted), accepted)
-        if self._fits(free, demand, 1):
+        demand, free = pending.task_class.resources, state.free_on(node)
+        fits = fits_at(state, node, demand.cpu_milli, demand.memory_bytes)
+        most = self._most(demand, free) if pending.queued.pool.located else 0
+        if fits and most <= 1:
             return pending.ideal
-        if accepted == 1 or self.is_whole(pending, state, node):
-            return Sized(self._share(demand, free, 1))
+        accepted = len(pending.picker.local(state.view.layout.names[node], most)) if most else 0
+        if accepted > 1 and not fits_at(state, node, accepted * demand.cpu_milli, accepted * demand.memory_bytes):
+            return Sized(_shared(demand, free, accepted), accepted)
+        if fits:
+            return pending.ideal
+        if accepted == 1 or self.whole(pending, state, node):
+            return Sized(_shared(demand, free, 1))
         return _TOO_SMALL
 
-    def _whole(self, demand: model.Resources) -> int:
-        """The CPU of a map without its crumbs."""
-        return math.ceil(demand.cpu_milli * (1.0 - self._crumbs))
-
-    def _accepted(self, pending: PendingClass, node: int, state: CycleState) -> int:
-        """P: how many local maps are accepted together; none where nothing may be shrunk and none fits."""
-        if not pending.queued.pool.located:
-            return 0
-        self._locality.located(pending.task_class)
-        most = 1
-        if self._shrink is not Shrink.OFF:
-            most = self._most(pending.task_class.resources, state.free_on(node), self._locality.share())
-        return len(pending.picker.local(state.view.layout.names[node], most))
-
-    def _most(self, demand: model.Resources, free: Sequence[int], share: float) -> int:
-        """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full."""
-        cpu, memory = self._share_of(demand, share)
-        most = free[model.PODS]
-        for row, need in ((model.CPU, cpu), (model.MEMORY, memory), (_STORAGE, demand.ephemeral_storage_bytes)):
-            if need and free[row] // need < most:
-                most = free[row] // need
-        return max(0, most)
-
-    @staticmethod
-    def _share(demand: model.Resources, free: Sequence[int], accepted: int) -> model.Resources:
-        """R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
-        return model.Resources(
-            cpu_milli=min(demand.cpu_milli, free[model.CPU] // accepted),
-            memory_bytes=min(demand.memory_bytes, free[model.MEMORY] // accepted),
-            ephemeral_storage_bytes=demand.ephemeral_storage_bytes,
-            extended=demand.extended,
-        )
-
-    @staticmethod
-    def _fits(free: Sequence[int], size: model.Resources, count: int) -> bool:
-        """Whether so many of a size fit, CPU and memory: the filters have compared the rest."""
-        return free[model.CPU] >= count * size.cpu_milli and free[model.MEMORY] >= count * size.memory_bytes
+    def _most(self, demand: model.Resources, free: Sequence[int]) -> int:
+        """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full, and where nothing is, one map is accepted."""
+        if self._shrink is Shrink.OFF:
+            return 1
+        cpu, memory = self._part(demand, self._locality.share())
+        needs = ((model.CPU, cpu), (model.MEMORY, memory), (_STORAGE, demand.ephemeral_storage_bytes), (model.PODS, 1))
+        return max(0, min([free[row] // need for row, need in needs if need]))
 
     # Filter
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where a whole map fits, or a shrunk one whose input is there."""
-        if pending.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
+        if not self.concerns(pending):
             return None
-        whole = self.whole(pending, state, where)
+        whole: model.BoolVector = self.whole(pending, state, where)
         if not pending.queued.pool.located or whole.all():
             return whole
-        return whole | (local(pending, where) & self._room(pending, state, where))
+        local: model.BoolVector = pending.levels[where] == _AT_INPUT
+        passing: model.BoolVector = whole | (local & self._fits_shrunk(pending, state, where))
+        return passing
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether a map fits on one node, whole, or shrunk beside its input."""
-        if pending.task_class.stage is not model.Stage.MAP or self._shrink is Shrink.OFF:
+        if not self.concerns(pending) or self.whole(pending, state, node):
             return True
-        if self.is_whole(pending, state, node):
-            return True
-        if not pending.queued.pool.located or pending.levels[node] != _AT_INPUT:
-            return False
-        free, least = state.free_on(node), self._share_of(pending.task_class.resources, self._locality.share())
-        return free[model.CPU] >= least[0] and free[model.MEMORY] >= least[1]
+        is_local = pending.queued.pool.located and pending.levels[node] == _AT_INPUT
+        return bool(is_local and self._fits_shrunk(pending, state, node))
 
-    def whole(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector:
+    def whole(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
         """Where a map fits that is not shrunk by more than crumbs."""
         demand = pending.task_class.resources
-        cpu: model.BoolVector = state.free[model.CPU, where] >= self._whole(demand)
-        return cpu & (state.free[model.MEMORY, where] >= demand.memory_bytes)
+        return fits_at(state, where, math.ceil(demand.cpu_milli * self._whole_share), demand.memory_bytes)
 
-    def is_whole(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """The same of one node."""
-        demand, free = pending.task_class.resources, state.free_on(node)
-        return free[model.MEMORY] >= demand.memory_bytes and free[model.CPU] >= self._whole(demand)
-
-    def _room(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector:
+    def _fits_shrunk(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
         """Where one map of μ·R_demand fits."""
-        least_cpu, least_memory = self._share_of(pending.task_class.resources, self._locality.share())
-        cpu: model.BoolVector = state.free[model.CPU, where] >= least_cpu
-        return cpu & (state.free[model.MEMORY, where] >= least_memory)
+        return fits_at(state, where, *self._part(pending.task_class.resources, self._locality.share()))
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Nodes with room for a shrunk map, none of whose input is there."""
@@ -242,24 +206,42 @@ class LocalFirst(Score):
         base = self._base.score(pending, state, where)
         if not pending.queued.pool.located:
             return base
-        here = local(pending, where)
-        whole = self._shrinking.whole(pending, state, where)
-        return base + _SPAN * (here.astype(np.float64) + (here & whole))
+        local: model.FloatVector = (pending.levels[where] == _AT_INPUT).astype(np.float64)
+        whole: model.BoolVector = self._shrinking.whole(pending, state, where)
+        return base + _SPAN * local * (1.0 + whole)
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
         base = self._base.score_on(pending, state, node)
         if not pending.queued.pool.located or pending.levels[node] != _AT_INPUT:
             return base
-        return base + _SPAN * (1.0 + self._shrinking.is_whole(pending, state, node))
+        return base + _SPAN * (1.0 + bool(self._shrinking.whole(pending, state, node)))
 
 
-def local(pending: PendingClass, where: Where) -> model.BoolVector:
-    """Where a waiting map of the class has its input, of some nodes: shape as `where`."""
-    here: model.BoolVector = pending.levels[where] == _AT_INPUT
-    return here
+def fits_at(state: CycleState, where: int | Where, cpu_milli: int, memory_bytes: int) -> Any:
+    """Whether so much is free: a bool for the place of a node, a vector for several. Filters compared the rest."""
+    if isinstance(where, int):
+        free = state.free_on(where)
+        return free[model.CPU] >= cpu_milli and free[model.MEMORY] >= memory_bytes
+    return (state.free[model.CPU, where] >= cpu_milli) & (state.free[model.MEMORY, where] >= memory_bytes)
+
+
+def _shared(demand: model.Resources, free: Sequence[int], accepted: int) -> model.Resources:
+    """R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
+    cpu, memory = free[model.CPU] // accepted, free[model.MEMORY] // accepted
+    return _with(demand, min(demand.cpu_milli, cpu), min(demand.memory_bytes, memory))
+
+
+def _with(size: model.Resources, cpu_milli: int, memory_bytes: int) -> model.Resources:
+    return model.Resources(
+        cpu_milli=cpu_milli,
+        memory_bytes=memory_bytes,
+        ephemeral_storage_bytes=size.ephemeral_storage_bytes,
+        extended=size.extended,
+    )
 
 
 _SPAN = 4.0
+_MAP = model.Stage.MAP  # to look into an enum each time is slow
 _AT_INPUT = int(model.Distance.NODE)
 _STORAGE = model.EPHEMERAL_STORAGE

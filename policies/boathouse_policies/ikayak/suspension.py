@@ -1,4 +1,4 @@
-"""Dependency-aware resource adjustment (3.2): reducers that wait for maps give their CPU to them for a while.
+"""Dependency-aware resource adjustment (3.2): reducers that wait for maps lend their CPU to them for a while.
 
 λ = R_Spark/(R_Spark + R_MR) by allocated CPU, 0 if neither runs. T_suspend = max(0, λ^v - θ)·T. A reducer that still
 lacks map output is suspended once in T, and runs for the rest of it.
@@ -6,34 +6,39 @@ lacks map output is suspended once in T, and runs for the rest of it.
 The controller decides `Suspend(resources=..., until_s=...)` with 1 millicore left, for Kubernetes knows no 0; memory
 stays. The shell stops the task, frees the CPU once that shows, and resumes by itself at `until_s`.
 
+The filter keeps lent CPU from all but maps. The reducer wants it back when its suspension ends; an executor or another
+reducer would hold it for long (ours). It goes to the same job's maps first, then to others'.
+
 Beyond the paper (ours):
 
 * Nobody is suspended where no map could use the CPU: none waits, or the node has not the memory for the smallest that
-  does, or it is kept for an executor. Maps of the same job go first, then those of others (`lending`).
+  does, or it is reserved for an executor.
 * A reducer is suspended once the shell says so (`Suspended`). One that it refused is not asked for again within T.
-* `Resume` before the time is up once all maps of its job have ended, no map waits any more, or its node is kept for an
-  executor.
+* `Resume` before the time is up once all maps of its job have ended, no map waits any more, or its node is reserved for
+  an executor.
 """
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boathouse_policies import model
+from boathouse_policies.framework.questions import Filter, Hooks
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
-    from boathouse_policies.framework import ClusterView, SchedulingQueue
-    from boathouse_policies.ikayak.book import Book, Running
+    from boathouse_policies.framework import ClusterView, CycleState, PendingClass, SchedulingQueue, Where
+    from boathouse_policies.ikayak.book import Book, Reducer
     from boathouse_policies.ikayak.config import Config
-    from boathouse_policies.ikayak.lending import Lending
 
 REASON = "it waits for map output; its CPU goes to its job's maps"
 READY = "its map output is there"
 NO_USE = "no map waits for its CPU"
 KEPT = "its node is kept for an executor, where no map may go"
+LENT = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
 
 def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
@@ -48,106 +53,155 @@ def length_s(factor: float, config: Config) -> float:
     return max(0.0, share) * config.interval_s
 
 
-class Suspension:
-    """The controller.
+class Suspension(Filter, Hooks):
+    """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
 
     Args:
         config: The constants.
         book: What runs.
-        lending: Told who is suspended.
+
+    Attributes:
+        paused: Until when who is suspended in this cycle, the controller's decisions included.
     """
 
-    def __init__(self, config: Config, book: Book, lending: Lending) -> None:
+    def __init__(self, config: Config, book: Book) -> None:
         self._config = config
         self._book = book
-        self._lending = lending
+        self.paused: Mapping[Reducer, float] = {}
+        self._hungry: frozenset[model.JobId] = frozenset()  # whose maps are pending
+        self._lent: model.IntVector | None = None
+
+    # Controller
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
-        """Whom to suspend and whom to resume."""
-        away, due = self._away(view.now_s), self._due(view.now_s)
+        """Decide whom to suspend and whom to resume."""
+        now_s = view.now_s
+        away = [reducer for reducer in self._book.suspended.values() if reducer.until_s > now_s]
+        lacking = self._book.lacking() if self._config.suspension else []
+        due = [reducer for reducer in lacking if self._is_due(reducer, now_s)]
+        self.paused = {}
         if not due and not away:
-            self._lending.lent({}, frozenset())
             return ()
         waiting = _waiting_maps(queue)
-        back = self._back(away, waiting, queue.reserved)
-        paused, until_s = self._pausing(due, waiting, queue, view)
-        lenders = {one: one.until_s for one in away if one not in back} | dict.fromkeys(paused, until_s)
-        self._lending.lent(lenders, frozenset(waiting))
+        back = {reducer: reason for reducer in away if (reason := _reason_to_resume(reducer, waiting, queue))}
+        pausing, until_s = self._pausing(due, waiting, queue, view)
+        self.paused = {reducer: reducer.until_s for reducer in away if reducer not in back}
+        self.paused |= dict.fromkeys(pausing, until_s)
+        self._hungry = frozenset(waiting)
         return [
-            *(_resume(one, reason) for one, reason in back.items()),
-            *(self._suspend(one, until_s) for one in paused),
+            *(_resume(reducer, reason) for reducer, reason in back.items()),
+            *(self._suspend(reducer, until_s) for reducer in pausing),
         ]
 
-    def _away(self, now_s: float) -> list[Running]:
-        """Who is suspended, in the order in which they were placed."""
-        return sorted((one for one in self._book.away.values() if one.until_s > now_s), key=_NUMBER)
-
-    def _due(self, now_s: float) -> list[Running]:
-        """Who may be suspended."""
-        return [one for one in self._book.lacking() if self._is_due(one, now_s)] if self._config.suspension else []
-
-    @staticmethod
-    def _back(
-        away: list[Running], waiting: Mapping[model.JobId, int], reserved: Container[model.NodeName]
-    ) -> Mapping[Running, str]:
-        """Whom to resume, and why."""
-        reasons = {
-            one: READY if not one.job.lacks_maps else NO_USE if not waiting else KEPT if one.node in reserved else ""
-            for one in away
-        }
-        return {one: reason for one, reason in reasons.items() if reason}
+    def _is_due(self, reducer: Reducer, now_s: float) -> bool:
+        """Whether it runs, lacks map output as far as it reported, and was not suspended within T."""
+        runs = reducer.history is not None and reducer.task.suspended_s is None and not reducer.past_shuffle
+        return runs and now_s - reducer.last_s >= self._config.interval_s
 
     def _pausing(
-        self, due: list[Running], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
-    ) -> tuple[list[Running], float]:
+        self, due: Sequence[Reducer], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
+    ) -> tuple[list[Reducer], float]:
         """Whom to suspend, and until when."""
-        for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
+        for_s = length_s(self._delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
             return [], view.now_s
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
-        some = [one for one in due if one.node in index and one.node not in queue.reserved]
-        return [one for one in some if free[index[one.node]] >= least], view.now_s + for_s
+        some = [one for one in due if one.task.node in index and one.task.node not in queue.reserved]
+        return [one for one in some if free[index[one.task.node]] >= least], view.now_s + for_s
 
-    def _is_due(self, one: Running, now_s: float) -> bool:
-        """Whether it runs, lacks map output as far as it told, and was not suspended within T."""
-        runs = one.history is not None and one.suspended_s is None and not one.past_shuffle
-        return runs and now_s - one.last_s >= self._config.interval_s
-
-    def _suspend(self, one: Running, until_s: float) -> model.Suspend:
-        size = model.Resources(
-            cpu_milli=min(self._config.shrunk_milli, one.resources.cpu_milli),
-            memory_bytes=one.resources.memory_bytes,
-            ephemeral_storage_bytes=one.resources.ephemeral_storage_bytes,
-            extended=one.resources.extended,
-        )
-        return model.Suspend(task=_task(one), node=one.node, resources=size, until_s=until_s, reason=REASON)
-
-    def delay_factor(self, view: ClusterView) -> float:
+    def _delay_factor(self, view: ClusterView) -> float:
         """λ of what jobs hold now."""
         sums = {True: 0, False: 0}
-        for job, usage in view.by_job.items():
-            known = self._book.jobs.get(job)
-            if known is not None:
-                sums[known.is_spark] += int(usage[model.CPU])
+        for job_id, usage in view.by_job.items():
+            job = self._book.jobs.get(job_id)
+            if job is not None:
+                sums[job.is_spark] += int(usage[model.CPU])
         return delay_factor(sums[True], sums[False])
+
+    def _suspend(self, reducer: Reducer, until_s: float) -> model.Suspend:
+        task, holds = reducer.task, reducer.task.resources
+        size = model.Resources(
+            cpu_milli=min(self._config.shrunk_milli, holds.cpu_milli),
+            memory_bytes=holds.memory_bytes,
+            ephemeral_storage_bytes=holds.ephemeral_storage_bytes,
+            extended=holds.extended,
+        )
+        return model.Suspend(task=_task(reducer), node=task.node, resources=size, until_s=until_s, reason=REASON)
+
+    # Lent CPU
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Sum up what CPU is lent on which node."""
+        self._lent = self._sum(list(self.paused), state) if self.paused else None
+
+    def _sum(self, lenders: Sequence[Reducer], state: CycleState) -> model.IntVector:
+        """Return the CPU that these lend, by node, shape [N]."""
+        total = np.zeros(len(state.offered), np.int64)
+        index = state.view.layout.index
+        for reducer in lenders:
+            place = index.get(reducer.task.node)
+            if place is not None and self.paused[reducer] > state.view.now_s:
+                total[place] += max(0, reducer.task.resources.cpu_milli - self._config.shrunk_milli)
+        return total
+
+    def free(self, state: CycleState) -> model.IntMatrix:
+        """Return what is free without lent CPU, shape [R, N]: not to be changed."""
+        if self._lent is None or not self._lent.any():
+            return state.free
+        free = state.free.copy()
+        free[model.CPU] -= self._lent
+        return free
+
+    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
+        """All classes, where any CPU is lent."""
+        return self._lent is not None
+
+    def key(self, pending: PendingClass) -> Hashable:
+        """The job of maps, for its own reducers' CPU comes first."""
+        is_map = pending.task_class.stage is model.Stage.MAP
+        return is_map, pending.job.id if is_map else None
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Where the class fits without CPU that is lent to others."""
+        lent = self._lent
+        if lent is not None and pending.task_class.stage is model.Stage.MAP:
+            others = self._hungry - {pending.job.id}
+            lent = self._sum([reducer for reducer in self.paused if reducer.job.job.id in others], state)
+        if lent is None or not lent.any():
+            return None
+        passed: model.BoolVector = (state.free[model.CPU] - lent)[where] >= pending.least[model.CPU]
+        nothing: model.BoolVector = lent[where] == 0
+        return passed | nothing
+
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
+        """Nodes that would have room with it."""
+        passed = self.mask(pending, state, slice(None))
+        count = 0 if passed is None else int((among & ~passed).sum())
+        return [model.Refusal(reason=LENT, nodes=count)] if count else []
 
 
 def _waiting_maps(queue: SchedulingQueue) -> Mapping[model.JobId, int]:
-    """Memory of the smallest map that waits of each job of which any does."""
+    """Return the memory of the smallest pending map of each job that has any."""
     found: dict[model.JobId, int] = {}
-    for one in queue.sorted_classes().queued:
-        if one.task_class.stage is model.Stage.MAP and len(one.pool):
-            size = one.task_class.resources.memory_bytes
-            found[one.job.id] = min(size, found.get(one.job.id, size))
+    for queued in queue.sorted_classes().queued:
+        if queued.task_class.stage is model.Stage.MAP and len(queued.pool):
+            size = queued.task_class.resources.memory_bytes
+            found[queued.job.id] = min(size, found.get(queued.job.id, size))
     return found
 
 
-def _resume(one: Running, reason: str) -> model.Resume:
-    return model.Resume(task=_task(one), node=one.node, resources=one.resources, reason=reason)
+def _reason_to_resume(reducer: Reducer, waiting: Mapping[model.JobId, int], queue: SchedulingQueue) -> str:
+    if not reducer.job.lacks_maps:
+        return READY
+    if not waiting:
+        return NO_USE
+    return KEPT if reducer.task.node in queue.reserved else ""
 
 
-def _task(one: Running) -> model.Task:
-    return model.Task(id=one.task, task_class=one.task_class.id)
+def _resume(reducer: Reducer, reason: str) -> model.Resume:
+    task = reducer.task
+    return model.Resume(task=_task(reducer), node=task.node, resources=task.resources, reason=reason)
 
 
-_NUMBER = operator.attrgetter("number")
+def _task(reducer: Reducer) -> model.Task:
+    return model.Task(id=reducer.task.task, task_class=reducer.task.task_class)

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 def fitting(room: model.IntMatrix, need: model.IntVector) -> model.FloatVector:
     """How many of `need` would fit, not rounded, by the scarcest resource: shape [N] of [R, N] and [R]."""
     rows = need.nonzero()[0]
-    if not len(rows):
-        return np.full(room.shape[1], np.inf)
-    ratios: model.FloatVector = (room[rows] / need[rows, None]).min(axis=0)
+    ratios: model.FloatVector = (room[rows] / need[rows, None]).min(axis=0, initial=np.inf)
     return ratios
 
 

@@ -30,10 +30,8 @@ from types import MappingProxyType
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Profile
-from boathouse_policies.profiles.sharing import ByStage, InTurn, OneOfTwo, Unhindered
-
-SPARK = (model.Stage.DRIVER, model.Stage.EXECUTOR)
+from boathouse_policies.framework import PREDICATES, Profile, RunningTasks
+from boathouse_policies.profiles.sharing import ByStage, OneOfTwo, Unhindered
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +61,17 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         config: The constants.
     """
     order = fspy.SizeBased(config.fspy)
-    spark = ikayak.parts(config.ikayak)
+    running = RunningTasks()
+    spark = ikayak.parts(running, config.ikayak)
     interference, delay = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila)
     ahead = functools.partial(yarn_me.Timeline, standing=order.expected)
     elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(None, elastic)
     passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
-    aged = fspy.KeptForAged(order, apart=SPARK)
+    aged = fspy.KeptForAged(order, apart=ikayak.SPARK)
     reserve = ByStage(
-        dict.fromkeys(SPARK, spark.executors),
+        dict.fromkeys(ikayak.SPARK, spark.executors),
         others=(aged, look_again),
         passing=(passing, spark.executors),
         refusing=look_again,
@@ -81,15 +80,15 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     return Profile(
         name="boathouse",
         order=order,
-        filters=(*PREDICATES, spark.lending, sizes, elastic, interference),
+        filters=(*PREDICATES, spark.suspension, sizes, elastic, interference),
         score=scorer(placement),
         scores=MappingProxyType(
-            {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(SPARK, spark.most_free)}
+            {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(ikayak.SPARK, spark.most_free)}
         ),
-        patience=InTurn(spark.executors, ila.Acceptance(delay)),
+        patience=ila.Acceptance(delay),
         sizer=sizes,
         reserve=reserve,
         controllers=(elastic, spark.suspension),
-        observers=(order, elastic, spark.book, spark.locality, interference, delay),
-        hooks=(order, aged, reserve, passing, spark.executors, elastic, interference),
+        observers=(running, order, elastic, spark.book, spark.locality, interference, delay),
+        hooks=(order, aged, reserve, passing, spark.executors, spark.suspension, spark.locality, elastic, interference),
     )

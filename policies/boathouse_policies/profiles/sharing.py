@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Filter, Hooks, Patience, Reserve, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Hooks, Reserve, Score, Sizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
+    from boathouse_policies.ikayak.shrinking import Shrinking
+    from boathouse_policies.ila.interference import Interference
 
 BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
-
-
-class Slowing(Protocol):
-    """Predicts slowdowns (ILA)."""
-
-    def slowdown(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """1 or more, on some nodes."""
-        ...
-
-    def slowdown_at(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """1 or more, on one node."""
-        ...
-
-
-class Shrinking(Protocol):
-    """Gives maps less CPU where their input is (iKayak)."""
-
-    def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The smallest size."""
-        ...
-
-    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
-        """The size on a node."""
-        ...
-
-    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where a map fits, whole or shrunk."""
-        ...
-
-    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether a map fits on one node, whole or shrunk."""
-        ...
-
-    def whole(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector:
-        """Where a map need not be shrunk."""
-        ...
-
-    def is_whole(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether a map need not be shrunk on one node."""
-        ...
 
 
 class Unhindered(Score):
@@ -65,7 +27,7 @@ class Unhindered(Score):
         shrinking: Knows which maps must be shrunk.
     """
 
-    def __init__(self, interference: Slowing, shrinking: Shrinking) -> None:
+    def __init__(self, interference: Interference, shrinking: Shrinking) -> None:
         self._interference = interference
         self._shrinking = shrinking
 
@@ -79,7 +41,7 @@ class Unhindered(Score):
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
         score = 1.0 / self._interference.slowdown_at(pending, state, node)
-        if pending.task_class.stage is _MAP and not self._shrinking.is_whole(pending, state, node):
+        if pending.task_class.stage is _MAP and not self._shrinking.whole(pending, state, node):
             score -= 1.0
         return score
 
@@ -149,21 +111,6 @@ class OneOfTwo(Sizer, Filter):
         passed = self.mask(pending, state, slice(None))
         count = 0 if passed is None else int((among & ~passed).sum())
         return [model.Refusal(reason=BOTH, nodes=count)] if count else []
-
-
-class InTurn(Patience):
-    """Several policies' patience: the first that declines a node."""
-
-    def __init__(self, *parts: Patience) -> None:
-        self._parts = parts
-
-    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
-        """Until when the class waits; None takes the node."""
-        for part in self._parts:
-            hold = part.wait(pending, node, state)
-            if hold is not None:
-                return hold
-        return None
 
 
 class ByStage(Reserve, Hooks):

@@ -26,8 +26,7 @@ from typing_extensions import override
 
 from boathouse_policies import ikayak, model
 from boathouse_policies.framework import Observer
-from boathouse_policies.ikayak.bank import Bank
-from boathouse_policies.ikayak.history import History
+from boathouse_policies.ikayak.remaining import Bank, History
 from boathouse_sim import contention, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import Live, MapReduce, Spark, SparkStage

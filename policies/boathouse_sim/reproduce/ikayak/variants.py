@@ -14,15 +14,15 @@ from boathouse_policies import ikayak, model, profiles
 from boathouse_policies.baselines import delay, placement
 from boathouse_policies.baselines.fifo import Fifo
 from boathouse_policies.framework import Patience
-from boathouse_policies.ikayak.bank import Bank
 from boathouse_policies.ikayak.book import Book
+from boathouse_policies.ikayak.remaining import Bank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Profile
-    from boathouse_policies.ikayak.bank import Key
     from boathouse_policies.ikayak.fuzzy import Sample
+    from boathouse_policies.ikayak.remaining import Key
 
 CLUSTER, CLIENT = "yarn-cluster", "yarn-client"
 SPREAD, NON_SPREAD = "spread-out", "non-spread-out"

@@ -14,8 +14,7 @@ class Shell(make.World):
         profile = ikayak.build(config=self.config)
         nodes = make.nodes(nodes, size or make.amount(8000, 16)) if isinstance(nodes, int) else nodes
         super().__init__(nodes, profile=profile)
-        self.book = profile.observers[0]
-        self.locality = profile.observers[1]
+        self.running, self.book, self.locality = profile.observers
         self.decided: list[model.Decision] = []
         self.until_s: dict[model.TaskId, float] = {}
         self.refuses = False
@@ -106,14 +105,8 @@ class Shell(make.World):
 
     def about(self, task) -> dict:
         """What every event of a running task says."""
-        one = self.book.running[task]
-        return {
-            "now_s": self.now_s,
-            "task": task,
-            "task_class": one.task_class.id,
-            "job": one.job.job.id,
-            "node": one.node,
-        }
+        one = self.running.tasks[task]
+        return {"now_s": self.now_s, "task": task, "task_class": one.task_class, "job": one.job, "node": one.node}
 
     def suspend(self, decision) -> None:
         """Carry a decision out, or refuse it."""
@@ -127,13 +120,13 @@ class Shell(make.World):
     def resume(self, task) -> None:
         """A suspended task goes on."""
         del self.until_s[task]
-        if task in self.book.running:
-            self.tell(model.Resumed(**self.about(task), resources=self.book.running[task].resources))
+        if task in self.running.tasks:
+            self.tell(model.Resumed(**self.about(task), resources=self.running.tasks[task].resources))
 
     def report(self, one, index, now_s, fraction, *, phase="shuffle", gib=1.0) -> None:
         """A reducer reports."""
         task = make.task(one, index).id
-        running = self.book.running[task]
+        running = self.running.tasks[task]
         counters = {"cpu_milli": float(one.resources.cpu_milli), "input_bytes": gib * (1 << 30)}
         self.tell(
             model.Progress(
@@ -151,7 +144,7 @@ class Shell(make.World):
     def finish(self, one, index, now_s, seconds=10.0) -> None:
         """A task ends."""
         task = make.task(one, index).id
-        running = self.book.running[task]
+        running = self.running.tasks[task]
         told = {"now_s": now_s, "task": task, "task_class": one.id, "job": one.job, "node": running.node}
         self.now_s = now_s
         self.end(task)

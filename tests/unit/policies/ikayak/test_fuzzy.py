@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies.ikayak import fuzzy
+from boathouse_policies.ikayak import Config, fuzzy
 from boathouse_policies.ikayak.fuzzy import ANTECEDENTS, RULES, WIDTH, Fuzzy, Sample
 
 
@@ -25,7 +25,7 @@ def history(random, count):
 
 def batch(model: Fuzzy, samples, labels, keep, discount, trust):
     """Weighted least squares of all extended rows at once, the prior as the first observation."""
-    rows = np.stack([model.rows(one.regressor, one.premise) for one in samples])
+    rows = model.rows(samples)
     normal, right = np.eye(rows.shape[1]) / trust, fuzzy.prior() / trust
     for t in range(len(rows)):
         normal, right = normal * keep, right * keep
@@ -40,18 +40,21 @@ def batch(model: Fuzzy, samples, labels, keep, discount, trust):
 @pytest.mark.parametrize(("keep", "discount"), [(0.98, 0.5), (1.0, 0.0), (0.9, 1.0)])
 def test_recursive_least_squares_equals_batch_weighted_least_squares(count, keep, discount):
     samples, labels = history(np.random.default_rng(count), count)
-    model = Fuzzy(forgetting=keep, discount=discount, trust=10.0)
-    for t, (one, label) in enumerate(zip(samples, labels, strict=True)):
-        model.update(one, label, (samples[t - 1], labels[t - 1]) if t else None)
+    model = Fuzzy(Config(forgetting=keep, discount=discount, trust=10.0))
+    weighed = model.rows(samples), labels
+    for t in range(count):
+        last = slice(max(0, t - 1), t + 1)
+        weights = np.sqrt([discount, 1.0])[-1 - min(t, 1) :]
+        model._learn(weighed[0][last] * weights[:, None], weighed[1][last] * weights, keep)
     expected = batch(model, samples, labels, keep, discount, 10.0)
-    rows = np.stack([model.rows(one.regressor, one.premise) for one in samples])
+    rows = model.rows(samples)
     assert np.abs(rows @ model.parameters - rows @ expected).max() < 1e-9
     assert np.abs(model.parameters - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
 
 
 def test_a_history_is_forgotten_as_a_whole():
     samples, labels = history(np.random.default_rng(3), 10)
-    model = Fuzzy(forgetting=0.5, discount=0.5)
+    model = Fuzzy(Config(forgetting=0.5, discount=0.5))
     model.fit(samples, labels)
     expected = batch(model, samples, labels, 0.5 ** (1 / 10), 0.5, 1.0)
     assert np.abs(model.parameters - expected).max() < 1e-9
@@ -60,7 +63,7 @@ def test_a_history_is_forgotten_as_a_whole():
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-5, 5), min_size=ANTECEDENTS, max_size=ANTECEDENTS))
 def test_firing_strengths_are_shares(premise):
-    firing = fuzzy.phases().firing(np.array(premise))
+    firing = fuzzy.firing(np.array(premise))
     assert firing.shape == (RULES,)
     assert firing.min() >= 0
     assert firing.sum() == pytest.approx(1.0)
@@ -68,11 +71,11 @@ def test_firing_strengths_are_shares(premise):
 
 @pytest.mark.parametrize(("done", "rule"), [(0.05, 0), (0.3, 0), (0.4, 1), (0.6, 1), (0.7, 2), (0.99, 2)])
 def test_the_rule_of_the_phase_fires_most(done, rule):
-    assert fuzzy.phases().firing(sample(done=done).premise).argmax() == rule
+    assert fuzzy.firing(sample(done=done).premise).argmax() == rule
 
 
 def test_between_two_phases_their_rules_fire_alike():
-    firing = fuzzy.phases().firing(sample(done=1 / 3).premise)
+    firing = fuzzy.firing(sample(done=1 / 3).premise)
     assert firing[0] == pytest.approx(firing[1])
     assert firing[0] > 0.49
 
@@ -80,65 +83,65 @@ def test_between_two_phases_their_rules_fire_alike():
 def test_the_second_lag_is_an_antecedent_too():
     premise = sample(done=0.5).premise.copy()
     premise[1] = 1 - 0.3
-    assert fuzzy.phases().firing(premise)[0] > fuzzy.phases().firing(sample(done=0.5).premise)[0]
+    assert fuzzy.firing(premise)[0] > fuzzy.firing(sample(done=0.5).premise)[0]
 
 
 def test_the_rows_are_the_regressor_weighed_by_the_rules():
-    model, one = Fuzzy(), sample(left=3.0, done=0.5)
-    rows = model.rows(one.regressor, one.premise).reshape(RULES, WIDTH)
+    model, one = Fuzzy(Config()), sample(left=3.0, done=0.5)
+    rows = model.rows([one]).reshape(RULES, WIDTH)
     assert np.allclose(rows.sum(axis=0), one.regressor)
-    assert np.allclose(rows[1], fuzzy.phases().firing(one.premise)[1] * one.regressor)
+    assert np.allclose(rows[1], fuzzy.firing(one.premise)[1] * one.regressor)
 
 
 def test_nothing_learned_means_the_pace_of_the_last_sample():
-    assert Fuzzy().predict(sample(left=2.5).regressor, sample(left=2.5).premise) == pytest.approx(2.5)
+    assert Fuzzy(Config()).predict([sample(left=2.5)]) == pytest.approx(2.5)
 
 
 def test_a_remaining_time_is_never_negative():
-    assert Fuzzy().predict(sample(left=-2.5).regressor, sample().premise) == 0.0
+    assert Fuzzy(Config()).predict([sample(left=-2.5)]) == 0.0
 
 
 def test_many_are_predicted_as_one_by_one():
     samples, labels = history(np.random.default_rng(1), 20)
-    model = Fuzzy()
+    model = Fuzzy(Config())
     model.fit(samples, labels)
-    together = model.predict(np.stack([s.regressor for s in samples]), np.stack([s.premise for s in samples]))
-    assert together == pytest.approx([float(model.predict(s.regressor, s.premise)) for s in samples])
+    together = model.predict(samples)
+    assert together == pytest.approx([float(model.predict([one])[0]) for one in samples])
 
 
 def error(model, samples, labels):
-    found = model.predict(np.stack([s.regressor for s in samples]), np.stack([s.premise for s in samples]))
+    found = model.predict(samples)
     return np.sqrt(np.mean((found - labels) ** 2))
 
 
 def test_it_learns_what_the_pace_does_not_say():
-    random, model = np.random.default_rng(2), Fuzzy()
+    random, model = np.random.default_rng(2), Fuzzy(Config())
     for _ in range(10):
         model.fit(*history(random, 30))
     held_out = history(random, 300)
-    assert error(model, *held_out) < 0.6 * error(Fuzzy(), *held_out)
+    assert error(model, *held_out) < 0.6 * error(Fuzzy(Config()), *held_out)
 
 
 def test_what_is_learned_later_counts_more():
-    model, one = Fuzzy(forgetting=0.5), sample()
+    model, one = Fuzzy(Config(forgetting=0.5)), sample()
     for label in [1.0] * 20 + [5.0] * 5:
         model.fit([one], np.array([label]))
-    assert model.predict(one.regressor, one.premise) > 4.5
+    assert model.predict([one]) > 4.5
 
 
 def test_inputs_that_never_vary_do_no_harm():
-    model, one = Fuzzy(forgetting=0.5), sample()
+    model, one = Fuzzy(Config(forgetting=0.5)), sample()
     for _ in range(600):
         model.fit([one, one], np.array([1.0, 1.0]))
     other = sample(left=1.1, before=1.1, done=0.5)
-    assert model.predict(one.regressor, one.premise) == pytest.approx(1.0, abs=1e-6)
-    assert np.isfinite(model.predict(other.regressor, other.premise))
+    assert model.predict([one]) == pytest.approx(1.0, abs=1e-6)
+    assert np.isfinite(model.predict([other]))
 
 
 def test_a_dump_gives_equal_predictions_and_learns_on_as_before():
-    random, model = np.random.default_rng(4), Fuzzy()
+    random, model = np.random.default_rng(4), Fuzzy(Config())
     model.fit(*history(random, 30))
-    after = Fuzzy()
+    after = Fuzzy(Config())
     after.load(json.loads(json.dumps(model.dump())))
     more = history(random, 10)
     model.fit(*more)
@@ -150,13 +153,13 @@ def test_a_dump_gives_equal_predictions_and_learns_on_as_before():
 
 @pytest.mark.parametrize("state", [{}, {"parameters": "x", "p": 1}, {"parameters": "AAAA", "p": ""}])
 def test_a_dump_that_is_not_understood_leaves_the_prior_rules(state):
-    model = Fuzzy()
+    model = Fuzzy(Config())
     model.load(state)
     assert (model.parameters == fuzzy.prior()).all()
 
 
 def test_a_dump_of_another_shape_or_without_numbers_is_ignored():
-    model, dump = Fuzzy(), dict(Fuzzy().dump())
+    model, dump = Fuzzy(Config()), dict(Fuzzy(Config()).dump())
     model.load(dump | {"p": dump["parameters"]})
     model.load(dump | {"parameters": fuzzy._packed(np.full(RULES * WIDTH, np.nan))})
     assert (model.parameters == fuzzy.prior()).all()

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from boathouse_policies.ikayak import Config
-from boathouse_policies.ikayak.bank import Bank
-from boathouse_policies.ikayak.history import MOST_SAMPLES, UNIT_S, History, linear_s
+from boathouse_policies.ikayak.remaining import MOST_SAMPLES, UNIT_S, Bank, History
 
 GIB = 1 << 30
+
+
+def linear_s(sample) -> float:
+    """What the newest lag alone says."""
+    return float(sample.regressor[0]) * UNIT_S
 
 
 def told(reports, started_s=0.0) -> History:
@@ -57,14 +61,14 @@ def test_a_reducer_without_progress_has_no_pace():
 
 def test_time_away_counts_in_no_pace():
     found = told([(10, 0.1)])
-    found.away(100)
+    found.away_s += 100
     found.report(120, 0.2, 1.0, GIB)
     assert linear_s(found.now) == pytest.approx(0.8 / 0.01)
 
 
 def test_labels_are_what_it_still_ran_without_time_away():
     found = told([(10, 0.1), (20, 0.2)])
-    found.away(30)
+    found.away_s += 30
     assert found.labels(90.0) * UNIT_S == pytest.approx([50, 40])
 
 

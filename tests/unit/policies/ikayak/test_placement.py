@@ -114,9 +114,9 @@ def test_a_node_of_an_earlier_tier_replaces_a_kept_one():
     shell.job("spark", executor=(1, MOST), submitted_s=0.0)
     shell.at(60.0)
     assert shell.reserved == {"n1"}
-    for one in list(shell.book.running.values()):
-        if one.node == "n0":
-            one.task_class = make.task_class(make.job("a"), None, "map", stage=model.Stage.MAP)
+    for task in shell.running.on("n0"):  # they are maps now
+        del shell.book.reducers[task.task]
+        shell.book._map_ends_s[task.task] = 60.0
     shell.at(75.0)
     assert shell.reserved == {"n0"}
 
@@ -150,7 +150,7 @@ def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
     shell.cycle()
     assert len(shell.reserved) == 1
     (reserved,) = shell.reserved
-    one = shell.book.jobs[model.JobId(f"mr{reserved[1]}")].maps[0]
+    one = next(iter(shell.book.jobs[model.JobId(f"mr{reserved[1]}")].classes.values()))
     for index in range(8):
         shell.finish(one, index, 6.0)
     assert nodes(shell.at(6.0)) == [reserved]

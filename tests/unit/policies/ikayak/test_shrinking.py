@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies import ikayak, model
+from boathouse_policies import framework, ikayak, model
 from boathouse_policies.ikayak import Shrink
 from boathouse_policies.ikayak.shrinking import Locality
 from tests.unit.policies import builders as make
@@ -147,7 +148,8 @@ def located(stage=model.Stage.MAP) -> Locality:
     found, job = Locality(ikayak.Config()), make.job("mr")
     one = make.task_class(job, TWO, stage=stage)
     found.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={}))
-    found.located(one)
+    pending = SimpleNamespace(job=job, task_class=one, queued=SimpleNamespace(pool=SimpleNamespace(located=True)))
+    found.placed(SimpleNamespace(pending=pending), None)
     return found
 
 
@@ -194,7 +196,7 @@ def test_nothing_is_remembered_of_a_job_that_is_over():
 
 def test_the_least_size_is_what_filters_may_count_on():
     one = make.task_class(make.job("mr"), TWO, stage=model.Stage.MAP)
-    shrinking = ikayak.parts().shrinking
+    shrinking = ikayak.parts(framework.RunningTasks()).shrinking
     assert shrinking.least(one) == make.amount(1000, 1)
     assert shrinking.least(dataclasses.replace(one, stage=model.Stage.REDUCE)) is TWO
 

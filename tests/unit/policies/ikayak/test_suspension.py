@@ -4,7 +4,7 @@ import pytest
 
 from boathouse_policies import framework, model
 from boathouse_policies.ikayak import Config, suspension
-from boathouse_policies.ikayak.lending import Lending
+from boathouse_policies.ikayak.suspension import Suspension
 from tests.unit.policies import builders as make
 from tests.unit.policies.ikayak.shell import Shell
 
@@ -122,14 +122,14 @@ def test_time_suspended_counts_as_time_away():
     shell.report(classes["reduce"], 0, 0.0, 0.0)
     until_s = advised(shell)[0].until_s
     advised(shell, 200.0)
-    running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
-    assert running.suspended_s is None
+    reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
+    assert reducer.task.suspended_s is None
     shell.report(classes["reduce"], 0, 200.0, 0.1)
-    assert running.history.times_s == [pytest.approx(200.0 - until_s)]
+    assert reducer.history.times_s == [pytest.approx(200.0 - until_s)]
 
 
-def lending(shell) -> Lending:
-    return next(one for one in shell.profile.filters if isinstance(one, Lending))
+def lending(shell) -> Suspension:
+    return next(one for one in shell.profile.filters if isinstance(one, Suspension))
 
 
 def refusing() -> tuple[Shell, dict]:
@@ -141,10 +141,10 @@ def refusing() -> tuple[Shell, dict]:
 
 def test_a_decision_to_suspend_alone_changes_nothing_in_the_book():
     shell, classes = refusing()
-    running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
-    assert running.suspended_s is None
+    reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
+    assert reducer.task.suspended_s is None
     shell.report(classes["reduce"], 0, 15.0, 0.2)
-    assert running.history.times_s == [15.0]
+    assert reducer.history.times_s == [15.0]
 
 
 def test_a_reducer_whose_suspension_was_refused_lends_nothing_and_is_left_alone_for_an_interval():
@@ -158,7 +158,7 @@ def test_a_cycle_reckons_with_the_suspensions_that_it_decides():
     shell, _ = shared()
     assert len(advised(shell)) == 4
     found = lending(shell).paused
-    assert {(one.task, until_s) for one, until_s in found.items()} == {
+    assert {(one.task.task, until_s) for one, until_s in found.items()} == {
         (one.task.id, one.until_s) for one in shell.decided if isinstance(one, model.Suspend)
     }
 
@@ -166,12 +166,12 @@ def test_a_cycle_reckons_with_the_suspensions_that_it_decides():
 def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too():
     shell, classes = shared()
     shell.report(classes["reduce"], 0, 60.0, 0.3)
-    running = shell.book.running[model.TaskId("ns/mr/reduce-0")]
-    before = shell.book.left_s([running], 60.0, {})[0]
+    reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
+    before = shell.book.left_s([reducer], 60.0, {})[0]
     until_s = advised(shell, 60.0)[0].until_s
-    for_s, paused = until_s - 60.0, {running: until_s}
-    assert shell.book.left_s([running], 60.0, paused)[0] == pytest.approx(before + for_s)
-    assert shell.book.left_s([running], 60.0 + for_s / 2, paused)[0] == pytest.approx(before + for_s / 2)
+    for_s, paused = until_s - 60.0, {reducer: until_s}
+    assert shell.book.left_s([reducer], 60.0, paused)[0] == pytest.approx(before + for_s)
+    assert shell.book.left_s([reducer], 60.0 + for_s / 2, paused)[0] == pytest.approx(before + for_s / 2)
 
 
 def test_off_means_no_controller():
@@ -185,7 +185,7 @@ def test_off_means_no_controller():
 def lent(shell):
     """What was decided has been carried out: four reducers keep a millicore each."""
     for decision in advised(shell):
-        one = shell.book.running[decision.task.id]
+        one = shell.running.tasks[decision.task.id]
         account = shell.ledger.account(decision.task.id)
         freed = shell.ledger.observe(type(account)(**{**_fields(account), "resources": decision.resources}))
         shell.room.capacity_freed(freed, shell.ledger.free(one.node))
@@ -245,5 +245,9 @@ def test_lent_cpu_is_free_for_all_once_the_time_is_up():
 def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
     shell, _ = shared(waiting=1)
     lent(shell)
-    free = [framework.CycleState(shell.ledger.snapshot(now_s)) for now_s in (1.0, 299.0)]
-    assert [int(lending(shell).free(one)[model.CPU, 0]) for one in free] == [0, 3996]
+    found = []
+    for now_s in (1.0, 299.0):
+        state = framework.CycleState(shell.ledger.snapshot(now_s))
+        lending(shell).begins(shell.room, state)
+        found.append(int(lending(shell).free(state)[model.CPU, 0]))
+    assert found == [0, 3996]

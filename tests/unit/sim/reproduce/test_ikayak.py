@@ -8,8 +8,7 @@ import pytest
 from boathouse_policies import ikayak, model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.fifo import Fifo
-from boathouse_policies.ikayak.bank import Bank
-from boathouse_policies.ikayak.history import History
+from boathouse_policies.ikayak.remaining import Bank, History
 from boathouse_sim import simulation
 from boathouse_sim.live import Live, MapReduce, Spark
 from boathouse_sim.reproduce import study as frame
