@@ -205,7 +205,7 @@ class Course:
             match one:
                 case model.Create() | model.Bind():
                     self._place(one)
-                case model.Hold(until_s=until_s):
+                case model.Reservation(until_s=until_s) | model.Wait(until_s=until_s):
                     if self._world.offer_s and until_s is not None and until_s > self._now_s:
                         self._at(until_s, self._wake_all)
                 case model.Suspend():

@@ -95,12 +95,15 @@ class Journal:
 
 def fields_of(decision: model.Decision) -> Iterator[object]:
     """Yield the fields of a decision, without the words of its reason."""
-    yield type(decision).__name__
+    is_pending = isinstance(decision, model.Reservation | model.Wait)
+    yield "Hold" if is_pending else type(decision).__name__  # recordings of earlier commits have one name for both
     match decision:
         case model.Create() | model.Bind():
             yield from (decision.task.id, decision.node, *_amounts(decision.resources), int(decision.distance))
-        case model.Hold():
-            yield from (decision.task_class.id, decision.verdict.code, decision.node or "-", _time(decision.until_s))
+        case model.Wait():
+            yield from (decision.task_class.id, decision.verdict.code, "-", _time(decision.until_s))
+        case model.Reservation():
+            yield from (decision.task_class.id, decision.verdict.code, decision.node, _time(decision.until_s))
             if decision.task is not None and decision.resources is not None:
                 yield from (decision.task.id, *_amounts(decision.resources))
         case model.Suspend():

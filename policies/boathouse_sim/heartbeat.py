@@ -142,9 +142,11 @@ class Heartbeats:
                 case model.Create() | model.Bind():
                     self._allocated(decision, node)
                     placed = True
-                case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
+                case model.Reservation(until_s=until_s) | model.Wait(until_s=until_s) if (
+                    until_s is not None and until_s > now_s
+                ):
                     self._look_at(math.ceil(until_s * 1000))
-                case model.Hold():
+                case model.Reservation() | model.Wait():
                     pass
                 case _:
                     self.world.tell_refused(decision, "NotSupported")  # tasks here only run

@@ -52,9 +52,11 @@ class Instant:
                         continue
                     world.start(task)
                     world.renewed |= world.placed_whole(task.run)
-                case model.Hold(until_s=until_s) if until_s is not None and until_s > now_s:
+                case model.Reservation(until_s=until_s) | model.Wait(until_s=until_s) if (
+                    until_s is not None and until_s > now_s
+                ):
                     world.clock.background(round(until_s * 1000), Priority.ARRIVAL, self._look_again)
-                case model.Hold():
+                case model.Reservation() | model.Wait():
                     pass
                 case _:
                     world.tell_refused(decision, "NotSupported")  # tasks here only run

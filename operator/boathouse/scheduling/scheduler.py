@@ -500,7 +500,7 @@ class Scheduler:
                     return
                 self.ledger.assume(decision)
                 self.carrier.add(decision)
-            case model.Hold():
+            case model.Reservation() | model.Wait():
                 pass  # the scheduling queue remembers it
             case model.Resize() | model.Suspend() | model.Resume() | model.Scale() | model.Speculate():
                 log.error("the profile advises what this release cannot carry out", decision=str(decision))

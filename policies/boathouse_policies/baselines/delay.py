@@ -74,7 +74,7 @@ class Delay(Patience, Observer):
         self._config = config
         self._levels: dict[model.JobId, dict[model.ClassId, _Level]] = {}
 
-    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """Until when the class waits for a closer node."""
         if not pending.queued.pool.located:
             return None
@@ -83,7 +83,7 @@ class Delay(Patience, Observer):
         if found > level.allowed:
             until_s = self._until_s(level, found, state.view.now_s)
             if until_s is not None:
-                return _hold(pending, found, until_s)
+                return _wait(pending, found, until_s)
         level.allowed, level.since_s = found, None
         return None
 
@@ -110,10 +110,10 @@ class Delay(Patience, Observer):
         """Nothing."""
 
 
-def _hold(pending: PendingClass, distance: model.Distance, until_s: float) -> model.Hold:
+def _wait(pending: PendingClass, distance: model.Distance, until_s: float) -> model.Wait:
     message = f"the closest free node is {_FAR[distance]} its input: it waits for a closer one"
     verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
-    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
+    return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
 _FAR = {

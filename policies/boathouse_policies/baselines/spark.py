@@ -113,7 +113,7 @@ class Reservations(Reserve):
         only[mine] = True
         return free & only[where]
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve as many nodes as take all that wait.
 
         What this cycle placed is not counted by node yet: then at the next heartbeat.
@@ -124,7 +124,10 @@ class Reservations(Reserve):
             return ()
         here = pending.task_class.id
         if state.placed(here) > state.view.by_class.get(here, 0):
-            return (_hold(pending, "its executors are counted again at the next heartbeat", state.view.now_s),)
+            until_s = state.view.now_s + HEARTBEAT_S
+            return (
+                model.Wait(task_class=pending.task_class, job=pending.job, verdict=_COUNTED_LATER, until_s=until_s),
+            )
         held, missing, takes = [], pending.left, self._takes(pending, state)
         for node in np.argsort(self._strategy.turns(_ranks(pending, state), state.placed(here)), kind="stable"):
             owner = state.reserved.get(int(node))
@@ -133,7 +136,7 @@ class Reservations(Reserve):
                 if owner is None:
                     state.reserve(int(node), here)
                     name = state.view.layout.names[node]
-                    held.append(_hold(pending, f"{name} is reserved for it until there is room", node=name))
+                    held.append(_reservation(pending, name))
         return held
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
@@ -207,12 +210,14 @@ def _ranks(pending: PendingClass, state: CycleState) -> model.IntVector:
     return ranks
 
 
-def _hold(
-    pending: PendingClass, message: str, now_s: float | None = None, node: model.NodeName | None = None
-) -> model.Hold:
-    verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
-    until_s = None if now_s is None else now_s + HEARTBEAT_S
-    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node, until_s=until_s)
+def _reservation(pending: PendingClass, node: model.NodeName) -> model.Reservation:
+    verdict = model.Verdict(code=model.Code.JOB_ORDER, message=f"{node} is reserved for it until there is room")
+    return model.Reservation(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node)
+
+
+_COUNTED_LATER = model.Verdict(
+    code=model.Code.JOB_ORDER, message="its executors are counted again at the next heartbeat"
+)
 
 
 def _build(name: str, strategy: Strategy, placement: Placement, *, alone: bool = False) -> Profile:

@@ -51,7 +51,7 @@ class LockedNodes(Reserve):
         own = pending.task_class.id
         return state.reserved.get(node, own) == own
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
         return reserve_unreserved(pending, state)
 
@@ -68,7 +68,7 @@ def places_of(where: Where, state: CycleState) -> Sequence[int]:
     return places
 
 
-def reserve_unreserved(pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+def reserve_unreserved(pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
     """Keep nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size.
 
     All of them; or those that lack least of it, where only so many may be kept (`CycleState.most_kept`).
@@ -85,7 +85,7 @@ def reserve_unreserved(pending: PendingClass, state: CycleState) -> Sequence[mod
     for node in places:
         state.reserve(node, pending.task_class.id)
     names = state.view.layout.names
-    return [_hold(pending, names[node]) for node in places]
+    return [_reservation(pending, names[node]) for node in places]
 
 
 def may_be_reserved(pending: PendingClass, state: CycleState, places: Sequence[int]) -> list[int]:
@@ -96,8 +96,8 @@ def may_be_reserved(pending: PendingClass, state: CycleState, places: Sequence[i
     return [node for node in places if possible[node]]
 
 
-def _hold(pending: PendingClass, node: model.NodeName) -> model.Hold:
-    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=_verdict(node), node=node)
+def _reservation(pending: PendingClass, node: model.NodeName) -> model.Reservation:
+    return model.Reservation(task_class=pending.task_class, job=pending.job, verdict=_verdict(node), node=node)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -24,15 +24,15 @@ class Attempt:
         pending: The class whose turn it is.
         gang: What must be placed together; empty for one task alone.
         assignments: The tasks placed.
-        hold: What to wait for instead, if patience said so.
+        wait: What to wait for instead, if patience said so.
     """
 
-    __slots__ = ("_profile", "_refusal", "_state", "_turns", "assignments", "gang", "hold", "pending")
+    __slots__ = ("_profile", "_refusal", "_state", "_turns", "assignments", "gang", "pending", "wait")
 
     def __init__(self, pending: PendingClass, turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.pending = pending
         self.assignments: list[Assignment] = []
-        self.hold: model.Hold | None = None
+        self.wait: model.Wait | None = None
         self.gang: Sequence[tuple[PendingClass, int]] = ()
         if pending.task_class.gang_min:
             classes = [one for one in turns.classes_of(pending.job.id) if one.task_class.gang_min]
@@ -93,9 +93,9 @@ class Attempt:
 
     def waits(self, member: PendingClass, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
-        if self.hold is None:
-            self.hold = self._profile.patience.wait(member, node, self._state)
-        return self.hold is not None
+        if self.wait is None:
+            self.wait = self._profile.patience.wait(member, node, self._state)
+        return self.wait is not None
 
     def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
@@ -137,15 +137,15 @@ class Attempt:
     @property
     def lacks_room(self) -> bool:
         """Whether one task found no node, though some node is large enough: why none takes it can be said later."""
-        if self.gang or self.hold is not None or self._refusal is not None or not self.pending.left:
+        if self.gang or self.wait is not None or self._refusal is not None or not self.pending.left:
             return False
         layout = self._state.view.layout
         return not layout.nodes or layout.could_hold(self.pending.least)
 
     def verdict(self, pending: PendingClass) -> model.Verdict:
         """Why a class of this failed turn waits."""
-        if self.hold is not None:
-            return self.hold.verdict
+        if self.wait is not None:
+            return self.wait.verdict
         reason = self._refusal or diagnosis.refusal(pending, self._profile, self._state)
         if not self.gang or reason.code in (model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT):
             return reason

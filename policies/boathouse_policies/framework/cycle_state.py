@@ -107,11 +107,6 @@ class PendingClass:
         self.is_rigid: bool = sizing.is_rigid
 
     @property
-    def hold(self) -> model.Hold | None:
-        """What the last cycle decided that it waits for."""
-        return self.queued.hold
-
-    @property
     def rows(self) -> npt.NDArray[np.intp]:
         """The resources that it requests."""
         return self.shape.rows

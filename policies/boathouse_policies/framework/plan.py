@@ -91,10 +91,10 @@ class Plan:
             return
         self._reserve(attempt.pending)
         turns.confine()
-        for pending, verdict, hold in self._profile.reserve.refused(turns.rest(), self._state):
+        for pending, verdict, wait in self._profile.reserve.refused(turns.rest(), self._state):
             turns.close(pending)
-            if hold is not None:
-                self.decisions.append(hold)
+            if wait is not None:
+                self.decisions.append(wait)
             self._leave(pending, verdict)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
@@ -103,8 +103,8 @@ class Plan:
         for pending in members:
             self._turns.close(pending)
             self._leave(pending, attempt.verdict(pending))
-        if attempt.hold is not None:
-            self.decisions.append(attempt.hold)
+        if attempt.wait is not None:
+            self.decisions.append(attempt.wait)
             return False
         left = self._left.get(attempt.pending.task_class.id)
         if left is None:
@@ -118,17 +118,17 @@ class Plan:
         state.most_reserved = most = self._turns.most_reserved(pending)
         if most == 0:
             return
-        for hold in self._profile.reserve.reserve(pending, state):
-            if hold.node is not None:
-                node = state.view.layout.index[hold.node]
+        for answer in self._profile.reserve.reserve(pending, state):
+            if isinstance(answer, model.Reservation):
+                node = state.view.layout.index[answer.node]
                 owner = state.reserved.get(node)
                 if owner not in (None, own):
                     continue  # first come, first kept
                 if owner is None:
                     state.reserve(node, own)
                 self._turns.reserved(pending)
-            self.decisions.append(hold)
-            self._leave(pending, hold.verdict)
+            self.decisions.append(answer)
+            self._leave(pending, answer.verdict)
 
     def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
         if pending.left:
@@ -203,9 +203,9 @@ def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> 
     return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=message)
 
 
-def _reservation(assignment: Assignment, node: model.NodeName) -> model.Hold:
+def _reservation(assignment: Assignment, node: model.NodeName) -> model.Reservation:
     message = f"room on {node} is kept until the pod comes"
-    return model.Hold(
+    return model.Reservation(
         task_class=assignment.pending.task_class,
         job=assignment.pending.job,
         verdict=model.Verdict(code=model.Code.GANG, message=message),

@@ -175,8 +175,8 @@ class Reserve(NodeQuestion):
         """Whether it does nothing in this cycle for a class that no node on offer has room for."""
         return False
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:  # noqa: ARG002 - the protocol's
-        """A class found no node: the nodes (`Hold.node`) to keep for it from now on, if any.
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:  # noqa: ARG002 - the protocol's
+        """A class found no node: the nodes to reserve for it from now on, or what it waits for, if anything.
 
         The scheduling queue keeps them over cycles until a task of the class is placed there or none is pending.
         Where nobody else may pass, `CycleState.withdraw` says so for the rest of the cycle.
@@ -191,7 +191,7 @@ class Reserve(NodeQuestion):
         self,
         pending_classes: Iterable[PendingClass],  # noqa: ARG002 - the protocol's
         state: CycleState,  # noqa: ARG002 - the protocol's
-    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Hold | None]]:
+    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
         return ()
 
@@ -199,7 +199,7 @@ class Reserve(NodeQuestion):
 class Patience:
     """Whether to wait for a better node than the best there is. The neutral one takes the best."""
 
-    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:  # noqa: ARG002 - the protocol's
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:  # noqa: ARG002 - the protocol's
         """Until when the class waits rather than take this node; None takes it."""
         return None
 

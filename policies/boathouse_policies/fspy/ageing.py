@@ -49,7 +49,7 @@ class KeptForAged(Reserve, Hooks):
         mask[[node for node, owner in state.reserved.items() if owner != pending.task_class.id]] = False
         return mask[where]
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve the node that lacks least of what the class needs, of those that could hold it when empty."""
         classes = self._classes
         owners = [
@@ -68,4 +68,4 @@ class KeptForAged(Reserve, Hooks):
         node = layout.names[int(np.where(could, lacking, np.inf).argmin())]
         message = f"{node} is kept for it until there is room: it has waited for long"
         verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
-        return (model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node),)
+        return (model.Reservation(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node),)

@@ -129,7 +129,7 @@ class Executors(Reserve, Hooks):
     def _reserved_for(self, job: model.JobId, state: CycleState) -> list[int]:
         return [node for node, owner in state.reserved.items() if self._job_of(owner) == job]
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve the best nodes for executors that found none, and release the others."""
         if pending.task_class.stage not in SPARK:
             return ()
@@ -139,16 +139,18 @@ class Executors(Reserve, Hooks):
         for node, owner in list(state.reserved.items()):
             if owner != own if node in chosen else node in before:
                 state.release(node)  # a worse one, or one of a younger application or of another class of this one
-        return [self._hold(pending, node, state) for node in chosen]
+        return [self._reservation(pending, node, state) for node in chosen]
 
-    def _hold(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold:
+    def _reservation(self, pending: PendingClass, node: int, state: CycleState) -> model.Reservation:
         now_s, name = state.view.now_s, state.view.layout.names[node]
         age_s = now_s - self._since_s.get(pending.job.id, now_s)
         message = f"{name} is kept for it until there is room, and nodes have been for {age_s:.0f} s"
         code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
         verdict = model.Verdict(code=code, message=message)
         until_s = now_s + self._config.review_s
-        return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=name, until_s=until_s)
+        return model.Reservation(
+            task_class=pending.task_class, job=pending.job, verdict=verdict, node=name, until_s=until_s
+        )
 
     def _requested(self, pending: PendingClass, state: CycleState) -> list[tuple[model.IntVector, int]]:
         """Sizes and numbers of what the job still needs: its minimum if it has one, else all that is pending."""

@@ -77,20 +77,20 @@ class Acceptance(Patience):
     def __init__(self, delay: AdaptiveDelay) -> None:
         self._delay = delay
 
-    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """Until when the class waits for a closer node; None takes this one."""
         if pending.task_class.stage in STAGES and pending.queued.pool.located:
             found = model.Distance(pending.levels[node])
             until_s = self._delay.until_s(pending, found, state.view.now_s)
             if until_s is not None:
-                return self._hold(pending, found, until_s)
+                return self._wait(pending, found, until_s)
         return None
 
     @staticmethod
-    def _hold(pending: PendingClass, found: model.Distance, until_s: float) -> model.Hold:
+    def _wait(pending: PendingClass, found: model.Distance, until_s: float) -> model.Wait:
         message = f"the closest free node is {_FAR[found]} its input: it waits for a closer one"
         verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
-        return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
+        return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
 class LookAgain(Reserve):
@@ -113,14 +113,14 @@ class LookAgain(Reserve):
         """Always: a class without room waits for room."""
         return True
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """When to look again."""
         _, again_s = self._interference.refused(pending, state)
         return () if again_s is None else (_again(pending, again_s),)
 
     def refused(
         self, pending_classes: Iterable[PendingClass], state: CycleState
-    ) -> Iterator[tuple[PendingClass, model.Verdict, model.Hold | None]]:
+    ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """Of these, the maps and reducers for which no node has room, or none of those that have."""
         for pending in pending_classes:
             one = pending.task_class
@@ -131,12 +131,12 @@ class LookAgain(Reserve):
                 fits = state.view.layout.could_hold(pending.least)
                 yield pending, _NO_ROOM if fits else _NEVER, None
             elif again_s is not None:
-                hold = _again(pending, again_s)
-                yield pending, hold.verdict, hold
+                wait = _again(pending, again_s)
+                yield pending, wait.verdict, wait
 
 
-def _again(pending: PendingClass, again_s: float) -> model.Hold:
-    return model.Hold(task_class=pending.task_class, job=pending.job, verdict=_SLOWED, until_s=again_s)
+def _again(pending: PendingClass, again_s: float) -> model.Wait:
+    return model.Wait(task_class=pending.task_class, job=pending.job, verdict=_SLOWED, until_s=again_s)
 
 
 _SLOWED = model.Verdict(

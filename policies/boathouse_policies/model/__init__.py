@@ -14,13 +14,14 @@ from boathouse_policies.model.decisions import (
     Bind,
     Create,
     Decision,
-    Hold,
     Placement,
+    Reservation,
     Resize,
     Resume,
     Scale,
     Speculate,
     Suspend,
+    Wait,
 )
 from boathouse_policies.model.estimates import UNKNOWN, Estimates, Fixed
 from boathouse_policies.model.events import (
@@ -97,7 +98,6 @@ __all__ = [
     "Finished",
     "Fixed",
     "FloatVector",
-    "Hold",
     "Holder",
     "HostPort",
     "IntMatrix",
@@ -118,6 +118,7 @@ __all__ = [
     "QueueName",
     "Refusal",
     "Refused",
+    "Reservation",
     "Resize",
     "Resized",
     "Resources",
@@ -139,4 +140,5 @@ __all__ = [
     "Toleration",
     "TolerationOperator",
     "Verdict",
+    "Wait",
 ]

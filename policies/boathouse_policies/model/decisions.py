@@ -40,25 +40,42 @@ class Bind:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """Wait: for an expected task (with the node that is kept for it), or for a better node (until a time).
+class Reservation:
+    """Reserve a node for a class, or room on it for an expected task.
 
     Attributes:
-        task_class: The class that waits.
+        task_class: The class.
         job: Its job.
-        verdict: Why.
-        node: The node that is kept for it.
-        task: The expected task that the room is kept for.
-        resources: How much is kept.
-        until_s: When to look again without an event; None for at the next event.
+        verdict: Why it is pending.
+        node: The node.
+        task: The expected task for which room is reserved.
+        resources: How much of the node is reserved for the task.
+        until_s: When to consider the class again without an event; None for at the next event.
     """
 
     task_class: TaskClass
     job: Job
     verdict: Verdict
-    node: NodeName | None = None
+    node: NodeName
     task: Task | None = None
     resources: Resources | None = None
+    until_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """A class waits for a better node: no node is reserved for it.
+
+    Attributes:
+        task_class: The class.
+        job: Its job.
+        verdict: Why it waits.
+        until_s: When to consider it again without an event; None for at the next event.
+    """
+
+    task_class: TaskClass
+    job: Job
+    verdict: Verdict
     until_s: float | None = None
 
 
@@ -130,4 +147,4 @@ class Speculate:
 
 
 Placement: TypeAlias = Create | Bind
-Decision: TypeAlias = Create | Bind | Resize | Suspend | Resume | Hold | Scale | Speculate
+Decision: TypeAlias = Create | Bind | Resize | Suspend | Resume | Reservation | Wait | Scale | Speculate

@@ -113,8 +113,8 @@ class Task:
         locations: Nodes that hold its input.
         pod_uid: The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a
             Create.
-        expected: No pod exists and none may be made yet (a driver will ask for it): it gets a Hold, which keeps its
-            room for the length of the cycle.
+        expected: No pod exists and none may be made yet (a driver will ask for it): it gets a Reservation, which
+            keeps its room for the length of the cycle.
     """
 
     id: TaskId

@@ -170,16 +170,16 @@ class ByStage(Reserve, Hooks):
         """Whether one node is kept for nobody, or the class may pass there."""
         return node not in state.reserved or any(one.passes(pending, state, node) for one in self._passing)
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """The nodes that the stage's policy keeps for a class that found none."""
         keeper = self._keepers.get(pending.task_class.stage)
         if keeper is not None:
             return keeper.reserve(pending, state)
-        return [hold for one in self._others for hold in one.reserve(pending, state)]
+        return [answer for one in self._others for answer in one.reserve(pending, state)]
 
     def refused(
         self, pending_classes: Iterable[PendingClass], state: CycleState
-    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Hold | None]]:
+    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """Whom no node takes, seen at once."""
         return self._refusing.refused(pending_classes, state) if self._calm() else ()
 

@@ -111,7 +111,7 @@ class Passing(Reserve, Hooks):
         gap_s = self._waits.on(node, state) - state.view.now_s
         return self._elasticity.seconds(pending, state, node) <= gap_s
 
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
         return reserve_unreserved(pending, state)
 

@@ -61,7 +61,7 @@ class Live:
         match decision:
             case model.Create() | model.Bind():
                 pass  # placed before
-            case model.Hold(until_s=until_s):
+            case model.Reservation(until_s=until_s) | model.Wait(until_s=until_s):
                 if until_s is not None and until_s > now_s:
                     world.clock.background(math.ceil(until_s * 1000), Priority.ARRIVAL, self._look_again)
             case model.Suspend():

@@ -144,7 +144,7 @@ def test_whom_interference_refuses_is_seen_at_once_and_looks_again(monkeypatch):
     monkeypatch.undo()
     classes, plan = refusing(Shell(), "first", "second", "third")
     assert len(sizes(plan)) == 1  # an idle host takes anything
-    held = {one.task_class.id for one in plan.decisions if isinstance(one, model.Hold)}
+    held = {one.task_class.id for one in plan.decisions if isinstance(one, model.Reservation | model.Wait)}
     assert held == {one.id for one in classes}
 
 

@@ -279,7 +279,9 @@ def test_a_driver_starts_with_room_for_its_minimum_of_executors_or_not(applicati
         world.room.submit(job, [driver, executor], [make.task(driver), *expected])
         plan = world.plan()
         assert (placed(plan) == ["app/driver"]) is starts
-        assert len([one for one in plan.decisions if isinstance(one, model.Hold)]) == (2 if starts else 0)
+        assert len([one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait)]) == (
+            2 if starts else 0
+        )
 
 
 def test_room_for_expected_executors_is_kept_in_every_cycle_until_their_pods_come(application):
@@ -343,7 +345,7 @@ def test_patience_holds_a_class_until_a_time():
             return (
                 None
                 if late
-                else model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=5.0)
+                else model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=5.0)
             )
 
     world = make.World(make.nodes(2), profile=framework.Profile(name="t", patience=Wait()))
@@ -365,7 +367,9 @@ def test_a_kept_node_is_passed_by_nobody_else():
         def reserve(self, pending, state):
             verdict = model.Verdict(code=model.Code.UNSCHEDULABLE, message="n0 is kept")
             return [
-                model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=model.NodeName("n0"))
+                model.Reservation(
+                    task_class=pending.task_class, job=pending.job, verdict=verdict, node=model.NodeName("n0")
+                )
             ]
 
     world = make.World(make.nodes(1), profile=framework.Profile(name="t", reserve=KeepFirst()))

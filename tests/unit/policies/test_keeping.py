@@ -26,7 +26,7 @@ class Keeper(framework.Reserve):
             return ()
         verdict = model.Verdict(code=model.Code.JOB_ORDER, message="kept")
         node = state.view.layout.names[0]
-        return [model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node)]
+        return [model.Reservation(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node)]
 
 
 class GangKeeper(Keeper):

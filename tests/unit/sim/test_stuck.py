@@ -25,7 +25,7 @@ class Endless(Patience):
     def wait(self, pending, node, state):
         verdict = model.Verdict(code=model.Code.PATIENCE, message=f"waits for a node better than {node}")
         until_s = state.view.now_s + 5
-        return model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
+        return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
 def run(shell):

@@ -32,7 +32,6 @@ class QueuedClass:
         task_class: The class.
         pool: Its tasks.
         rank: Sorting key: order of submission of the job, then of the class within it.
-        hold: What the last cycle decided to wait for.
         shapes: The shapes of all classes of its scheduling queue.
         row: Its row in the columns of the scheduling queue.
     """
@@ -41,7 +40,6 @@ class QueuedClass:
     task_class: model.TaskClass
     pool: TaskPool
     rank: tuple[float, model.JobId, int]
-    hold: model.Hold | None = None
     shapes: Shapes = dataclasses.field(default_factory=Shapes)
     row: int = -1
     _sizing: Sizing | None = None

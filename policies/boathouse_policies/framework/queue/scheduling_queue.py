@@ -13,7 +13,7 @@ Classes whose expected tasks hold room stand: every cycle looks at them, but the
 | NeverFits | a node added or changed |
 | QueueLimit | usage of that queue fell, queues changed |
 | UnknownQueue, QueueNotAllowed | queues changed |
-| JobOrder, Patience, Gang | either, and a job withdrawn, and the time of a Hold |
+| JobOrder, Patience, Gang | either, and a job withdrawn, and the time of a Reservation or a Wait |
 
 Whatever is parked longer than a minute is woken as a safety net. All times come in as arguments.
 """
@@ -160,12 +160,10 @@ class SchedulingQueue:
         for task in pool.order if self._backoffs else ():
             if task.id in self._backoffs:
                 pool.remove(task.id)
-        if known is not None and (known.job, known.task_class) == (job, task_class):
-            fresh.hold = known.hold
-            if known.pool.same(pool):
-                known.rank = fresh.rank
-                self._in_line = None
-                return known  # nothing new: what is parked stays so
+        if known is not None and (known.job, known.task_class) == (job, task_class) and known.pool.same(pool):
+            known.rank = fresh.rank
+            self._in_line = None
+            return known  # nothing new: what is parked stays so
         self._classes[task_class.id] = fresh
         self._in_line = None
         self._unschedulable.admit(fresh, known)
@@ -266,50 +264,50 @@ class SchedulingQueue:
             park: Whether to park. A shell that offers nodes one by one parks nobody: the next node may take them.
         """
         news = plan.news if park else {}  # worked out before anything is taken out
-        released, holds = self._carried_out(plan)
+        released, waits = self._carried_out(plan)
         if not park:
             return
-        for class_id, hold in holds.items():
-            if hold.task is not None and (queued := self._classes.get(class_id)) is not None:
-                self._unschedulable.look(queued.row, active=False, always_active=True)
+        for class_id, answer in waits.items():
+            if isinstance(answer, model.Reservation) and answer.task is not None and class_id in self._classes:
+                self._unschedulable.look(self._classes[class_id].row, active=False, always_active=True)
         for class_id, one in news.items():
             known = self._classes.get(class_id)
             if known is None or not len(known.pool):
                 continue
-            known.hold = holds.get(class_id)
-            until_s = known.hold.until_s if known.hold is not None else None
+            until_s = waits[class_id].until_s if class_id in waits else None
             self._unschedulable.enter(known, one.least, one.verdict, now_s, until_s)
         self._unschedulable.settled(now_s)
         if released:
             self._wake(Wake.NODES)  # a node is kept for nobody: whoever is ahead may want it kept, fitting or not
 
-    def _carried_out(self, plan: Outcome) -> tuple[bool, Mapping[model.ClassId, model.Hold]]:
+    def _carried_out(self, plan: Outcome) -> tuple[bool, Mapping[model.ClassId, model.Reservation | model.Wait]]:
         """Take out what was placed and remember what is kept.
 
         Returns:
-            Whether a node is kept for nobody any more; and who waits for what.
+            Whether a node is kept for nobody any more; and what each class waits for.
         """
-        released, reserved, holds = False, self._reserved.by_name, {}
+        released, reserved = False, self._reserved.by_name
+        waits: dict[model.ClassId, model.Reservation | model.Wait] = {}
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
                 if reserved and reserved.get(decision.node) == decision.task_class.id:
                     self._reserved.released(decision.node)
                     released = True
-            elif isinstance(decision, model.Hold):
-                holds[decision.task_class.id] = decision
-                if decision.node is not None and decision.task is None:
+            elif isinstance(decision, model.Reservation | model.Wait):
+                waits[decision.task_class.id] = decision
+                if isinstance(decision, model.Reservation) and decision.task is None:
                     self._reserve(decision.node, decision.task_class.id)
         for node in plan.released:
             if node in reserved:
                 self._reserved.released(node)
                 released = True
-        return released, holds
+        return released, waits
 
     def _placed(self, decision: model.Placement) -> None:
         queued = self._classes.get(decision.task_class.id)
         if queued is not None:
-            queued.hold, pool = None, queued.pool
+            pool = queued.pool
             pool.remove(decision.task.id)
             if not pool.count:
                 self._in_line = None

@@ -143,7 +143,7 @@ class _MapsWait(Patience):
         self._patience = patience
 
     @override
-    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """As delay scheduling says."""
         return self._patience.wait(pending, node, state) if pending.task_class.stage is model.Stage.MAP else None
 

@@ -79,7 +79,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
         return [] if mask is None else [model.Refusal(reason="host is full", nodes=int((among & ~mask).sum()))]
 
     @override
-    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Hold | None:
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """As ILA's delays; what is taken is counted."""
         hold = self._acceptance.wait(pending, node, state)
         if hold is None and pending.task_class.stage is model.Stage.MAP:
@@ -92,11 +92,11 @@ class Oracle(Filter, Patience, Reserve, Observer):
         return hold
 
     @override
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Hold]:
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Look again in a second: a place on a host may come free without room on the nodes that it fits."""
         verdict = model.Verdict(code=model.Code.PATIENCE, message="every host has as many of its kind as it takes")
         until_s = state.view.now_s + 1.0
-        return (model.Hold(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s),)
+        return (model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s),)
 
     @override
     def observe(self, event: model.Event) -> None:

@@ -100,7 +100,7 @@ def test_who_is_refused_everywhere_looks_again_when_a_host_may_be_ripe():
     world = Shell(hosts(1), ila.Config(recheck_s=60.0), model_=CROWDED)
     one = known(world, count=2)
     plan = world.go(0.5)
-    holds = [hold for hold in plan.decisions if isinstance(hold, model.Hold)]
+    holds = [hold for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)]
     assert [(hold.task_class.id, hold.until_s) for hold in holds] == [(one.id, 21.0)]
     assert "slow down" in world.room.unschedulable()[one.id].message
 
@@ -124,7 +124,7 @@ def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
     world = Shell(hosts(2), model_=CROWDED)
     names = {known(world, f"job{i}", 3, submitted_s=float(i)).id for i in range(4)}
     plan = world.go(0.0)
-    assert {hold.task_class.id for hold in plan.decisions if isinstance(hold, model.Hold)} == names
+    assert {hold.task_class.id for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)} == names
     assert {verdict.code for verdict in world.room.unschedulable().values()} == {model.Code.PATIENCE}
 
 

@@ -40,7 +40,7 @@ def decided(loads, config):
     found = []
     for i in range(5):
         plan = world.go(7.0 * i)
-        holds = {one.task_class.id: one for one in plan.decisions if isinstance(one, model.Hold)}
+        holds = {one.task_class.id: one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait)}
         left = {name: (one.verdict, one.count) for name, one in plan.left.items()}
         found.append((make.placements(plan), holds, left))
         for one in make.placements(plan)[::2]:
