@@ -21,8 +21,8 @@ from .drawing import Draw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_sim.live.course import App
     from boathouse_sim.topology import Host, Machine
+    from boathouse_sim.workload import App
 
 _SEED = 20_261
 _NAMESPACES = ("", "a", "b")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
-from boathouse_sim.workload import Penalty
+from boathouse_sim.jobs import Penalty
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from boathouse_sim.workload import Phase
+    from boathouse_sim.jobs import Phase
 
 Span: TypeAlias = tuple[float, float]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 from boathouse_policies import framework, model
 from boathouse_sim import results
 from boathouse_sim.clock import Clock, Priority
+from boathouse_sim.workload import Spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,40 +23,6 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 class StuckError(RuntimeError):
     """The simulation cannot end: tasks are pending and no event will change that. Names them and their reasons."""
-
-
-class Spec(Protocol):
-    """What is submitted."""
-
-    @property
-    def id(self) -> str:
-        """Unique in its workload."""
-        ...
-
-    @property
-    def submit_ms(self) -> int | None:
-        """When; None for at the end of another."""
-        ...
-
-    @property
-    def after(self) -> str | None:
-        """The job at whose end it is submitted."""
-        ...
-
-    @property
-    def queue(self) -> str:
-        """Where it waits."""
-        ...
-
-    @property
-    def namespace(self) -> str:
-        """Whose share of the queue it is charged to; empty where a workload has one tenant."""
-        ...
-
-    @property
-    def program(self) -> str:
-        """What it runs: jobs of one program are alike."""
-        ...
 
 
 class Run(Protocol):

@@ -20,7 +20,7 @@ from boathouse_policies.koala import Kind, master
 from boathouse_sim import blocks
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
-from boathouse_sim.koala import HadoopJob, JobRecord, SizeRecord
+from boathouse_sim.koala_jobs import HadoopJob, JobRecord, SizeRecord
 from boathouse_sim.koala_tracker import JobBook, Tracker
 from boathouse_sim.koala_work import Attempt, Work
 from boathouse_sim.live.course import Course, Report
@@ -28,8 +28,8 @@ from boathouse_sim.live.course import Course, Report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_sim.koala import Hadoop
-    from boathouse_sim.live.pod import LiveRun, Pod
+    from boathouse_sim.koala_jobs import HadoopSpec
+    from boathouse_sim.live.course import LiveRun, Pod
     from boathouse_sim.live.world import LiveWorld
     from boathouse_sim.work import Container
 
@@ -60,7 +60,7 @@ class HadoopCourse(Course):
         nodes: All that it ever had.
     """
 
-    def __init__(self, spec: Hadoop, world: LiveWorld, run: LiveRun) -> None:
+    def __init__(self, spec: HadoopSpec, world: LiveWorld, run: LiveRun) -> None:
         self._spec, self._world, self._run = spec, world, run
         self._class = world.task_class(run, "worker", model.Stage.OTHER, spec.node, spec.tasks, known=False)
         self._kinds = {i: Kind.CORE if i < spec.core else Kind.TRANSIENT for i in range(spec.tasks)}

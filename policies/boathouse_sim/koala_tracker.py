@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boathouse_policies import model
-    from boathouse_sim.koala import HadoopJob
+    from boathouse_sim.koala_jobs import HadoopJob
 
 
 class JobBook:

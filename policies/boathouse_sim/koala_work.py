@@ -19,10 +19,10 @@ from boathouse_sim.work import Segment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boathouse_sim.koala import Hadoop
+    from boathouse_sim.koala_jobs import HadoopSpec
     from boathouse_sim.koala_tracker import JobBook
+    from boathouse_sim.live.course import Pod
     from boathouse_sim.live.gate import Gate
-    from boathouse_sim.live.pod import Pod
     from boathouse_sim.live.world import LiveWorld
 
 _LEAST_MB = 0.01
@@ -87,7 +87,7 @@ class Work:
         stored_mb: Output that transient nodes sent to core nodes, replicas counted.
     """
 
-    def __init__(self, world: LiveWorld, spec: Hadoop, datanodes: Callable[[], Sequence[Pod]]) -> None:
+    def __init__(self, world: LiveWorld, spec: HadoopSpec, datanodes: Callable[[], Sequence[Pod]]) -> None:
         self._world, self._spec, self._datanodes = world, spec, datanodes
         self.stored_mb = 0.0
 

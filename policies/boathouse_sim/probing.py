@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from boathouse_policies.fspy import Config, features
 from boathouse_sim import sampling
-from boathouse_sim.workload import JobSpec, Phase
+from boathouse_sim.jobs import JobSpec, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_sim.fluid import FloatVector
-    from boathouse_sim.workload import Cluster
+    from boathouse_sim.topology import Cluster
 
 PERCENTILE = 95
 

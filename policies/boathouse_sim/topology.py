@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DISK_MB_PER_S = 100.0  # one hard disk, read or written in order
 GIGABIT_MB_PER_S = 117.0  # what 1 GbE carries of data
@@ -158,3 +162,56 @@ def ikayak_testbed() -> list[Machine]:
 def ila_testbed(hosts: int = 12) -> tuple[list[Machine], list[Host]]:
     """The ILA paper's cluster: 6 virtual machines of 2 cores on each host of 10 usable cores and one disk, 2 racks."""
     return virtual(hosts, each=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Equal nodes, dealt to the racks in turn; or machines, each with its own shape and place (`Cluster.of`).
+
+    Attributes:
+        nodes: Their number.
+        node_mem_mb: Memory of each; of the largest where there are machines.
+        node_cores: The same of cores.
+        racks: Their number.
+        mem_granularity_mb: Steps of elastic sizes.
+        min_mem_fraction: The least part of its ideal memory that a task is given.
+        machines: The nodes one by one; empty for equal ones.
+        hosts: Physical hosts of virtual machines, by `Machine.server`. A machine that names none is its own.
+    """
+
+    nodes: int
+    node_mem_mb: int = 10_000
+    node_cores: int = 16
+    racks: int = 1
+    mem_granularity_mb: int = 100
+    min_mem_fraction: float = 0.1
+    machines: tuple[Machine, ...] = ()
+    hosts: tuple[Host, ...] = ()
+
+    @classmethod
+    def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> Cluster:
+        """A cluster of these machines."""
+        return cls(
+            nodes=len(machines),
+            node_mem_mb=max(one.mem_mb for one in machines),
+            node_cores=max(one.cores for one in machines),
+            racks=len({one.rack for one in machines}),
+            machines=tuple(machines),
+            hosts=tuple(hosts),
+        )
+
+    @property
+    def total_mem_mb(self) -> int:
+        """Memory of all nodes."""
+        return sum(one.mem_mb for one in self.machines) if self.machines else self.nodes * self.node_mem_mb
+
+    @property
+    def total_cores(self) -> int:
+        """Cores of all nodes."""
+        return sum(one.cores for one in self.machines) if self.machines else self.nodes * self.node_cores
+
+    def holds(self, mem_mb: int, cores: int) -> bool:
+        """Whether some node, empty, holds a task of this size."""
+        if not self.machines:
+            return mem_mb <= self.node_mem_mb and cores <= self.node_cores
+        return any(mem_mb <= one.mem_mb and cores <= one.cores for one in self.machines)

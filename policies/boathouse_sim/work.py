@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from boathouse_sim.jobs import Penalty, Phase
 from boathouse_sim.topology import DISK_MB_PER_S, GIGABIT_MB_PER_S
-from boathouse_sim.workload import Penalty, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

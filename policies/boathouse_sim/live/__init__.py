@@ -1,14 +1,15 @@
 """Simulations in which run times depend on what happens: neighbours, suspension, shuffles, executors, outages."""
 
-from boathouse_sim.live.course import App, Course, Report
+from boathouse_sim.live.application import Application
+from boathouse_sim.live.course import Course, LiveRun, Pod, Report
 from boathouse_sim.live.mapreduce import MapReduce
-from boathouse_sim.live.pod import LiveRun, Pod, TaskRecord
+from boathouse_sim.live.recording import TaskRecord
 from boathouse_sim.live.shell import Live
 from boathouse_sim.live.spark import DynamicAllocation, Spark, SparkStage
 from boathouse_sim.live.world import LiveWorld
 
 __all__ = [
-    "App",
+    "Application",
     "Course",
     "DynamicAllocation",
     "Live",

@@ -1,35 +1,18 @@
-"""What becomes of a job: each kind of application has its own course."""
+"""A job on its way: its pods, and what becomes of them. Each kind of application has its own course."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from boathouse_sim import ground
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies import model
-    from boathouse_sim.live.pod import LiveRun, Pod
-    from boathouse_sim.live.world import LiveWorld
+    from boathouse_sim.live.rates import Activity
+    from boathouse_sim.topology import Machine
     from boathouse_sim.work import Container
-
-
-class App(ground.Spec, Protocol):
-    """An application of a workload: what `boathouse_sim.live` knows by its course."""
-
-    @property
-    def tasks(self) -> int:
-        """Containers that it needs at least."""
-        ...
-
-    def containers(self) -> Iterable[tuple[str, Container]]:
-        """Each kind of container that it asks for, by name."""
-        ...
-
-    def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
-        ...
+    from boathouse_sim.workload import Spec
 
 
 class Report(NamedTuple):
@@ -85,3 +68,81 @@ class Course:
 
     def report(self, pod: Pod) -> Report | None:
         """What the runtime of a running task says; None for those that say nothing."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class LiveRun:
+    """A job on its way.
+
+    Attributes:
+        spec: What it is.
+        job: As policies know it.
+        course: What becomes of its tasks.
+    """
+
+    spec: Spec
+    job: model.Job
+    submitted_ms: int
+    ended_ms: int = -1
+    course: Course = dataclasses.field(init=False)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Pod:
+    """A task that was placed.
+
+    Attributes:
+        run: Its job.
+        task: The task.
+        task_class: Its class.
+        container: What it asked for and does.
+        node: Where.
+        resources: What it takes now.
+        asked: What it takes when it is not suspended.
+        distance: Of its input; None for a task that has none in blocks.
+        penalty: What its memory makes its work longer by, at least 1.
+        luck: What chance makes it longer or shorter by.
+        activities: What it does now.
+        segment: How many of its segments are done.
+        rival: The other attempt of the same task, if one runs.
+        is_second: Whether this one was started because the other was slow.
+        computed_core_ms: What its ended work computed.
+    """
+
+    run: LiveRun
+    task: model.Task
+    task_class: model.TaskClass
+    container: Container
+    node: model.NodeName
+    machine: Machine
+    resources: model.Resources
+    asked: model.Resources
+    distance: model.Distance | None
+    placed_ms: int
+    penalty: float = 1.0
+    luck: float = 1.0
+    started_ms: int = -1
+    activities: list[Activity] = dataclasses.field(default_factory=list)
+    segment: int = 0
+    suspended: bool = False
+    suspended_at_ms: int = 0
+    suspended_ms: int = 0
+    growing: model.Resources | None = None
+    rival: Pod | None = None
+    is_second: bool = False
+    computed_core_ms: float = 0.0
+
+    @property
+    def id(self) -> model.TaskId:
+        """Of its task."""
+        return self.task.id
+
+    def about(self, now_s: float) -> model.About:
+        """What every event of a task says."""
+        return {
+            "now_s": now_s,
+            "task": self.id,
+            "task_class": self.task_class.id,
+            "job": self.run.job.id,
+            "node": self.node,
+        }

@@ -11,7 +11,7 @@ import numpy as np
 from boathouse_policies.model import Distance
 
 if TYPE_CHECKING:
-    from boathouse_sim.live.pod import Pod
+    from boathouse_sim.live.course import Pod
     from boathouse_sim.live.rates import Four
     from boathouse_sim.work import Reading, Segment
 

@@ -18,19 +18,20 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import MB, Call
+from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, Report
 from boathouse_sim.live.gate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_sim.live.pod import LiveRun, Pod
+    from boathouse_sim.live.course import LiveRun, Pod
     from boathouse_sim.live.world import LiveWorld
     from boathouse_sim.work import Container
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MapReduce:
+class MapReduce(Application):
     """A job.
 
     Attributes:
@@ -84,6 +85,7 @@ class MapReduce:
         """By kind."""
         return [("map", self.map), *([("reduce", self.reduce)] if self.reduce is not None and self.reduces else [])]
 
+    @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
         """Its course in a world."""
         return MapReduceCourse(self, world, run)

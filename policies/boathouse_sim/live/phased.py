@@ -16,9 +16,9 @@ from boathouse_sim.world import STAGES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_sim.live.pod import LiveRun, Pod
+    from boathouse_sim.jobs import JobSpec, Phase
+    from boathouse_sim.live.course import LiveRun, Pod
     from boathouse_sim.live.world import LiveWorld
-    from boathouse_sim.workload import JobSpec, Phase
 
 
 class Phased(Course):

@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_sim.ground import MB
 from boathouse_sim.live import doing
-from boathouse_sim.live.pod import Pod, TaskRecord
 
 if TYPE_CHECKING:
+    from boathouse_sim.live.course import Pod
     from boathouse_sim.live.rates import Activity
     from boathouse_sim.work import Reading
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRecord:
+    """One attempt of one task, as it was: the truth, for claims about tasks.
+
+    Attributes:
+        job: Its job.
+        kind: map, reduce, driver, executor, or task for one inside an executor.
+        index: Within its kind.
+        node: Where.
+        distance: Of its input; None where it has none in blocks.
+        placed_ms: When it was given its node.
+        started_ms: When it ran.
+        ended_ms: When it ended.
+        alone_ms: How long it would have run alone, with its ideal size and its input at hand.
+        calm_ms: The same with the size, the distance and the luck that it had: `ended - started` over this is what its
+            neighbours cost.
+        suspended_ms: How long it was suspended.
+        memory_mb: What it was given.
+        cpu_milli: The same of CPU.
+        lost: Whether it was lost with its node, or gave way.
+    """
+
+    job: str
+    kind: str
+    index: int
+    node: str
+    distance: int | None
+    placed_ms: int
+    started_ms: int
+    ended_ms: int
+    alone_ms: float
+    calm_ms: float
+    suspended_ms: int
+    memory_mb: int
+    cpu_milli: int
+    lost: bool
 
 
 def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord:

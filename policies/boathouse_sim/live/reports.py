@@ -9,7 +9,7 @@ from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
 
 if TYPE_CHECKING:
-    from boathouse_sim.live.pod import Pod
+    from boathouse_sim.live.course import Pod
     from boathouse_sim.live.world import LiveWorld
 
 _BYTES = 1e6  # of a MB/s

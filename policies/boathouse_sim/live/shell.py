@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from boathouse_policies import framework, model
 from boathouse_sim.clock import Priority
+from boathouse_sim.live.application import course_of
 from boathouse_sim.live.outages import Failing
 from boathouse_sim.live.reports import Reports
 from boathouse_sim.live.world import LiveWorld
@@ -31,7 +32,7 @@ class Live:
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
-        self.world = LiveWorld(workload, profile, errors=errors, seed=seed)
+        self.world = LiveWorld(workload, profile, course_of, errors=errors, seed=seed)
         self._reports = Reports(self.world)
         self._failing = Failing(self.world, self.world.conditions.outages)
 

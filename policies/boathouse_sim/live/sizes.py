@@ -16,8 +16,12 @@ from boathouse_sim.ground import Call
 from boathouse_sim.live import doing
 
 if TYPE_CHECKING:
-    from boathouse_sim.live.pod import Pod
-    from boathouse_sim.live.world import LiveWorld
+    from collections.abc import Mapping
+
+    from boathouse_sim.conditions import Conditions
+    from boathouse_sim.ground import AnyGround
+    from boathouse_sim.live.course import Pod
+    from boathouse_sim.live.rates import Progressing
 
 
 @dataclasses.dataclass(slots=True)
@@ -31,12 +35,20 @@ class Room:
 class Sizes:
     """See the module's docstring.
 
+    Args:
+        world: Whose ledger is told of sizes, and whose observers of what becomes of decisions.
+        pods: What runs.
+        rates: What the pods do.
+        conditions: Of the simulation.
+
     Attributes:
         taken: By node: what its pods really have, growth that waits left out.
     """
 
-    def __init__(self, world: LiveWorld) -> None:
-        self._world = world
+    def __init__(
+        self, world: AnyGround, pods: Mapping[model.TaskId, Pod], rates: Progressing, conditions: Conditions
+    ) -> None:
+        self._world, self._pods, self._rates, self._conditions = world, pods, rates, conditions
         self.taken = {node.name: Room() for node in world.nodes}
         self._whole = {node.name: node.allocatable for node in world.nodes}
         self._growing: dict[model.NodeName, list[Pod]] = {}
@@ -70,16 +82,18 @@ class Sizes:
     def suspend(self, decision: model.Suspend) -> None:
         """Stop a task; its CPU is free a little later. What is suspended, about to grow or gone is left alone."""
         world = self._world
-        pod = world.pods.get(decision.task.id)
+        pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.started_ms < 0 or pod.growing is not None:
             world.tell_refused(decision, _reason(pod))
             return
         pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        world.tell(model.Suspended(**world.about(pod), resources=decision.resources, until_s=decision.until_s))
+        world.tell(
+            model.Suspended(**pod.about(world.clock.now_s), resources=decision.resources, until_s=decision.until_s)
+        )
         shrink = Call(self._shrunk, (pod, decision.resources, pod.suspended_at_ms))
-        world.clock.at(world.clock.now_ms + world.conditions.suspend_ms, Priority.ARRIVAL, shrink)
+        world.clock.at(world.clock.now_ms + self._conditions.suspend_ms, Priority.ARRIVAL, shrink)
         if decision.until_s is not None:
             until_ms = max(round(decision.until_s * 1000), world.clock.now_ms)
             world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, (pod, pod.suspended_at_ms)))
@@ -94,7 +108,7 @@ class Sizes:
             self._have(pod, less)
 
     def _runs(self, pod: Pod) -> bool:
-        return self._world.pods.get(pod.id) is pod
+        return self._pods.get(pod.id) is pod
 
     def _time_is_up(self, what: tuple[Pod, int]) -> None:
         pod, since_ms = what
@@ -103,7 +117,7 @@ class Sizes:
 
     def resume(self, decision: model.Resume) -> None:
         """Give a suspended task its resources back, as soon as there is room, and continue it."""
-        pod = self._world.pods.get(decision.task.id)
+        pod = self._pods.get(decision.task.id)
         if pod is not None and pod.suspended:
             self._resume(pod)
         else:
@@ -111,12 +125,12 @@ class Sizes:
 
     def _resume(self, pod: Pod) -> None:
         if self._runs(pod) and pod.growing is None:
-            self._world.tell(model.Resumed(**self._world.about(pod), resources=pod.asked))
+            self._world.tell(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
         """Change what a running task has: less at once, more as soon as there is room."""
-        pod = self._world.pods.get(decision.task.id)
+        pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.growing is not None:
             self._world.tell_refused(decision, _reason(pod))
             return
@@ -181,19 +195,19 @@ class Sizes:
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         world = self._world
         pod.asked = size
-        world.tell(model.Resized(**world.about(pod), resources=size))
+        world.tell(model.Resized(**pod.about(world.clock.now_s), resources=size))
         for one in pod.activities:
             if one.segment is not None:
-                world.rates.mend(one)  # what was done so far, at the old rate
-                one.stretch = doing.stretches(one.segment, pod, one.distance, world.conditions.reading, one.luck)
+                self._rates.mend(one)  # what was done so far, at the old rate
+                one.stretch = doing.stretches(one.segment, pod, one.distance, self._conditions.reading, one.luck)
                 one.load = doing.loads(one.segment, pod, one.distance, one.stretch)
-                world.rates.mend(one)
+                self._rates.mend(one)
 
     def _pause(self, pod: Pod, *, paused: bool) -> None:
         for one in pod.activities:
-            self._world.rates.mend(one)
+            self._rates.mend(one)
             one.paused = paused
-            self._world.rates.mend(one)
+            self._rates.mend(one)
 
 
 def _reason(pod: Pod | None) -> str:

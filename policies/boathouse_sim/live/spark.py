@@ -22,12 +22,13 @@ from boathouse_policies import model
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
 from boathouse_sim.live import doing
+from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_sim.live.pod import LiveRun, Pod
+    from boathouse_sim.live.course import LiveRun, Pod
     from boathouse_sim.live.rates import Activity
     from boathouse_sim.live.world import LiveWorld
     from boathouse_sim.work import Container, Segment
@@ -66,7 +67,7 @@ class DynamicAllocation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Spark:
+class Spark(Application):
     """An application.
 
     Attributes:
@@ -137,6 +138,7 @@ class Spark:
         """By kind."""
         return [*([("driver", self.driver)] if self.driver is not None else []), ("executor", self.executor)]
 
+    @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
         """Its course in a world."""
         return SparkCourse(self, world, run)

@@ -16,32 +16,32 @@ from boathouse_sim.conditions import PLAIN
 from boathouse_sim.errors import Errors
 from boathouse_sim.ground import MB, Call, Ground, StuckError
 from boathouse_sim.live import doing, recording
-from boathouse_sim.live.phased import Phased
-from boathouse_sim.live.pod import LiveRun, Pod, TaskRecord
+from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.rates import Activity, Rates
 from boathouse_sim.live.shared import SharedRates
 from boathouse_sim.live.sizes import Sizes
 from boathouse_sim.topology import Machine
-from boathouse_sim.workload import JobSpec
 from boathouse_sim.world import estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boathouse_policies import framework
-    from boathouse_sim.live.course import App
+    from boathouse_sim.live.course import Course
     from boathouse_sim.live.gate import Gate
     from boathouse_sim.live.rates import Progressing
+    from boathouse_sim.live.recording import TaskRecord
     from boathouse_sim.work import Container, Segment
-    from boathouse_sim.workload import Workload
+    from boathouse_sim.workload import Spec, Workload
 
 
-class LiveWorld(Ground["JobSpec | App", LiveRun]):
+class LiveWorld(Ground["Spec", LiveRun]):
     """One simulation, from the first submission to the last end.
 
     Args:
         workload: Its jobs, applications and conditions.
         profile: The policies.
+        course_of: Makes the course of a job that comes.
         errors: How the truth strays from the estimates; of containers only the duration does.
         seed: Of all that is drawn: blocks, luck, outages.
 
@@ -54,16 +54,23 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
     """
 
     def __init__(
-        self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
+        self,
+        workload: Workload,
+        profile: framework.Profile,
+        course_of: Callable[[LiveWorld, LiveRun], Course],
+        *,
+        errors: Errors | None = None,
+        seed: int = 0,
     ) -> None:
         super().__init__(workload, profile, (*workload.jobs, *workload.apps), self._come)
+        self._course_of = course_of
         self.conditions = workload.conditions or PLAIN
         self.seed = seed
         self.errors = errors or Errors()
         self.machines = {one.name: one for one in _machines(workload, self.nodes)}
         self.rates: Progressing = self._rates()
-        self.sizes = Sizes(self)
         self.pods: dict[model.TaskId, Pod] = {}
+        self.sizes = Sizes(self, self.pods, self.rates, self.conditions)
         self.records: list[TaskRecord] = []
         self.attempts: dict[model.TaskId, int] = {}
         self._losses: collections.Counter[model.TaskId] = collections.Counter()
@@ -82,7 +89,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
 
     # Jobs
 
-    def _come(self, spec: JobSpec | App) -> None:
+    def _come(self, spec: Spec) -> None:
         job = model.Job(
             id=self.job_id(spec),
             queue=model.QueueName(spec.queue),
@@ -93,7 +100,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
         )
         run = LiveRun(spec, job, self.clock.now_ms)
         self.runs[job.id] = run
-        run.course = Phased(self, run, spec) if isinstance(spec, JobSpec) else spec.course(self, run)
+        run.course = self._course_of(self, run)
         if self.profile.observers:
             classes = run.course.classes()
             counts = {one.id: count for one, count in classes}
@@ -228,13 +235,7 @@ class LiveWorld(Ground["JobSpec | App", LiveRun]):
 
     def about(self, pod: Pod) -> model.About:
         """What every event of a task says."""
-        return {
-            "now_s": self.clock.now_s,
-            "task": pod.id,
-            "task_class": pod.task_class.id,
-            "job": pod.run.job.id,
-            "node": pod.node,
-        }
+        return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
         """Do the rest of a container's segments, one after the other.

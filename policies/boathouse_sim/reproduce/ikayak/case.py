@@ -16,7 +16,7 @@ from boathouse_sim.reproduce.ikayak import variants
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_sim.live.pod import TaskRecord
+    from boathouse_sim.live.recording import TaskRecord
     from boathouse_sim.reproduce.ikayak.setting import Setting
     from boathouse_sim.reproduce.ikayak.variants import Variant
     from boathouse_sim.results import Outcome
