@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from boathouse_policies import model
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-    from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.queue import SchedulingQueue
@@ -89,14 +90,18 @@ class Filter(NodeQuestion):
     Attributes:
         of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
         until_freed: Whether a node that it refuses stays refused until room comes free there.
+        reason: Why it refuses a node; "" where that is nobody's concern, or differs from node to node.
     """
 
     of_shape = False
     until_freed = False
+    reason = ""
 
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Why it may not go to nodes among these, with their number."""
-        return ()
+        passed = self.mask(pending, state, slice(None)) if self.reason else None
+        count = 0 if passed is None else int((among & ~passed).sum())
+        return [model.Refusal(reason=self.reason, nodes=count)] if count else []
 
 
 class Score(Question):

@@ -27,10 +27,13 @@ class KeptForAged(Reserve, Hooks):
     Args:
         order: Knows who is aged.
         apart: Stages whose nodes another policy reserves.
+
+    Attributes:
+        order: As given.
     """
 
     def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:
-        self._order = order
+        self.order = order
         self._apart = apart
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
@@ -39,7 +42,7 @@ class KeptForAged(Reserve, Hooks):
 
     def is_idle(self, state: CycleState) -> bool:
         """Whether no node is reserved in this cycle, nor will be."""
-        return not state.reserved and self._order.nobody_aged
+        return not state.reserved and self.order.nobody_aged
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is reserved for no class, or for this one."""
@@ -55,7 +58,7 @@ class KeptForAged(Reserve, Hooks):
         owners = [
             classes.queued[place] for one in state.reserved.values() if (place := classes.places.get(one, -1)) >= 0
         ]
-        if self._order.group(pending.job, state) is not Group.AGED:
+        if self.order.group(pending.job, state) is not Group.AGED:
             return ()
         if not all(owner.task_class.stage in self._apart for owner in owners):
             return ()

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ikayak.config import Config
 
-REMOTE = "node(s) with too little room for a map whose input is elsewhere"
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
 
@@ -96,6 +95,7 @@ class Shrinking(Sizer, Filter):
     """
 
     by_node = True
+    reason = "node(s) with too little room for a map whose input is elsewhere"
 
     def __init__(self, config: Config, locality: Locality) -> None:
         self._shrink = config.shrink
@@ -181,12 +181,6 @@ class Shrinking(Sizer, Filter):
     def _fits_shrunk(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
         """Where one map of μ·R_demand fits."""
         return fits_at(state, where, *self._part(pending.task_class.resources, self._locality.share()))
-
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """Nodes with room for a shrunk map, none of whose input is there."""
-        passed = self.mask(pending, state, slice(None))
-        count = 0 if passed is None else int((among & ~passed).sum())
-        return [model.Refusal(reason=REMOTE, nodes=count)] if count else []
 
 
 class LocalFirst(Score):

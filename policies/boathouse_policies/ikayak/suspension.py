@@ -38,7 +38,6 @@ REASON = "it waits for map output; its CPU goes to its job's maps"
 READY = "its map output is there"
 NO_USE = "no map waits for its CPU"
 KEPT = "its node is kept for an executor, where no map may go"
-LENT = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
 
 def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
@@ -63,6 +62,8 @@ class Suspension(Filter, Hooks):
     Attributes:
         paused: Until when who is suspended in this cycle, the controller's decisions included.
     """
+
+    reason = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
     def __init__(self, config: Config, book: Book) -> None:
         self._config = config
@@ -172,12 +173,6 @@ class Suspension(Filter, Hooks):
         passed: model.BoolVector = (state.free[model.CPU] - lent)[where] >= pending.least[model.CPU]
         nothing: model.BoolVector = lent[where] == 0
         return passed | nothing
-
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """Nodes that would have room with it."""
-        passed = self.mask(pending, state, slice(None))
-        count = 0 if passed is None else int((among & ~passed).sum())
-        return [model.Refusal(reason=LENT, nodes=count)] if count else []
 
 
 def _waiting_maps(queue: SchedulingQueue) -> Mapping[model.JobId, int]:

@@ -70,13 +70,6 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     nearest = ila.Nearest(None, elastic)
     passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
     aged = fspy.KeptForAged(order, apart=ikayak.SPARK)
-    reserve = ByStage(
-        dict.fromkeys(ikayak.SPARK, spark.executors),
-        others=(aged, look_again),
-        passing=(passing, spark.executors),
-        refusing=look_again,
-        calm=lambda: order.nobody_aged,
-    )
     return Profile(
         name="boathouse",
         order=order,
@@ -87,8 +80,8 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         ),
         patience=ila.Acceptance(delay),
         sizer=sizes,
-        reserve=reserve,
+        reserve=ByStage(spark.executors, aged, look_again, passing),
         controllers=(elastic, spark.suspension),
         observers=(running, order, elastic, spark.book, spark.locality, interference, delay),
-        hooks=(order, aged, reserve, passing, spark.executors, spark.suspension, spark.locality, elastic, interference),
+        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.locality, elastic, interference),
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Filter, Hooks, Reserve, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Reserve, Score, Sizer
+from boathouse_policies.ikayak import SPARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Sized, Where
+    from boathouse_policies.fspy import KeptForAged
+    from boathouse_policies.ikayak.placement import Executors
     from boathouse_policies.ikayak.shrinking import Shrinking
-    from boathouse_policies.ila.interference import Interference
-
-BOTH = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
+    from boathouse_policies.ila import Interference, LookAgain
+    from boathouse_policies.yarn_me import Passing
 
 
 class Unhindered(Score):
@@ -55,11 +55,11 @@ class OneOfTwo(Sizer, Filter):
     """
 
     by_node = True
+    reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
     def __init__(self, memory: Sizer, cpu: Shrinking) -> None:
         self._memory = memory
         self._cpu = cpu
-        self._least: dict[model.ClassId, tuple[model.TaskClass, model.Resources]] = {}
 
     def concerns(self, pending: PendingClass) -> bool:
         """Maps."""
@@ -67,20 +67,13 @@ class OneOfTwo(Sizer, Filter):
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """The least of each; the mask keeps off nodes that have no more than that of both."""
-        known = self._least.get(task_class.id)
-        if known is not None and known[0] is task_class:
-            return known[1]
-        if len(self._least) >= _CLASSES_KEPT:
-            self._least.clear()
         ideal = task_class.resources
-        least = model.Resources(
+        return model.Resources(
             cpu_milli=self._cpu.least(task_class).cpu_milli,
             memory_bytes=self._memory.least(task_class).memory_bytes,
             ephemeral_storage_bytes=ideal.ephemeral_storage_bytes,
             extended=ideal.extended,
         )
-        self._least[task_class.id] = task_class, least
-        return least
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
         """Memory first; CPU where nothing was taken of memory."""
@@ -106,83 +99,57 @@ class OneOfTwo(Sizer, Filter):
             return True
         return free[model.MEMORY] >= one.resources.memory_bytes and self._cpu.passes(pending, state, node)
 
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """Nodes that have the least of both and no more."""
-        passed = self.mask(pending, state, slice(None))
-        count = 0 if passed is None else int((among & ~passed).sum())
-        return [model.Refusal(reason=BOTH, nodes=count)] if count else []
 
-
-class ByStage(Reserve, Hooks):
-    """Who keeps nodes, by stage; a kept node is open to whom either says so, its owner's job or who is gone in time.
+class ByStage(Reserve):
+    """Reserve nodes by stage; a reserved node is open to its owner's job and to tasks that end before it could start.
 
     Args:
-        keepers: Who keeps nodes for which stage.
-        others: Who keep nodes for all other stages, asked in this order.
-        passing: Say who may use a node that is kept for somebody.
-        refusing: Sees at once whom no node takes.
-        calm: Whether none of the others would keep a node for them: only then it is asked.
+        executors: Reserves nodes for drivers and executors (iKayak).
+        aged: Reserves a node for whoever waited too long (FSPY).
+        look_again: Sees at once whom no node takes (ILA); asked while nobody is aged.
+        passing: Says who ends in time (YARN-ME).
     """
 
     by_node = True
-    reserves_for_gangs = True  # executors that must start together have nodes kept for them too
+    reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
 
-    def __init__(
-        self,
-        keepers: Mapping[model.Stage, Reserve],
-        others: Sequence[Reserve],
-        passing: Sequence[Reserve],
-        refusing: Reserve,
-        calm: Callable[[], bool],
-    ) -> None:
-        self._keepers = keepers
-        self._others = others
+    def __init__(self, executors: Executors, aged: KeptForAged, look_again: LookAgain, passing: Passing) -> None:
+        self._executors = executors
+        self._aged = aged
+        self._look_again = look_again
         self._passing = passing
-        self._refusing = refusing
-        self._calm = calm
-        self._keeps = True
-
-    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """A cycle begins: whether a class is pending for which nodes are kept."""
-        self._keeps = not self._keepers.keys().isdisjoint(queue.sorted_classes().stages)
 
     def is_idle(self, state: CycleState) -> bool:
-        """Whether no node is kept for anybody, nor will be."""
-        return not self._keeps and not state.reserved and self._calm()
+        """Whether no node is reserved, nor will be."""
+        return self._executors.is_idle(state) and self._aged.is_idle(state)
 
     def concerns(self, pending: PendingClass) -> bool:
-        """All classes, where nodes are kept or may be in this cycle."""
+        """All classes, where nodes are reserved or may be in this cycle."""
         return not self.is_idle(pending.state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is kept for nobody, or where the class may pass."""
-        if not state.reserved:
-            return None
-        found: model.BoolVector | None = None
-        for one in self._passing:
-            mask = one.mask(pending, state, where)
-            if mask is None:
-                return None
-            found = mask if found is None else np.logical_or(found, mask)
-        return found
+        """True where the node is reserved for no class, or where the class may pass."""
+        in_time = self._passing.mask(pending, state, where) if state.reserved else None
+        own = None if in_time is None else self._executors.mask(pending, state, where)
+        return None if in_time is None or own is None else in_time | own
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether one node is kept for nobody, or the class may pass there."""
-        return node not in state.reserved or any(one.passes(pending, state, node) for one in self._passing)
+        """Whether one node is reserved for no class, or the class may pass there."""
+        if node not in state.reserved:
+            return True
+        return self._passing.passes(pending, state, node) or self._executors.passes(pending, state, node)
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
-        """The nodes that the stage's policy keeps for a class that found none."""
-        keeper = self._keepers.get(pending.task_class.stage)
-        if keeper is not None:
-            return keeper.reserve(pending, state)
-        return [answer for one in self._others for answer in one.reserve(pending, state)]
+        """Reserve nodes for a class that found none."""
+        if pending.task_class.stage in SPARK:
+            return self._executors.reserve(pending, state)
+        return [*self._aged.reserve(pending, state), *self._look_again.reserve(pending, state)]
 
     def refused(
         self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """Whom no node takes, seen at once."""
-        return self._refusing.refused(pending_classes, state) if self._calm() else ()
+        """Return whom no node takes, seen at once."""
+        return self._look_again.refused(pending_classes, state) if self._aged.order.nobody_aged else ()
 
 
-_CLASSES_KEPT = 65_536
 _MAP = model.Stage.MAP  # to look into an enum each time is slow

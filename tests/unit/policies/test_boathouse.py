@@ -5,7 +5,7 @@ import pytest
 
 from boathouse_policies import framework, fspy, ila, model, profiles
 from boathouse_policies.ila import metrics
-from boathouse_policies.profiles.sharing import BOTH
+from boathouse_policies.profiles.sharing import OneOfTwo
 from boathouse_policies.yarn_me.penalty import Elastic, Mapper
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import always, linear
@@ -90,7 +90,7 @@ def test_no_task_has_less_of_both():
     one = shell.job(count=4, near=["n0"])
     plan = shell.cycle()
     assert sizes(plan) == []
-    assert BOTH in plan.diagnosis(one.id).message
+    assert OneOfTwo.reason in plan.diagnosis(one.id).message
 
 
 @pytest.mark.parametrize("refused", [False, True])
