@@ -96,8 +96,9 @@ class World:
 
     def at_rest(self) -> bool:
         """Say whether all that could be decided is decided and written."""
-        busy = self.scheduler.jobs.is_dirty or self.scheduler.room.active() or not self.scheduler.carrier.is_idle
-        return not busy
+        considered = self.scheduler.room.sorted_classes()
+        busy = considered.open.any() or considered.orphans or not self.scheduler.carrier.is_idle
+        return not (self.scheduler.jobs.is_dirty or busy)
 
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""

@@ -64,7 +64,7 @@ class PendingAhead:
 
     def _first(self, waiting: framework.QueuedClass, book: jobs.Jobs) -> Iterable[model.Task]:
         """The first tasks that are not held back: a pod made ahead would be refused as any other."""
-        first = (task for task in waiting.pool.queued()[: self._count] if not task.expected)
+        first = (task for task in waiting.pool.pending()[: self._count] if not task.expected)
         return (task for task in first if book.hold_of(task.id) is None)
 
 

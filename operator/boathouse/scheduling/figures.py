@@ -88,7 +88,7 @@ class Figures:
         for waiting in self._waiting():
             verdict = unschedulable.get(waiting.task_class.id)
             key = (str(waiting.job.queue), "Active" if verdict is None else str(verdict.code))
-            found[key] = found.get(key, 0.0) + len(waiting.pool)
+            found[key] = found.get(key, 0.0) + waiting.pool.count
         return found
 
     def _waiting(self) -> list[framework.QueuedClass]:
@@ -96,7 +96,7 @@ class Figures:
         return [one for entry in self._subject.jobs.entries() for one in room.classes_of(entry.job.id)]
 
     def _reservations(self) -> gauges.Reading:
-        expected = sum(task.expected for one in self._waiting() for task in one.pool.queued())
+        expected = sum(task.expected for one in self._waiting() for task in one.pool.pending())
         return {("expected_task",): float(expected)}
 
     def _excluded(self) -> gauges.Reading:
@@ -125,7 +125,7 @@ class Figures:
         demand = self._used()
         for one in self._waiting():
             cpu, memory = demand.get(str(one.job.queue), (0, 0))
-            size, count = one.task_class.resources, len(one.pool)
+            size, count = one.task_class.resources, one.pool.count
             demand[str(one.job.queue)] = (cpu + count * size.cpu_milli, memory + count * size.memory_bytes)
         return demand
 

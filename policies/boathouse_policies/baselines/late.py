@@ -133,7 +133,7 @@ class Late(Observer, Follower):
 
     def _slow(self, queue: SchedulingQueue, view: ClusterView) -> list[_Attempt]:
         """Who may have a second attempt, the job with the least share first, then the longest time left."""
-        waiting = [one for one in queue.sorted_classes().queued if len(one.pool)]
+        waiting = [one for one in queue.sorted_classes().queued if one.pool.count]
         least = min((_share(one.job.id, view) for one in waiting), default=np.inf)
         some = [
             one

@@ -92,12 +92,7 @@ def candidates(
     """
     if state.view.offered is not None:
         few = state.offered_places() if state.offers <= _FEW else None
-    elif (
-        sorted_classes.open is sorted_classes.matched
-        and len(freed) <= _FEW
-        and profile.until_freed
-        and profile.reserve.is_idle(state)
-    ):
+    elif sorted_classes.only_matched and len(freed) <= _FEW and profile.until_freed and profile.reserve.is_idle(state):
         index = state.view.layout.index  # nothing else can have changed for who found no room
         few = sorted([index[name] for name in freed if name in index])
     else:

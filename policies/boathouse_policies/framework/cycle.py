@@ -29,7 +29,7 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     Returns:
         The plan, for the shell to assume and carry out, and to settle in the scheduling queue.
     """
-    state = CycleState(view, queue.reservations)
+    state = CycleState(view, queue.reserved)
     advice = plans.advised(queue, profile, state)
     for hooks in profile.hooks:
         hooks.begins(queue, state)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.queue import Reservations
 from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.topology import ALL
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.view import ClusterView
 
 
-_NOBODY = Reservations()
 _MEMORY = model.MEMORY
+_NO_RESERVATIONS: Mapping[model.NodeName, model.ClassId] = {}
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
 
 
@@ -165,7 +164,7 @@ class CycleState:
         most_kept: How many more nodes may be kept for the class whose turn it is; None for any number.
     """
 
-    def __init__(self, view: ClusterView, reserved: Reservations = _NOBODY) -> None:
+    def __init__(self, view: ClusterView, reserved: Mapping[model.NodeName, model.ClassId] = _NO_RESERVATIONS) -> None:
         self.view = view
         layout = view.layout
         self._free: model.IntMatrix | None = None
@@ -175,7 +174,7 @@ class CycleState:
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: list[int] = []
-        self.reserved = reserved.places(layout) if reserved.by_name else {}
+        self.reserved = {layout.index[name]: owner for name, owner in reserved.items() if name in layout.index}
         self.released: set[int] = set()
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))

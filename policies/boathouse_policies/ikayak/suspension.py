@@ -179,7 +179,7 @@ def _waiting_maps(queue: SchedulingQueue) -> Mapping[model.JobId, int]:
     """Return the memory of the smallest pending map of each job that has any."""
     found: dict[model.JobId, int] = {}
     for queued in queue.sorted_classes().queued:
-        if queued.task_class.stage is model.Stage.MAP and len(queued.pool):
+        if queued.task_class.stage is model.Stage.MAP and queued.pool.count:
             size = queued.task_class.resources.memory_bytes
             found[queued.job.id] = min(size, found.get(queued.job.id, size))
     return found

@@ -110,7 +110,7 @@ class Koala(Observer):
         for name, member in self._members.items():
             if member.cluster is None:
                 for one in queue.classes_of(name):
-                    total += float(len(one.pool)) * view.axis.vector(one.task_class.resources, pods=0)
+                    total += float(one.pool.count) * view.axis.vector(one.task_class.resources, pods=0)
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
 
     def _worker(self, view: ClusterView) -> model.IntVector:

@@ -39,7 +39,7 @@ class Cycle:
 
     def __init__(self, world: make.World, **options) -> None:
         self.room, self.profile = world.room, world.profile
-        self.state = framework.CycleState(world.view(**options), self.room.reservations)
+        self.state = framework.CycleState(world.view(**options), self.room.reserved)
         for controller in self.profile.controllers:
             controller.advise(self.room, self.state.view)
         for hooks in self.profile.hooks:

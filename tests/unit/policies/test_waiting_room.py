@@ -1,6 +1,7 @@
 """Who waits where, and what wakes whom."""
 
 import dataclasses
+import itertools
 import math
 
 import pytest
@@ -13,7 +14,9 @@ CLASS = model.ClassId("job/map")
 
 
 def active(world: make.World) -> list[str]:
-    return [waiting.task_class.id for waiting in world.room.active()]
+    classes = world.room.sorted_classes()
+    considered = [*itertools.compress(classes.queued, classes.open), *classes.orphans]
+    return [queued.task_class.id for queued in sorted(considered, key=lambda queued: queued.rank)]
 
 
 @pytest.fixture

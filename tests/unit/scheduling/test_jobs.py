@@ -37,7 +37,7 @@ class Book:
             task
             for entry in self.jobs.entries()
             for one in self.room.classes_of(entry.job.id)
-            for task in one.pool.queued()
+            for task in one.pool.pending()
         ]
 
 

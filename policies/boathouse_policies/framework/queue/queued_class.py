@@ -25,7 +25,7 @@ class LeastSizes(Protocol):
 
 @dataclasses.dataclass(slots=True, eq=False)
 class QueuedClass:
-    """A class in the scheduling queue: read by the cycle, changed by the room alone.
+    """A class in the scheduling queue: read by the cycle, changed by the queue alone.
 
     Attributes:
         job: Its job.
@@ -34,6 +34,8 @@ class QueuedClass:
         rank: Sorting key: order of submission of the job, then of the class within it.
         shapes: The shapes of all classes of its scheduling queue.
         row: Its row in the columns of the scheduling queue.
+        verdict: Why it is, or was, unschedulable.
+        least: The smallest size that was refused then.
     """
 
     job: model.Job
@@ -42,11 +44,13 @@ class QueuedClass:
     rank: tuple[float, model.JobId, int]
     shapes: Shapes = dataclasses.field(default_factory=Shapes)
     row: int = -1
+    verdict: model.Verdict | None = None
+    least: model.IntVector | None = None
     _sizing: Sizing | None = None
     _closeness: Closeness | None = None
 
     def placement(self, pick: Pick, node: model.NodeName, resources: model.Resources) -> model.Placement:
-        """The decision to start a task of it."""
+        """Return the decision to start a task of it."""
         kind = model.Create if pick.task.pod_uid is None else model.Bind
         return kind(
             task=pick.task,
@@ -59,22 +63,22 @@ class QueuedClass:
 
     @property
     def is_plain(self) -> bool:
-        """Whether room alone decides on which of the nodes that it may use it can go: no gang, no host ports."""
+        """Whether room alone decides which of the nodes that it may use fit: it has no gang and no host ports."""
         return not self.task_class.gang_min and not self.task_class.constraints.host_ports
 
     def picker(self, layout: Layout, *, sees_hosts: bool) -> Picker:
-        """Takes its tasks, for one cycle."""
+        """Return what takes its tasks in one cycle."""
         return Picker(self.pool, layout.topology if sees_hosts else layout.hostless)
 
     def closeness(self, layout: Layout, *, sees_hosts: bool) -> Closeness:
-        """How close the nodes are to what waits, kept from one cycle to the next as long as it is right."""
+        """Return how close the nodes are to pending input: a memo, as long as it is right."""
         known = self._closeness
         if known is None or not known.is_of(self.pool, layout):
             known = self._closeness = Closeness(self.pool, layout, by_host=sees_hosts)
         return known
 
     def sizing(self, sizer: LeastSizes, axis: model.Axis) -> Sizing:
-        """The class' size and the least that a sizer may decide: a memo, for it is asked for in every cycle."""
+        """Return the class' size and the least that a sizer may decide: a memo, for every cycle needs it."""
         known = self._sizing
         if known is None or known.sizer is not sizer or len(known.shape.least) != axis.width:
             ideal, least = self.task_class.resources, sizer.least(self.task_class)
@@ -91,8 +95,3 @@ class Sizing:
     shape: Shape
     ideal: Sized
     is_rigid: bool
-
-
-def rank(queued: QueuedClass) -> tuple[float, model.JobId, int]:
-    """The sorting key."""
-    return queued.rank

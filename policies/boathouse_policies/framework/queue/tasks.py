@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from boathouse_policies.model import Distance
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.framework.layout import Layout
@@ -17,74 +18,58 @@ if TYPE_CHECKING:
 
 
 class TaskPool:
-    """Tasks of a class in their order, some of them waiting.
+    """Tasks of a class in their order, some of them pending.
 
     Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
     back to it.
 
     Args:
         tasks: The tasks.
-        out: Those that do not wait now.
+        out: Those that are not pending now.
 
     Attributes:
         order: All tasks, in order.
-        count: How many of them wait.
-        changes: How often one came to wait, or ceased to.
+        count: How many of them are pending.
+        changes: How often a task became pending, or ceased to be.
         located: Whether any has input somewhere.
     """
 
     def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
         self.order: list[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
         self._position = {task.id: i for i, task in enumerate(self.order)}
-        self._waiting = bytearray(task.id not in out for task in self.order)
-        self.count = sum(self._waiting)
+        self._pending = bytearray(task.id not in out for task in self.order)
+        self.count = sum(self._pending)
         self.changes = 0
         self._index: tuple[Topology, dict[Place, list[int]]] | None = None
         self._heads: dict[Place, int] = {}
         self.located = any(task.locations for task in self.order)
 
-    def __len__(self) -> int:
-        return self.count
-
-    def __contains__(self, task: model.TaskId) -> bool:
-        position = self._position.get(task)
-        return position is not None and bool(self._waiting[position])
-
     def knows(self, task: model.TaskId) -> bool:
-        """Whether the task has a position, waiting or not."""
+        """Return whether the task has a position, pending or not."""
         return task in self._position
 
     def same(self, other: TaskPool) -> bool:
-        """Whether the same tasks wait, and the same are out."""
-        return self.order == other.order and self._waiting == other._waiting
+        """Return whether both have the same tasks, and the same of them are pending."""
+        return self.order == other.order and self._pending == other._pending
 
-    def queued(self) -> list[model.Task]:
-        """The waiting tasks in order."""
-        return [task for task, waits in zip(self.order, self._waiting, strict=True) if waits]
+    def pending(self) -> list[model.Task]:
+        """Return the pending tasks in order."""
+        return list(itertools.compress(self.order, self._pending))
 
-    def remove(self, task: model.TaskId) -> bool:
-        """A task was placed, or backs off; False if it did not wait."""
+    def set_pending(self, task: model.TaskId, *, pending: bool) -> bool:
+        """Make a task pending, or not; returns False if it was so before, or is not known."""
         position = self._position.get(task)
-        if position is None or not self._waiting[position]:
+        if position is None or self._pending[position] == pending:
             return False
-        self._waiting[position] = 0
-        self.count -= 1
+        self._pending[position] = pending
+        self.count += 1 if pending else -1
         self.changes += 1
+        if pending:
+            self._heads.clear()
         return True
 
-    def put_back(self, task: model.TaskId) -> bool:
-        """A task waits again; False if it waited, or is not known."""
-        position = self._position.get(task)
-        if position is None or self._waiting[position]:
-            return False
-        self._waiting[position] = 1
-        self.count += 1
-        self.changes += 1
-        self._heads.clear()
-        return True
-
-    def replace(self, task: model.Task, *, waits: bool) -> bool | None:
-        """Take in what is known of a task now; whether that changed anything, None if it cannot keep its position."""
+    def replace(self, task: model.Task, *, pending: bool) -> bool | None:
+        """Replace a task; returns whether that changed anything, None if it cannot keep its position."""
         position = self._position.get(task.id)
         if position is None:
             return None
@@ -92,41 +77,25 @@ class TaskPool:
         if (known.expected, known.index, known.locations) != (task.expected, task.index, task.locations):
             return None
         self.order[position] = task
-        moved = self.put_back(task.id) if waits else self.remove(task.id)
-        return moved or known != task
+        return self.set_pending(task.id, pending=pending) or known != task
 
-    def first(self, start: int, taken: set[int]) -> int:
-        """Position of the first waiting task from `start` that is not taken; -1 if there is none."""
-        queued = self._waiting
-        i = queued.find(1, start)
-        while i in taken:
-            i = queued.find(1, i + 1)
-        return i
+    def first(self, start: int, taken: Container[int]) -> int:
+        """Return the position of the first pending task from `start` that is not taken; -1 if there is none."""
+        position = self._pending.find(1, start)
+        while position in taken:
+            position = self._pending.find(1, position + 1)
+        return position
 
-    def near(self, place: Place, topology: Topology, taken: set[int]) -> int | None:
-        """Position of the first waiting task at a place that is not taken."""
-        positions = self._places(topology).get(place)
-        if positions is None:
-            return None
+    def positions_at(self, place: Place, topology: Topology, taken: Container[int]) -> Iterator[int]:
+        """Yield the positions of the pending tasks at a place that are not taken."""
+        positions = self._places(topology).get(place, ())
         head = self._heads.get(place, 0)
-        while head < len(positions) and not self._waiting[positions[head]]:
+        while head < len(positions) and not self._pending[positions[head]]:
             head += 1
         self._heads[place] = head
-        for i in range(head, len(positions)):
-            position = positions[i]
-            if self._waiting[position] and position not in taken:
-                return position
-        return None
-
-    def tasks_at(self, place: Place, topology: Topology, taken: set[int], most: int) -> list[model.Task]:
-        """The first waiting tasks at a place that are not taken, at most so many."""
-        found: list[model.Task] = []
-        for position in self._places(topology).get(place, ())[self._heads.get(place, 0) :]:
-            if len(found) >= most:
-                break
-            if self._waiting[position] and position not in taken:
-                found.append(self.order[position])
-        return found
+        for position in itertools.islice(positions, head, None):
+            if self._pending[position] and position not in taken:
+                yield position
 
     def _places(self, topology: Topology) -> dict[Place, list[int]]:
         """The inverted index: where there is input, and of which tasks."""
@@ -150,7 +119,7 @@ class Pick(NamedTuple):
 
 
 class Picker:
-    """Takes tasks from a pool without changing it: what a cycle has taken so far."""
+    """Takes tasks from a pool without changing it: the tasks that a cycle has placed so far."""
 
     __slots__ = ("_pool", "_start", "_taken", "_topology")
 
@@ -162,16 +131,14 @@ class Picker:
 
     @property
     def left(self) -> int:
-        """Waiting tasks that are not taken."""
+        """The number of pending tasks that are not taken."""
         return self._pool.count - len(self._taken)
 
     def closest(self, node: model.Node) -> Pick | None:
-        """The waiting task whose input is closest to the node, the first of equals; None if none is left."""
-        if self._pool.located:
-            for place in self._topology.places(node.name):
-                position = self._pool.near(place, self._topology, self._taken)
-                if position is not None:
-                    return Pick(self._pool.order[position], position, place[0])
+        """Return the pending task whose input is closest to the node, the first of equals; None if none is left."""
+        for place in self._topology.places(node.name) if self._pool.located else ():
+            for position in self._pool.positions_at(place, self._topology, self._taken):
+                return Pick(self._pool.order[position], position, place[0])
         position = self._pool.first(self._start, self._taken)
         if position < 0:
             return None
@@ -179,30 +146,31 @@ class Picker:
         return Pick(self._pool.order[position], position, _NO_INPUT)
 
     def local(self, node: model.NodeName, most: int = 1) -> Sequence[model.Task]:
-        """The first waiting tasks whose input is on the node itself, at most so many."""
+        """Return the first pending tasks whose input is on the node itself, at most so many."""
         if not self._pool.located:
             return ()
-        return self._pool.tasks_at((Distance.NODE, node), self._topology, self._taken, most)
+        positions = self._pool.positions_at((Distance.NODE, node), self._topology, self._taken)
+        return [self._pool.order[position] for position in itertools.islice(positions, most)]
 
     def taken(self) -> Sequence[model.Task]:
-        """What was placed."""
+        """Return the tasks that are taken."""
         return [self._pool.order[position] for position in self._taken]
 
     def take(self, pick: Pick) -> None:
-        """The task is placed."""
+        """Take a task."""
         self._taken.add(pick.position)
 
     def give_back(self, pick: Pick) -> None:
-        """The task is not placed after all."""
+        """Give back a task that is not placed after all."""
         self._taken.discard(pick.position)
         self._start = 0
 
 
 class Closeness:
-    """The nearest waiting input of one class, for each node of a layout.
+    """The nearest pending input of one class, for each node of a layout.
 
     Args:
-        pool: The class' tasks: those that wait when it is made count.
+        pool: The class' tasks: those that are pending when it is made count.
         layout: The nodes.
         by_host: Whether virtual machines on the host of the input are closer than others of its rack.
 
@@ -212,47 +180,43 @@ class Closeness:
 
     def __init__(self, pool: TaskPool, layout: Layout, *, by_host: bool = True) -> None:
         self._pool, self._layout, self._left, self._changes = pool, layout, pool.count, pool.changes
-        servers, racks = layout.servers if by_host else layout.apart, layout.racks
-        self._index, self._servers, self._racks = layout.index, servers, racks
-        self._server_of, self._rack_of = servers.places, racks.places
-        self._nodes, self._by_server, self._by_rack = [0] * len(layout), [0] * len(servers), [0] * len(racks)
-        for task in pool.queued() if pool.located else ():
+        self._servers, self._racks = layout.servers if by_host else layout.apart, layout.racks
+        self._at_node, self._at_server, self._at_rack = (
+            [0] * len(groups) for groups in (layout, self._servers, self._racks)
+        )
+        for task in pool.pending() if pool.located else ():
             self._count(task, +1)
-        by = zip(self._nodes, self._server_of, self._rack_of, strict=True)
-        self._listed = [self._level(node, server, rack) for node, server, rack in by]
-        self.levels = np.array(self._listed, np.int64)
+        in_server = np.array(self._at_server, np.bool_)[self._servers.of]
+        in_rack = np.array(self._at_rack, np.bool_)[self._racks.of]
+        at_node = np.array(self._at_node, np.bool_)
+        self.levels = np.select([at_node, in_server, in_rack], [_NODE, _SERVER, _RACK], _ANYWHERE)
+        self._listed: list[int] = self.levels.tolist()
 
     def _count(self, task: model.Task, step: int) -> tuple[list[int], list[int], list[int]]:
-        """One task more or less has its input there: which nodes, hosts and racks hold that of no task any more."""
-        index, server_of, rack_of = self._index, self._server_of, self._rack_of
+        """Add a task, or take it away; returns the nodes, hosts and racks that hold no pending task's input now."""
+        index = self._layout.index
         nodes = {index[name] for name in task.locations if name in index}
-        servers, racks = {server_of[node] for node in nodes}, {rack_of[node] for node in nodes}
-        return _add(self._nodes, nodes, step), _add(self._by_server, servers, step), _add(self._by_rack, racks, step)
-
-    def _level(self, tasks: int, server: int, rack: int) -> int:
-        if tasks:
-            return _NODE
-        if self._by_server[server]:
-            return _SERVER
-        return _RACK if self._by_rack[rack] else _ANYWHERE
+        servers = {self._servers.places[node] for node in nodes}
+        racks = {self._racks.places[node] for node in nodes}
+        return _add(self._at_node, nodes, step), _add(self._at_server, servers, step), _add(self._at_rack, racks, step)
 
     def is_of(self, pool: TaskPool, layout: Layout) -> bool:
-        """Whether it is right for what waits now: what was taken was placed, and nothing else has changed."""
-        as_it_was = self._changes == pool.changes and self._left == pool.count
-        return as_it_was and self._pool is pool and self._layout is layout
+        """Return whether it is right for a pool as it is: what was taken was placed, and nothing else has changed."""
+        made_for = (self._pool, self._layout, self._left, self._changes)
+        return made_for == (pool, layout, pool.count, pool.changes)
 
     def take(self, task: model.Task) -> list[int]:
-        """A task is placed; the nodes for which the nearest input is further away now."""
+        """Take a placed task away; returns the nodes for which the nearest input is further away now."""
         self._left -= 1
         self._changes += 1
         nodes, servers, racks = self._count(task, -1)
         further: list[int] = []
         for node in nodes:
-            if self._server_of[node] not in servers:
+            if self._servers.places[node] not in servers:
                 self._move(node, _SERVER, further)
         for server in servers:
             for node in self._servers.members[server].tolist():
-                self._move(node, _RACK if self._by_rack[self._rack_of[node]] else _ANYWHERE, further)
+                self._move(node, _RACK if self._at_rack[self._racks.places[node]] else _ANYWHERE, further)
         for rack in racks:
             for node in self._racks.members[rack].tolist():
                 if self._listed[node] == _RACK:
@@ -266,7 +230,7 @@ class Closeness:
 
 
 def _add(counts: list[int], places: Iterable[int], step: int) -> list[int]:
-    """Add to some counts; where they are 0 now."""
+    """Add to the counts of some places; returns the places where they are 0 now."""
     for place in places:
         counts[place] += step
     return [place for place in places if not counts[place]]

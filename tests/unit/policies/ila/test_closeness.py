@@ -43,7 +43,7 @@ def pending_classes(count=3):
     """A class whose input is on h0v0, as cycles see it."""
     world = make.World(hosts(2))
     world.submit("job", count, locations=("h0v0",))
-    waiting = world.room.active()[0]
+    waiting = world.room.sorted_classes().queued[0]
     return waiting.pool, lambda: PendingClass(waiting, world.profile, CycleState(world.view()))
 
 
@@ -53,9 +53,9 @@ def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
     assert one.levels is first
     pick = one.picker.closest(NODES[0])
     one.take(pick)
-    pool.remove(pick.task.id)  # placed, as it was decided
+    pool.set_pending(pick.task.id, pending=False)  # placed, as it was decided
     assert pending().levels is first
-    pool.remove(pool.order[1].id)  # placed, and nobody told of it
+    pool.set_pending(pool.order[1].id, pending=False)  # placed, and nobody told of it
     assert pending().levels is not first
 
 
