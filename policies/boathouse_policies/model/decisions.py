@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class Create:
-    """Make the task's pod with these resources, on this node."""
-
+class _Start:
     task: Task
     task_class: TaskClass
     job: Job
@@ -28,15 +26,30 @@ class Create:
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class Bind:
+class Create(_Start):
+    """Make the task's pod with these resources, on this node."""
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Bind(_Start):
     """Bind the pod that exists (`task.pod_uid`), after a resize where `resources` are not the class' own."""
 
-    task: Task
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """A class waits for a better node: no node is reserved for it.
+
+    Attributes:
+        task_class: The class.
+        job: Its job.
+        verdict: Why it waits.
+        until_s: When to consider it again without an event; None for at the next event.
+    """
+
     task_class: TaskClass
     job: Job
-    node: NodeName
-    resources: Resources
-    distance: Distance = Distance.ANYWHERE
+    verdict: Verdict
+    until_s: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,51 +76,28 @@ class Reservation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """A class waits for a better node: no node is reserved for it.
-
-    Attributes:
-        task_class: The class.
-        job: Its job.
-        verdict: Why it waits.
-        until_s: When to consider it again without an event; None for at the next event.
-    """
-
-    task_class: TaskClass
-    job: Job
-    verdict: Verdict
-    until_s: float | None = None
+class _Adjust:
+    task: Task
+    node: NodeName
+    resources: Resources
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resize:
+class Resize(_Adjust):
     """Resize a running task's pod."""
 
-    task: Task
-    node: NodeName
-    resources: Resources
-    reason: str
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Suspend:
+class Suspend(_Adjust):
     """Stop a running task and take its CPU, down to these resources."""
 
-    task: Task
-    node: NodeName
-    resources: Resources
     until_s: float | None
-    reason: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resume:
+class Resume(_Adjust):
     """Give a suspended task its resources back and continue it."""
-
-    task: Task
-    node: NodeName
-    resources: Resources
-    reason: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

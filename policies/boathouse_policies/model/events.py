@@ -1,4 +1,4 @@
-"""What happens, as observers are told: a closed union. Times are the shell's seconds.
+"""What happens, as observers learn it: a closed union. Times are the shell's seconds.
 
 A decision is not a fact. A shell sends an event once it carried the decision out (`Placed`, `Resized`, `Suspended`,
 `Resumed`), or `Refused` once it is clear that it will not.
@@ -30,6 +30,25 @@ class About(TypedDict):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _OfTask:
+    """What every event of a task says.
+
+    Attributes:
+        now_s: The shell's time.
+        task: The task.
+        task_class: Its class.
+        job: Its job.
+        node: Its node.
+    """
+
+    now_s: float
+    task: TaskId
+    task_class: ClassId
+    job: JobId
+    node: NodeName
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
     """A job came, or its classes changed.
 
@@ -47,27 +66,16 @@ class Submitted:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(_OfTask):
     """A task was given a node and a size; its pod is on the way."""
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     resources: Resources
     distance: Distance
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(_OfTask):
     """A task's container runs."""
-
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,88 +94,53 @@ class Refused:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resized:
+class Resized(_OfTask):
     """A task that was placed holds other resources from now on."""
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     resources: Resources
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Suspended:
+class Suspended(_OfTask):
     """A running task was stopped.
 
     Attributes:
-        now_s: The shell's time.
-        task: The task.
-        task_class: Its class.
-        job: Its job.
-        node: Its node.
         resources: What it keeps meanwhile. The rest comes free as soon as the node shows that.
         until_s: When the shell resumes it by itself; None for not at all.
     """
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     resources: Resources
     until_s: float | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed:
+class Resumed(_OfTask):
     """A suspended task was given its resources back. It goes on as soon as its node has the room."""
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     resources: Resources
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(_OfTask):
     """A running task reported: a hint, never proof."""
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     fraction: float
     phase: str
     counters: Mapping[str, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(_OfTask):
     """A task succeeded."""
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     duration_s: float
     counters: Mapping[str, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(_OfTask):
     """A task failed, or its pod was lost."""
 
-    now_s: float
-    task: TaskId
-    task_class: ClassId
-    job: JobId
-    node: NodeName
     reason: str
 
 
