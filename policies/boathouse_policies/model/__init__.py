@@ -1,29 +1,23 @@
 """The values that policies and shells exchange. Everything here is frozen, except the append-only `Axis`."""
 
-from boathouse_policies.model.constraints import (
-    UNCONSTRAINED,
-    AffinityTerm,
-    Constraints,
-    Expression,
-    HostPort,
-    Operator,
-    Toleration,
-    TolerationOperator,
-)
 from boathouse_policies.model.decisions import (
     Bind,
+    Code,
     Create,
     Decision,
+    Diagnosis,
+    Holder,
     Placement,
+    Refusal,
     Reservation,
     Resize,
     Resume,
     Scale,
     Speculate,
     Suspend,
+    Verdict,
     Wait,
 )
-from boathouse_policies.model.estimates import UNKNOWN, Estimates, Fixed
 from boathouse_policies.model.events import (
     About,
     Ended,
@@ -43,7 +37,21 @@ from boathouse_policies.model.events import (
     Tick,
 )
 from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
-from boathouse_policies.model.node import NOT_READY_TAINT, UNSCHEDULABLE_TAINT, Node, Taint, TaintEffect
+from boathouse_policies.model.node import (
+    NOT_READY_TAINT,
+    UNCONSTRAINED,
+    UNSCHEDULABLE_TAINT,
+    AffinityTerm,
+    Constraints,
+    Expression,
+    HostPort,
+    Node,
+    Operator,
+    Taint,
+    TaintEffect,
+    Toleration,
+    TolerationOperator,
+)
 from boathouse_policies.model.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -61,8 +69,7 @@ from boathouse_policies.model.resources import (
     IntVector,
     Resources,
 )
-from boathouse_policies.model.verdicts import Code, Diagnosis, Holder, Refusal, Verdict
-from boathouse_policies.model.work import Distance, Job, Queue, Stage, Task, TaskClass
+from boathouse_policies.model.work import UNKNOWN, Distance, Estimates, Fixed, Job, Queue, Stage, Task, TaskClass
 
 __all__ = [
     "CPU",

@@ -1,4 +1,4 @@
-"""Nodes, as far as scheduling reads them."""
+"""Nodes, as far as scheduling reads them, and what a pod demands of a node beside resources."""
 
 from __future__ import annotations
 
@@ -58,3 +58,95 @@ class Node:
     ready: bool = True
     server: str | None = None
     rack: str | None = None
+
+
+class TolerationOperator(enum.StrEnum):
+    """Lt and Gt compare whole numbers: the taint's value is less, greater than the toleration's."""
+
+    EQUAL = "Equal"
+    EXISTS = "Exists"
+    LT = "Lt"
+    GT = "Gt"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """A toleration. An empty key with Exists matches every taint, no effect matches every effect."""
+
+    key: str = ""
+    operator: TolerationOperator = TolerationOperator.EQUAL
+    value: str = ""
+    effect: TaintEffect | None = None
+
+
+class Operator(enum.StrEnum):
+    """Operators of node selector terms."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """A requirement on a label, or on the field `metadata.name`."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AffinityTerm:
+    """A node selector term: all of its expressions and fields must hold; an empty term matches no node."""
+
+    expressions: tuple[Expression, ...] = ()
+    fields: tuple[Expression, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class HostPort:
+    """A port of the node. The IP addresses "" and "0.0.0.0" mean all addresses and conflict with every other."""
+
+    port: int
+    protocol: str = "TCP"
+    host_ip: str = "0.0.0.0"  # noqa: S104  Kubernetes' own default, compared and never bound
+
+    def conflicts(self, other: HostPort) -> bool:
+        """Whether two pods with these ports cannot share a node."""
+        if (self.port, self.protocol) != (other.port, other.protocol):
+            return False
+        return self.host_ip == other.host_ip or self.any_address or other.any_address
+
+    @property
+    def any_address(self) -> bool:
+        """Whether the port is taken on all addresses."""
+        return self.host_ip in ("", "0.0.0.0")  # noqa: S104
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes.
+
+    Attributes:
+        node_name: spec.nodeName asked for by the pod itself.
+        node_selector: (label, value), sorted.
+        affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
+        tolerations: spec.tolerations.
+        host_ports: Ports of the node that the pod's containers take, sorted.
+        claims: Storage claims that the pod mounts, as namespace/name, sorted. Opaque here: a shell's filter knows which
+            nodes reach them.
+    """
+
+    node_name: NodeName | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()
+    affinity: tuple[AffinityTerm, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    claims: tuple[str, ...] = ()
+
+
+UNCONSTRAINED = Constraints()

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
 IntVector = npt.NDArray[np.int64]
 """One amount for each resource of an axis, shape [R]; or one for each node, shape [N]."""
@@ -93,7 +93,7 @@ class Resources:
         return self.most(other) == self
 
 
-def _combine(a: Resources, b: Resources, rule: _Rule) -> Resources:
+def _combine(a: Resources, b: Resources, rule: Callable[[int, int], int]) -> Resources:
     left, right = dict(a.extended), dict(b.extended)
     return Resources.of(
         cpu_milli=rule(a.cpu_milli, b.cpu_milli),
@@ -112,35 +112,22 @@ class Axis:
     for before: then `renamed` grows, and vectors must be made anew.
 
     Attributes:
+        names: Kubernetes' name of each row.
         width: The number of rows, as `len` says it.
         renamed: How often a resource left the shared row for one of its own.
     """
 
     def __init__(self) -> None:
         self._rows = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
-        self._names = list(self._rows)
-        self.width = len(self._names)
+        self.names = tuple(self._rows)
+        self.width = len(self.names)
         self.renamed = 0
         self._brought_by_pods = 0
-        self._nothing = _zeros(self.width)
-        self._vectors: dict[tuple[Resources, int], IntVector] = {}
-        self._capacities: dict[tuple[Resources, int], IntVector] = {}
+        self._vectors: dict[tuple[Resources, int, int], IntVector] = {}
         self._amounts: dict[Resources, Amounts] = {}
 
     def __len__(self) -> int:
         return self.width
-
-    @property
-    def nothing(self) -> IntVector:
-        """Zeros, shape [R], read-only."""
-        if len(self._nothing) != self.width:
-            self._nothing = _zeros(self.width)
-        return self._nothing
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Kubernetes' name of each row."""
-        return tuple(self._names)
 
     def row(self, name: str) -> int:
         """The row of a resource by Kubernetes' name of it; a new row for a new name."""
@@ -161,45 +148,33 @@ class Axis:
         return self._rows[OTHER] if OTHER in self._rows else self._add(OTHER)
 
     def _add(self, name: str) -> int:
-        row = self._rows[name] = len(self._names)
-        self._names.append(name)
-        self.width = len(self._names)
+        row = self._rows[name] = self.width
+        self.names = (*self.names, name)
+        self.width += 1
         return row
 
     def vector(self, resources: Resources, *, pods: int = 1) -> IntVector:
-        """What a pod takes, by row, shape [R], read-only; each amount from 0 to `LARGEST`."""
-        known = self._vectors.get((resources, pods))
-        if known is not None and len(known) == self.width:
-            return known
-        rows = [(self._row_of_pods(name), count) for name, count in resources.extended]
-        return self._reserve(self._vectors, resources, pods, rows, LARGEST)
+        """Return what a pod takes, by row, shape [R], read-only; each amount from 0 to `LARGEST`."""
+        return self._vector(resources, pods, LARGEST, self._row_of_pods)
 
     def capacity(self, resources: Resources, *, pods: int) -> IntVector:
-        """What a node has, by row, shape [R], read-only; each amount from 0 to `LARGEST - 1`."""
-        known = self._capacities.get((resources, pods))
+        """Return what a node has, by row, shape [R], read-only; each amount from 0 to `LARGEST - 1`."""
+        return self._vector(resources, pods, LARGEST - 1, self.row)
+
+    def _vector(self, resources: Resources, pods: int, most: int, row_of: Callable[[str], int]) -> IntVector:
+        known = self._vectors.get((resources, pods, most))
         if known is not None and len(known) == self.width:
             return known
-        rows = [(self.row(name), count) for name, count in resources.extended]
-        return self._reserve(self._capacities, resources, pods, rows, LARGEST - 1)
-
-    def _reserve(
-        self,
-        memo: dict[tuple[Resources, int], IntVector],
-        resources: Resources,
-        pods: int,
-        rows: Iterable[tuple[int, int]],
-        most: int,
-    ) -> IntVector:
-        amounts = [0] * len(self._names)
-        amounts[CPU], amounts[MEMORY] = resources.cpu_milli, resources.memory_bytes
-        amounts[EPHEMERAL_STORAGE], amounts[PODS] = resources.ephemeral_storage_bytes, pods
-        for row, count in rows:
+        rows = [row_of(name) for name, _ in resources.extended]
+        amounts = [resources.cpu_milli, resources.memory_bytes, resources.ephemeral_storage_bytes, pods]
+        amounts += [0] * (self.width - len(amounts))
+        for row, (_, count) in zip(rows, resources.extended, strict=True):
             amounts[row] += count
         vector = np.array([min(max(amount, 0), most) for amount in amounts], np.int64)
         vector.flags.writeable = False
-        if len(memo) >= _VECTORS_KEPT:
-            memo.clear()
-        memo[resources, pods] = vector
+        if len(self._vectors) >= _VECTORS_KEPT:
+            self._vectors.clear()
+        self._vectors[resources, pods, most] = vector
         return vector
 
     def amounts(self, resources: Resources) -> Amounts:
@@ -217,14 +192,8 @@ class Axis:
             cpu_milli=int(vector[CPU]),
             memory_bytes=int(vector[MEMORY]),
             ephemeral_storage_bytes=int(vector[EPHEMERAL_STORAGE]),
-            extended={name: int(n) for name, n in zip(self._names[PODS + 1 :], vector[PODS + 1 :], strict=False)},
+            extended={name: int(n) for name, n in zip(self.names[PODS + 1 :], vector[PODS + 1 :], strict=False)},
         )
-
-
-def _zeros(width: int) -> IntVector:
-    zeros = np.zeros(width, np.int64)
-    zeros.flags.writeable = False
-    return zeros
 
 
 OTHER = "other extended resources"
@@ -232,9 +201,3 @@ OTHER = "other extended resources"
 
 _ROWS_FOR_PODS = 8  # enough for messages that name what no node has; each more makes all columns longer for good
 _VECTORS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and a vector is quickly made again
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _Rule = Callable[[int, int], int]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from boathouse_policies.model import constraints as _constraints
-from boathouse_policies.model import estimates as _estimates
 from boathouse_policies.model import ids
+from boathouse_policies.model.node import UNCONSTRAINED, Constraints
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
@@ -76,6 +75,51 @@ class Job:
     probe_of: JobId | None = None
 
 
+class Estimates(Protocol):
+    """Predictions for the tasks of one class; None where nothing is known."""
+
+    def duration_s(self, resources: Resources) -> float | None:
+        """Run time of one task with these resources."""
+        ...
+
+    def input_bytes(self) -> int | None:
+        """Bytes that one task reads."""
+        ...
+
+    def spilled_bytes(self, resources: Resources) -> int | None:
+        """Bytes that one task writes to disk and reads again for want of memory."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """Estimates that do not depend on what a task is given.
+
+    Attributes:
+        seconds: Run time of one task; None for not known.
+        read_bytes: What one task reads; None for not known.
+    """
+
+    seconds: float | None = None
+    read_bytes: int | None = None
+
+    def duration_s(self, resources: Resources) -> float | None:  # noqa: ARG002  the protocol's argument
+        """Run time of one task."""
+        return self.seconds
+
+    def input_bytes(self) -> int | None:
+        """Bytes that one task reads."""
+        return self.read_bytes
+
+    def spilled_bytes(self, resources: Resources) -> int | None:  # noqa: ARG002  the protocol's argument
+        """Not known."""
+        return None
+
+
+UNKNOWN = Fixed()
+"""Nothing is known: the neutral estimates."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskClass:
     """Tasks that are alike for scheduling: same job, step, stage, ideal resources and constraints.
@@ -97,9 +141,9 @@ class TaskClass:
     resources: Resources
     stage: Stage = Stage.OTHER
     step: int = 0
-    constraints: _constraints.Constraints = _constraints.UNCONSTRAINED
+    constraints: Constraints = UNCONSTRAINED
     gang_min: int = 0
-    estimates: _estimates.Estimates = _estimates.UNKNOWN
+    estimates: Estimates = UNKNOWN
 
 
 @value(frozen=True, slots=True, kw_only=True)
