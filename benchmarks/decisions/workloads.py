@@ -9,7 +9,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.fspy import features
-from boathouse_sim import contention, topology, work
+from boathouse_sim import contention, probing, topology, work
 from boathouse_sim.conditions import Conditions, Outage, Outages
 from boathouse_sim.errors import Errors
 from boathouse_sim.live import DynamicAllocation, MapReduce, Spark, SparkStage
@@ -160,7 +160,7 @@ def _probe(random: Draw) -> Phase:
         reduce_output_bytes=random.factor(1e6, 1e8),
         reduce_input_records=random.factor(1e5, 1e7),
     )
-    counters = tuple(features.counters_of(measured, random.factor(0.05, 0.5)).items())
+    counters = tuple(probing.counters_of(measured, random.factor(0.05, 0.5)).items())
     return Phase(kind="probe", tasks=1, duration_ms=random.between(1000, 8000), mem_ideal_mb=1000, counters=counters)
 
 

@@ -68,5 +68,11 @@ def probe(
         duration_ms=container.duration_ms + round(fraction * (times.map_s + times.reduce_s) * 1000),
         mem_ideal_mb=container.mem_ideal_mb,
         cores=container.cores,
-        counters=tuple(features.counters_of(measured, fraction).items()),
+        counters=tuple(counters_of(measured, fraction).items()),
     )
+
+
+def counters_of(measured: Features, fraction: float) -> dict[str, float]:
+    """What a probing job reports that reads this fraction: the inverse of `scaled`, for simulated probes."""
+    amounts = {str(counter): float(getattr(measured, name)) * fraction for name, counter in features.COUNTERS.items()}
+    return {str(features.Counter.SAMPLED_FRACTION): fraction, **amounts}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from boathouse_policies.model.values import check_ranges
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -43,9 +45,9 @@ class Config:
         Raises:
             ValueError: Names the constant and its range.
         """
-        for name in ("probing_share", "least_work_share", "forgetting"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"fspy: {name} must be above 0 and at most 1, not {getattr(self, name)}")
-        for name in ("initial_size_s", "ageing_s", "sampled_splits", "least_jobs", "kinds_kept", "jobs_dumped"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"fspy: {name} must be above 0, not {getattr(self, name)}")
+        check_ranges(
+            "fspy",
+            self,
+            shares=("probing_share", "least_work_share", "forgetting"),
+            positive=("initial_size_s", "ageing_s", "sampled_splits", "least_jobs", "kinds_kept", "jobs_dumped"),
+        )

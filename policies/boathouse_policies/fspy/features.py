@@ -66,7 +66,7 @@ class Features:
 
     def amounts(self) -> model.FloatVector:
         """What grows with the input, MI first, shape [7]."""
-        return np.array([getattr(self, name) for name in _COUNTERS])
+        return np.array([getattr(self, name) for name in COUNTERS])
 
     def map_row(self) -> model.FloatVector:
         """Eq. 6 without its coefficients, shape [7]."""
@@ -79,7 +79,7 @@ class Features:
         return np.array([1.0, *own, *_x_and_x_log_x(self.reduce_input_records)])
 
 
-_COUNTERS = {
+COUNTERS = {
     "map_input_bytes": Counter.MAP_INPUT_BYTES,
     "map_function_s": Counter.MAP_FUNCTION_S,
     "map_output_bytes": Counter.MAP_OUTPUT_BYTES,
@@ -90,13 +90,13 @@ _COUNTERS = {
 }
 """The counter of each amount, MI first."""
 
-AMOUNTS = len(_COUNTERS)
+AMOUNTS = len(COUNTERS)
 """How many numbers `Features.amounts` has."""
 
 
 def of_amounts(amounts: model.FloatVector, *, maps: int, reduces: int) -> Features:
     """The inverse of `Features.amounts`."""
-    return Features(maps=maps, reduces=reduces, **dict(zip(_COUNTERS, amounts.tolist(), strict=True)))
+    return Features(maps=maps, reduces=reduces, **dict(zip(COUNTERS, amounts.tolist(), strict=True)))
 
 
 def dump(features: Features) -> list[float]:
@@ -119,16 +119,10 @@ def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Feature
     fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
     if not 0 < fraction <= 1:
         return None
-    amounts = [float(counters.get(counter, 0.0)) / fraction for counter in _COUNTERS.values()]
+    amounts = [float(counters.get(counter, 0.0)) / fraction for counter in COUNTERS.values()]
     if not all(0 <= amount < math.inf for amount in amounts):
         return None
     return of_amounts(np.array(amounts), maps=maps, reduces=reduces)
-
-
-def counters_of(features: Features, fraction: float) -> dict[str, float]:
-    """What a probing job reports that reads this fraction: the inverse of `scaled`, for simulated probes."""
-    amounts = {str(counter): float(getattr(features, name)) * fraction for name, counter in _COUNTERS.items()}
-    return {str(Counter.SAMPLED_FRACTION): fraction, **amounts}
 
 
 def _x_and_x_log_x(x: float) -> tuple[float, float]:

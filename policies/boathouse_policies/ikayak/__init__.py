@@ -4,8 +4,7 @@ D. Cheng, X. Zhou, P. Lama, J. Wu, C. Jiang, "Cross-platform Resource Scheduling
 
 | module | section |
 |---|---|
-| `waits` | 3.1.1, 3.1.3: Algorithms 1 and 2 over columns |
-| `placement` | 3.1.1, 3.1.3: executors' nodes and reservations |
+| `placement` | 3.1.1, 3.1.3: Algorithms 1 and 2, executors' nodes and reservations |
 | `fuzzy` | 3.1.2: the fuzzy model and its self-learning, eqs 1-6 |
 | `remaining` | 3.1.2: a reducer's lags; a model for each class of jobs |
 | `book` | the maps and reducers that run, with predicted remaining times |
@@ -18,7 +17,6 @@ Each module lists its deviations with their reasons. All pieces act only on thei
 
 from __future__ import annotations
 
-import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -35,49 +33,34 @@ from boathouse_policies.model import Stage
 if TYPE_CHECKING:
     from boathouse_policies.framework import JobOrder
 
-__all__ = ["SPARK", "Config", "Parts", "Shrink", "build", "parts"]
+__all__ = ["SPARK", "Config", "Parts", "Shrink", "build"]
 
 _PAPER = Config()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The pieces of one iKayak, for profiles that combine policies. They share the book.
-
-    Attributes:
-        book: Observer, after `RunningTasks`: what runs, and the models.
-        locality: Observer and Hooks: μ.
-        most_free: Score of executors and drivers.
-        executors: Reserve and Hooks of executors and drivers.
-        suspension: Controller, Filter and Hooks: reducers, and their CPU that is lent to maps.
-        shrinking: Sizer and Filter of maps.
-    """
-
-    book: Book
-    locality: Locality
-    most_free: MostFree
-    executors: Executors
-    suspension: Suspension
-    shrinking: Shrinking
-
-
-def parts(running: RunningTasks, config: Config = _PAPER) -> Parts:
-    """Build all pieces, with a state of their own.
+    """The pieces of one iKayak, for profiles that combine policies. They share the book, and no state with others.
 
     Args:
         running: Which task runs where.
         config: The constants.
+
+    Attributes:
+        book: Observer, after `RunningTasks`: what runs, and the models.
+        locality: Observer and Hooks: μ.
+        suspension: Controller, Filter and Hooks: reducers, and their CPU that is lent to maps.
+        executors: Reserve and Hooks of executors and drivers.
+        most_free: Score of executors and drivers.
+        shrinking: Sizer and Filter of maps.
     """
-    book, locality = Book(config, running), Locality(config)
-    suspension = Suspension(config, book)
-    return Parts(
-        book=book,
-        locality=locality,
-        most_free=MostFree(suspension),
-        executors=Executors(config, book, suspension),
-        suspension=suspension,
-        shrinking=Shrinking(config, locality),
-    )
+
+    def __init__(self, running: RunningTasks, config: Config = _PAPER) -> None:
+        self.book = Book(config, running)
+        self.locality = Locality(config)
+        self.suspension = Suspension(config, self.book)
+        self.executors = Executors(config, self.book, self.suspension)
+        self.most_free = MostFree(self.suspension)
+        self.shrinking = Shrinking(config, self.locality)
 
 
 def build(
@@ -91,7 +74,7 @@ def build(
         order: Of jobs; iKayak says nothing of it: dominant-share fairness if None.
     """
     running, base = RunningTasks(), scorer(placement)
-    found, scores = parts(running, config), dict[Stage, Score]()
+    found, scores = Parts(running, config), dict[Stage, Score]()
     if config.placement:
         scores.update(dict.fromkeys(SPARK, found.most_free))
     if config.local_first:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 
+from boathouse_policies.model.values import check_ranges
+
 
 class Shrink(enum.StrEnum):
     """What Algorithm 3 takes from maps."""
@@ -68,14 +70,21 @@ class Config:
         Raises:
             ValueError: Names the constant and its range.
         """
-        for name in ("least_share", "kept_share", "forgetting", "better"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"ikayak: {name} must be above 0 and at most 1, not {getattr(self, name)}")
-        for name in ("overhead", "discount", "weight"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"ikayak: {name} must not be negative, but is {getattr(self, name)}")
-        for name in ("interval_s", "shrunk_milli", "review_s", "sample_s", "map_s", "reduce_s", "trust", "models_kept"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"ikayak: {name} must be above 0, not {getattr(self, name)}")
+        check_ranges(
+            "ikayak",
+            self,
+            shares=("least_share", "kept_share", "forgetting", "better"),
+            positive=(
+                "interval_s",
+                "shrunk_milli",
+                "review_s",
+                "sample_s",
+                "map_s",
+                "reduce_s",
+                "trust",
+                "models_kept",
+            ),
+            not_negative=("overhead", "discount", "weight"),
+        )
         if not 0 <= self.crumbs < 1:
             raise ValueError(f"ikayak: crumbs must be at least 0 and below 1, not {self.crumbs}")

@@ -1,4 +1,4 @@
-"""Values of which cycles make many."""
+"""Values of which cycles make many, and the ranges of constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from dataclasses import dataclass as value
 else:
 
@@ -15,4 +15,35 @@ else:
         return dataclasses.dataclass(unsafe_hash=frozen, **options)
 
 
-__all__ = ["value"]
+def check_ranges(
+    policy: str,
+    constants: object,
+    *,
+    shares: Iterable[str] = (),
+    positive: Iterable[str] = (),
+    not_negative: Iterable[str] = (),
+) -> None:
+    """Refuse constants that have no meaning.
+
+    Args:
+        policy: Whose constants they are.
+        constants: Has them as attributes.
+        shares: Names of those above 0 and at most 1.
+        positive: Names of those above 0.
+        not_negative: Names of those that are 0 or more.
+
+    Raises:
+        ValueError: Names the constant and its range.
+    """
+    ranges: Iterable[tuple[Iterable[str], Callable[[float], bool], str]] = (
+        (shares, lambda constant: 0 < constant <= 1, "above 0 and at most 1"),
+        (positive, lambda constant: constant > 0, "above 0"),
+        (not_negative, lambda constant: constant >= 0, "at least 0"),
+    )
+    for names, is_valid, words in ranges:
+        for name in names:
+            if not is_valid(getattr(constants, name)):
+                raise ValueError(f"{policy}: {name} must be {words}, not {getattr(constants, name)}")
+
+
+__all__ = ["check_ranges", "value"]

@@ -62,7 +62,7 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     """
     order = fspy.SizeBased(config.fspy)
     running = RunningTasks()
-    spark = ikayak.parts(running, config.ikayak)
+    spark = ikayak.Parts(running, config.ikayak)
     interference, delay = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila)
     ahead = functools.partial(yarn_me.Timeline, standing=order.expected)
     elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)

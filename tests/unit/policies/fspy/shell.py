@@ -8,7 +8,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import fspy, model
-from boathouse_policies.fspy import features as _features
+from boathouse_sim import probing
 from tests.unit.policies import builders as make
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Shell:
         if features is not None:
             probe = make.job(f"{name}-probe", submitted_s=at_s, probe_of=owner.id)
             one = Stage(tasks=1, task_s=2.0, kind=model.Stage.PROBE)
-            self._at(at_s, lambda: self._come(probe, [one], _features.counters_of(features, 0.01)))
+            self._at(at_s, lambda: self._come(probe, [one], probing.counters_of(features, 0.01)))
 
     def _at(self, at_s: float, what: Any) -> None:
         heapq.heappush(self._events, (at_s, next(self._number), what))

@@ -10,6 +10,7 @@ import pytest
 from boathouse_policies.fspy import Config, features
 from boathouse_policies.fspy.features import Counter, Features
 from boathouse_policies.fspy.prediction import LinearModel, Predictor, TotalTimes
+from boathouse_sim import probing
 
 ALPHA = np.array([5.0, 2.0, 3e-8, 1.2, 1e-8, 4e-6, 1e-7])
 BETA = np.array([7.0, 3.0, 0.05, 2e-8, 1.1, 3e-8, 2e-6, 2e-7])
@@ -66,7 +67,7 @@ def test_the_rows_are_those_of_the_equations():
 
 def test_a_probes_counters_are_scaled_by_the_fraction_it_read():
     one = drawn(3, 1)[0]
-    found = features.scaled(features.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
+    found = features.scaled(probing.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
     assert found.amounts() == pytest.approx(one.amounts())
     assert (found.maps, found.reduces) == (one.maps, one.reduces)
 

@@ -196,7 +196,7 @@ def test_nothing_is_remembered_of_a_job_that_is_over():
 
 def test_the_least_size_is_what_filters_may_count_on():
     one = make.task_class(make.job("mr"), TWO, stage=model.Stage.MAP)
-    shrinking = ikayak.parts(framework.RunningTasks()).shrinking
+    shrinking = ikayak.Parts(framework.RunningTasks()).shrinking
     assert shrinking.least(one) == make.amount(1000, 1)
     assert shrinking.least(dataclasses.replace(one, stage=model.Stage.REDUCE)) is TWO
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies.ikayak import waits
+from boathouse_policies.ikayak import placement
 from boathouse_policies.ikayak.book import ROWS, Columns
 
 
@@ -44,30 +44,30 @@ TASK = st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(1, 4), st.in
 @given(st.lists(TASK, max_size=15), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, max_size=4))
 def test_the_wait_is_the_last_of_the_shortest_prefix_that_fits(tasks, free):
     lacking = need(6, 5)[:, None] - room(*free)
-    found = waits.waits_s(lacking, columns(*tasks))
+    found = placement.waits_s(lacking, columns(*tasks))
     assert found.tolist() == [plain(lacking[:, n].tolist(), tasks, n) for n in range(4)]
 
 
 def test_every_resource_must_fit():
     # CPU is enough after the first, memory only after the second.
     tasks = columns((0, 5, 4, 1), (0, 9, 1, 4))
-    assert waits.waits_s(need(4, 4)[:, None] - room((0, 0)), tasks).tolist() == [9.0]
+    assert placement.waits_s(need(4, 4)[:, None] - room((0, 0)), tasks).tolist() == [9.0]
 
 
 def test_what_maps_and_reducers_hold_is_added_up_by_node():
     tasks = columns((1, 5, 4, 1), (1, 9, 1, 4), (0, 3, 2, 2))
-    assert waits.held(tasks, 5, 3)[:2].tolist() == [[2, 5, 0], [2, 5, 0]]
-    assert waits.last_ends_s(tasks, 3).tolist() == [3.0, 9.0, 0.0]
+    assert placement.held(tasks, 5, 3)[:2].tolist() == [[2, 5, 0], [2, 5, 0]]
+    assert placement.last_ends_s(tasks, 3).tolist() == [3.0, 9.0, 0.0]
 
 
 def test_fitting_is_by_the_scarcest_resource():
-    assert waits.fitting(room((8, 2), (4, 8)), need(2, 2)).tolist() == [1.0, 2.0]
+    assert placement.fitting(room((8, 2), (4, 8)), need(2, 2)).tolist() == [1.0, 2.0]
 
 
-def prospects(free, maps=(), reducers=(), may=None) -> waits.Prospects:
+def prospects(free, maps=(), reducers=(), may=None) -> placement.Prospects:
     free = room(*free)
     may = np.ones(free.shape[1], np.bool_) if may is None else np.array(may)
-    return waits.Prospects(free, columns(*maps), columns(*reducers), may)
+    return placement.Prospects(free, columns(*maps), columns(*reducers), may)
 
 
 def best(found, cpu=4, memory=4, kept=()):
