@@ -90,9 +90,6 @@ COUNTERS = {
 }
 """The counter of each amount, MI first."""
 
-AMOUNTS = len(COUNTERS)
-"""How many numbers `Features.amounts` has."""
-
 
 def of_amounts(amounts: model.FloatVector, *, maps: int, reduces: int) -> Features:
     """The inverse of `Features.amounts`."""

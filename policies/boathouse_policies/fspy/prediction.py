@@ -196,7 +196,7 @@ class Predictor:
         self.maps.load(state.get("maps", {}))
         self.reduces.load(state.get("reduces", {}))
         amounts = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
-        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (_features.AMOUNTS,)}
+        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (len(_features.COUNTERS),)}
         self._kinds = {
             kind: sums for kind, sums in known.items() if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0
         }

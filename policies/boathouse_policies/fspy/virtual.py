@@ -145,11 +145,6 @@ class World:
             return 0.0
         return max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
 
-    @property
-    def initial_size(self) -> float:
-        """S_init for a job that comes now."""
-        return self.largest_size or self.cluster[_MEMORY] * self._config.initial_size_s
-
     # Changes
 
     def advance(self, now_s: float) -> None:
@@ -174,7 +169,8 @@ class World:
         """A job comes; `used` is what it used up already, for one that is known from before a restart."""
         self.advance(now_s)
         self._update_sizes(now_s)
-        size = shapes.size(shape)[_MEMORY] if shape.is_sized else self.initial_size
+        initial = self.largest_size or self.cluster[_MEMORY] * self._config.initial_size_s  # S_init
+        size = shapes.size(shape)[_MEMORY] if shape.is_sized else initial
         fresh = VirtualJob(job.id, job.submitted_s, job.weight, shape, size, shape.is_sized, used)
         self.jobs[job.id] = fresh
         self._enter(fresh)

@@ -256,16 +256,14 @@ class Book(Observer, Follower):
     def left_s(self, reducers: Sequence[Reducer], now_s: float, paused: Mapping[Reducer, float]) -> model.FloatVector:
         """Return how long reducers still hold their room: the model's prediction, and the rest of a suspension."""
         left = np.array([reducer.end_s - now_s for reducer in reducers])
-        keys, samples, ages_s, places = [], [], [], []
-        for i, reducer in enumerate(reducers):
-            history, task = reducer.history, reducer.task
-            if history is not None and history.now is not None:
-                until_s = now_s if task.suspended_s is None else min(now_s, task.suspended_s)
-                keys.append(reducer.job.key)
-                samples.append(history.now)
-                ages_s.append(max(0.0, until_s - history.at_s))
-                places.append(i)
-        left[places] = self.bank.left_s(keys, samples) - np.array(ages_s)
+        reported = [
+            (i, reducer.job.key, sample, _ran_s(reducer.task, history.at_s, now_s))
+            for i, reducer in enumerate(reducers)
+            if (history := reducer.history) is not None and (sample := history.now) is not None
+        ]
+        if reported:
+            places, keys, samples, ages_s = map(list, zip(*reported, strict=True))
+            left[places] = self.bank.left_s(keys, samples) - ages_s
         rest = np.array([max(paused.get(reducer, -math.inf) - now_s, 0.0) for reducer in reducers])
         rested: model.FloatVector = np.maximum(left, 0.0) + rest
         return rested
@@ -276,6 +274,11 @@ def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVe
     sizes = [task.resources for task in tasks]
     held = [(size.cpu_milli, size.memory_bytes, size.ephemeral_storage_bytes, 1) for size in sizes]
     return Columns(node, np.array(held, np.int64).reshape(len(tasks), ROWS).T, left_s)
+
+
+def _ran_s(task: RunningTask, since_s: float, now_s: float) -> float:
+    """Return how long a task ran since then."""
+    return max(0.0, (now_s if task.suspended_s is None else min(now_s, task.suspended_s)) - since_s)
 
 
 def _placed_s(reducer: Reducer) -> float:

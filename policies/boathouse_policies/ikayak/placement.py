@@ -51,20 +51,6 @@ def fitting(room: model.IntMatrix, need: model.IntVector) -> model.FloatVector:
     return ratios
 
 
-def held(tasks: Columns, rows: int, nodes: int) -> model.IntMatrix:
-    """R_map or R_reduce: what tasks hold on each node, shape [R, N]."""
-    total = np.zeros((rows, nodes), np.int64)
-    np.add.at(total[:ROWS].T, tasks.node, tasks.held.T)
-    return total
-
-
-def last_ends_s(tasks: Columns, nodes: int) -> model.FloatVector:
-    """How long the last of the tasks on each node will still run; 0 where there is none. Shape [N]."""
-    last = np.zeros(nodes)
-    np.maximum.at(last, tasks.node, tasks.left_s)
-    return last
-
-
 def waits_s(lacking: model.IntMatrix, reducers: Columns) -> model.FloatVector:
     """Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
 
@@ -107,9 +93,11 @@ class Prospects:
 
     def __init__(self, free: model.IntMatrix, maps: Columns, reducers: Columns, may: model.BoolVector) -> None:
         self.free = free.copy()
-        self.soon = free + held(maps, *free.shape)
+        self.soon = free.copy()
+        np.add.at(self.soon[:ROWS].T, maps.node, maps.held.T)
         self.may = may
-        self._maps_s = last_ends_s(maps, free.shape[1])
+        self._maps_s = np.zeros(free.shape[1])  # how long the last map of each node will still run
+        np.maximum.at(self._maps_s, maps.node, maps.left_s)
         self._reducers = reducers
         self._waits: dict[bytes, model.FloatVector] = {}
 

@@ -207,12 +207,9 @@ class Bank:
 
 
 def _rows(found: Any, width: int) -> list[Any]:
-    rows = found if isinstance(found, list) else []
-    return [row for row in rows if isinstance(row, list) and len(row) == width and _is_finite(row[-1])]
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    """Return the rows of so many values that end in a finite number."""
+    rows = [row for row in found if isinstance(row, list) and len(row) == width] if isinstance(found, list) else []
+    return [row for row in rows if isinstance(row[-1], int | float) and math.isfinite(row[-1])]
 
 
 _ROUNDING = 1e-9

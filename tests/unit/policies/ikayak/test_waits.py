@@ -54,10 +54,9 @@ def test_every_resource_must_fit():
     assert placement.waits_s(need(4, 4)[:, None] - room((0, 0)), tasks).tolist() == [9.0]
 
 
-def test_what_maps_and_reducers_hold_is_added_up_by_node():
-    tasks = columns((1, 5, 4, 1), (1, 9, 1, 4), (0, 3, 2, 2))
-    assert placement.held(tasks, 5, 3)[:2].tolist() == [[2, 5, 0], [2, 5, 0]]
-    assert placement.last_ends_s(tasks, 3).tolist() == [3.0, 9.0, 0.0]
+def test_what_maps_hold_is_added_up_by_node():
+    found = prospects([(0, 0)] * 3, maps=[(1, 5, 4, 1), (1, 9, 1, 4), (0, 3, 2, 2)])
+    assert found.soon[:2].tolist() == [[2, 5, 0], [2, 5, 0]]
 
 
 def test_fitting_is_by_the_scarcest_resource():
