@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.shape import Amount, Shape
 
-_CPU, _MEMORY = 0, 1
+_MEMORY = 1
 _ROUNDING = 1e-9
 
 

@@ -1,9 +1,9 @@
 """The fuzzy model of a reducer's remaining time: NARX, Takagi-Sugeno, self-learning (3.1.2, eqs 1-6).
 
-A sample at time t is, with n_y = 2 and n_u = 1 (readings):
+A sample at time t is, with n_y = 2 and n_u = 1 (readings), a row of
 
-* the regressor X = [ξ, u, d, 1] with ξ = [y(t-1), y(t-2), u(t-1)] (eqs 2, 3), shape [6];
-* the premise variables, shape [5], for the ρ + 2 antecedents of eq. 4: ξ, u and d as the rules see them.
+* the regressor X = [ξ, u, d, 1] with ξ = [y(t-1), y(t-2), u(t-1)] (eqs 2, 3), 6 numbers;
+* the premise variables of eq. 4 that any rule looks at, 2 numbers: the two lags y as the rules see them.
 
 Rule j fires by the product of Gaussians of its premises; σ_j is that, normalised over the rules. The prediction is
 ŷ = Σ_j σ_j φ_jᵀ X = χᵀφ with χ = σ ⊗ X. Premises are fixed; the consequents φ are learned by recursive least squares on
@@ -13,8 +13,8 @@ P = (P - KΧP)/λ_f. That equals batch weighted least squares with the prior as 
 Deviations:
 
 * How the rules see a lag y is as a part of the task's whole length at its present pace, which is 1 - progress: so the
-  three rules are shuffle, sort and reduce whatever the job's size. u and d are "don't care" in all three: they are left
-  out of the product.
+  three rules are shuffle, sort and reduce whatever the job's size. u and d, of which eq. 4 has premises too, are "don't
+  care" in all three.
 * λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
   for each sample only the last two or three reducers would count, and the model was worse than the mean of the class:
   NRMSE 0.55 to 1.07 instead of 0.27 to 0.41, the mean's 0.43 to 0.48 (four runs of
@@ -26,9 +26,8 @@ Deviations:
 from __future__ import annotations
 
 import base64
-import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +39,14 @@ if TYPE_CHECKING:
     from boathouse_policies.model import FloatVector
 
 Floats = npt.NDArray[np.float64]
+Sample: TypeAlias = Floats
+"""X and the premise variables, shape [8]."""
 
 LAGS_Y, LAGS_U = 2, 1
 WIDTH = LAGS_Y + LAGS_U + 3
 """Length of X."""
-ANTECEDENTS = LAGS_Y + LAGS_U + 2
-"""Length of the premise variables."""
+ANTECEDENTS = LAGS_Y
+"""Number of premise variables."""
 RULES = 3
 """Shuffle, sort, reduce."""
 
@@ -62,32 +63,14 @@ def firing(premise: Floats) -> Floats:
     """σ: how much each rule fires, by what is left of the work at the two lags.
 
     Args:
-        premise: Shape [..., ρ + 2].
+        premise: Shape [..., 2].
 
     Returns:
         Shape [..., J], at least 0, adding up to 1.
     """
-    exponents = -0.5 * (((premise[..., None, :LAGS_Y] - _CENTRES) / _PHASE_WIDTH) ** 2).sum(axis=-1)
+    exponents = -0.5 * (((premise[..., None, :] - _CENTRES) / _PHASE_WIDTH) ** 2).sum(axis=-1)
     fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
     return np.asarray(fired / fired.sum(axis=-1, keepdims=True))
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """One row of a reducer's history.
-
-    Attributes:
-        regressor: X, shape [6].
-        premise: Shape [5].
-    """
-
-    regressor: FloatVector
-    premise: FloatVector
-
-    @property
-    def newest(self) -> tuple[float, float, float]:
-        """The newest lag: y, u and what is left of the work."""
-        return self.regressor[0], self.regressor[LAGS_Y + LAGS_U], self.premise[0]
 
 
 class Fuzzy:
@@ -109,9 +92,8 @@ class Fuzzy:
 
     def rows(self, samples: Sequence[Sample]) -> Floats:
         """χ = σ ⊗ X: shape [M, J·6]."""
-        fired = firing(np.stack([sample.premise for sample in samples]))
-        regressors = np.stack([sample.regressor for sample in samples])
-        return (fired[:, :, None] * regressors[:, None, :]).reshape(len(samples), -1)
+        rows = np.stack(samples)
+        return (firing(rows[:, WIDTH:])[:, :, None] * rows[:, None, :WIDTH]).reshape(len(rows), -1)
 
     def predict(self, samples: Sequence[Sample]) -> Floats:
         """ŷ of each sample; never below 0."""

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from boathouse_policies.ikayak.fuzzy import RULES, Fuzzy, Sample
+from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boathouse_policies.ikayak.config import Config
+    from boathouse_policies.ikayak.fuzzy import Sample
     from boathouse_policies.model import FloatVector
 
 Key: TypeAlias = str
@@ -76,11 +77,11 @@ class History:
         done = fraction - phase / RULES
         if done * RULES < LEAST_SEEN or running_s <= self.since_s:
             return  # little is known of its pace yet: what the last sample said holds on
-        rest, size = 1.0 - fraction, input_bytes / UNIT_BYTES
+        rest = 1.0 - fraction
         left = rest * (running_s - self.since_s) / done / UNIT_S
-        before = (left, cpu, rest) if self.now is None else self.now.newest
-        regressor = np.array([left, before[0], before[1], cpu, size, 1.0])
-        self.now = Sample(regressor, np.array([rest, before[2], before[1], cpu, size]))
+        left_before, cpu_before, rest_before = (left, cpu, rest) if self.now is None else self.now[_LAG]
+        regressor = (left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0)
+        self.now = np.array([*regressor, rest, rest_before])
         self.at_s = now_s
         self._keep(self.now, running_s)
 
@@ -88,10 +89,10 @@ class History:
         """When the phase began: by the pace of the one before, between the last report and this one."""
         if self.now is None or not self.times_s:
             return self.since_s
-        left, _, rest = self.now.newest
+        left, _, rest = self.now[_LAG].tolist()
         pace = rest / max(left * UNIT_S, _ROUNDING)
         last_s = self.at_s - self.away_s
-        began_s = last_s + (phase / RULES - (1.0 - rest)) / max(pace, _ROUNDING)
+        began_s: float = last_s + (phase / RULES - (1.0 - rest)) / max(pace, _ROUNDING)
         return min(max(last_s, began_s), running_s - _SHORT_S)
 
     def _keep(self, sample: Sample, running_s: float) -> None:
@@ -212,5 +213,6 @@ def _rows(found: Any, width: int) -> list[Any]:
     return [row for row in rows if isinstance(row[-1], int | float) and math.isfinite(row[-1])]
 
 
+_LAG = [0, 3, WIDTH]  # of a sample: y, u and what is left of the work, at its own time
 _ROUNDING = 1e-9
 _SHORT_S = 0.5  # a phase that is seen has lasted so long at least

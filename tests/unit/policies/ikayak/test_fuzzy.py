@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies.ikayak import Config, fuzzy
-from boathouse_policies.ikayak.fuzzy import ANTECEDENTS, RULES, WIDTH, Fuzzy, Sample
+from boathouse_policies.ikayak.fuzzy import ANTECEDENTS, RULES, WIDTH, Fuzzy
 
 
-def sample(left=1.0, before=1.0, done=0.5, size=1.0) -> Sample:
-    return Sample(np.array([left, before, 1.0, 1.0, size, 1.0]), np.array([1 - done, 1 - done, 1.0, 1.0, size]))
+def sample(left=1.0, before=1.0, done=0.5, size=1.0):
+    return np.array([left, before, 1.0, 1.0, size, 1.0, 1 - done, 1 - done])
 
 
 def history(random, count):
@@ -71,26 +71,26 @@ def test_firing_strengths_are_shares(premise):
 
 @pytest.mark.parametrize(("done", "rule"), [(0.05, 0), (0.3, 0), (0.4, 1), (0.6, 1), (0.7, 2), (0.99, 2)])
 def test_the_rule_of_the_phase_fires_most(done, rule):
-    assert fuzzy.firing(sample(done=done).premise).argmax() == rule
+    assert fuzzy.firing(sample(done=done)[WIDTH:]).argmax() == rule
 
 
 def test_between_two_phases_their_rules_fire_alike():
-    firing = fuzzy.firing(sample(done=1 / 3).premise)
+    firing = fuzzy.firing(sample(done=1 / 3)[WIDTH:])
     assert firing[0] == pytest.approx(firing[1])
     assert firing[0] > 0.49
 
 
 def test_the_second_lag_is_an_antecedent_too():
-    premise = sample(done=0.5).premise.copy()
+    premise = sample(done=0.5)[WIDTH:].copy()
     premise[1] = 1 - 0.3
-    assert fuzzy.firing(premise)[0] > fuzzy.firing(sample(done=0.5).premise)[0]
+    assert fuzzy.firing(premise)[0] > fuzzy.firing(sample(done=0.5)[WIDTH:])[0]
 
 
 def test_the_rows_are_the_regressor_weighed_by_the_rules():
     model, one = Fuzzy(Config()), sample(left=3.0, done=0.5)
     rows = model.rows([one]).reshape(RULES, WIDTH)
-    assert np.allclose(rows.sum(axis=0), one.regressor)
-    assert np.allclose(rows[1], fuzzy.firing(one.premise)[1] * one.regressor)
+    assert np.allclose(rows.sum(axis=0), one[:WIDTH])
+    assert np.allclose(rows[1], fuzzy.firing(one[WIDTH:])[1] * one[:WIDTH])
 
 
 def test_nothing_learned_means_the_pace_of_the_last_sample():

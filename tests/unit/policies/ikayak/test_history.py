@@ -13,7 +13,7 @@ GIB = 1 << 30
 
 def linear_s(sample) -> float:
     """What the newest lag alone says."""
-    return float(sample.regressor[0]) * UNIT_S
+    return float(sample[0]) * UNIT_S
 
 
 def told(reports, started_s=0.0) -> History:
@@ -49,10 +49,10 @@ def test_the_lag_before_is_remembered_with_its_cpu():
     found = History(0.0)
     found.report(10, 0.1, 1.0, GIB)
     found.report(20, 0.15, 0.5, GIB)
-    left, before, cpu_before, cpu, size, one = found.now.regressor
+    left, before, cpu_before, cpu, size, one = found.now[:6]
     assert (left * UNIT_S, before * UNIT_S) == pytest.approx((0.85 / 0.0075, 90))
     assert (cpu_before, cpu, size, one) == (1.0, 0.5, 1.0, 1.0)
-    assert found.now.premise == pytest.approx([0.85, 0.9, 1.0, 0.5, 1.0])
+    assert found.now[6:] == pytest.approx([0.85, 0.9])
 
 
 def test_a_reducer_without_progress_has_no_pace():
