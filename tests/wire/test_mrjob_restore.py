@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.mrjob.resync import Resync
-from tests.wire.mrjob_world import Cluster, mrjob
+from tests.wire import waiting
+from tests.wire.mrjob_world import KEY, Cluster, mrjob
 
 SPLITS = 4
 HELD = {("m-00002", 1): None, ("m-00003", 1): None}
@@ -23,8 +24,14 @@ def maps_done(cluster, count):
     return lambda: cluster.status.get("maps", {}).get("succeeded") == count
 
 
+def version(body):
+    return body and body["metadata"]["resourceVersion"]
+
+
 async def restored(cluster, client, backup):
     """Restore, and do what the operator does every two minutes."""
+    # The answer to a write before the restore would count as newer than what the LIST shows, until the next LIST.
+    await waiting.eventually(lambda: version(cluster.operator.jobs.get(KEY)) == version(cluster.api.get("mrjobs", KEY)))
     cluster.api.restore(backup)
     cluster.operator.scheduler._created.clear()
     await Resync(client, cluster.operator.jobs, ()).look()
