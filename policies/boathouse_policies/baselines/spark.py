@@ -100,6 +100,8 @@ _LOCKED = LockedNodes()
 class Reservations(Reserve):
     """Nodes reserved for executors that found no room, in the strategy's order."""
 
+    passing_changes = True
+
     def __init__(self, strategy: Strategy, running: RunningTasks, one: OneApplication | None = None) -> None:
         self._strategy, self._running, self._one = strategy, running, one
 

@@ -36,7 +36,7 @@ class MemoryHeld(JobOrder):
 class LockedNodes(Reserve):
     """Nodes kept for the first job that they cannot take, and locked for all others."""
 
-    by_node = idle_once_all_kept = True
+    by_node = idle_once_all_kept = passing_changes = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is kept for nobody, or for this class."""

@@ -171,10 +171,12 @@ class Reserve(NodeQuestion):
     Attributes:
         keeps_for_gangs: Whether it is also asked to keep nodes for what must start together.
         idle_once_all_kept: Whether `keep` does nothing while every node on offer is kept for somebody.
+        passing_changes: Whether `passing` is asked again after each reservation, not only the first time in a cycle.
     """
 
     reserves_for_gangs = False
     idle_once_all_kept = False
+    passing_changes = False
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Whether it does nothing in this cycle for a class that no node on offer has room for."""

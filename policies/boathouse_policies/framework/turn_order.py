@@ -85,6 +85,7 @@ class TurnOrder:
         self._sorted = in_order = queue.sorted_classes()
         self._pending: dict[int, PendingClass] = {}
         self._allowed: Collection[model.ClassId] | None = None
+        self._asks_again = False  # nodes were kept since, so that others may be allowed
         self._queues: dict[model.QueueName, _QueueTurns] = {}
         self._heaps: dict[Band, _Heap] = {}
         self._reserved: collections.Counter[Share] = collections.Counter()
@@ -243,6 +244,7 @@ class TurnOrder:
 
     def reserved(self, pending: PendingClass) -> None:
         """A node was kept for a class."""
+        self._asks_again = self._profile.reserve.passing_changes
         self._reserved[pending.job.queue, pending.job.namespace] += 1
 
     def _next_owner(self) -> PendingClass | None:
@@ -264,8 +266,9 @@ class TurnOrder:
 
     def confine(self) -> None:
         """Once every node on offer is kept: give turns to those classes alone that may be placed all the same."""
-        if self._allowed is not None or not self._state.all_reserved:
+        if (self._allowed is not None and not self._asks_again) or not self._state.all_reserved:
             return
+        self._asks_again = False
         self._allowed = self._profile.reserve.passing(self._state)
         if self._allowed is not None and self._keys:
             jobs = {self._sorted.job_of[place] for place in self._places(self._allowed) if self._open[place]}

@@ -1,0 +1,20 @@
+"""YARN's reservations within a cycle."""
+
+from boathouse_policies import model, profiles
+from tests.unit.policies import builders as make
+
+FREE_GIB = {"n0": 1, "n1": 2, "n2": 3, "n3": 0}
+RESERVED = {"n0": "small/map", "n1": "last/map", "n3": "large/map"}
+
+
+def test_who_lost_its_last_reserved_node_has_no_turn_any_more_in_a_cycle_in_which_all_nodes_are_reserved():
+    shell = make.World(make.nodes(4, make.amount(64_000, 4)), profile=profiles.build("yarn"))
+    for node, gib in FREE_GIB.items():
+        shell.ledger.observe(make.pod(f"filler-{node}", node, make.amount(0, 4 - gib)))
+    for name, gib, submitted_s in (("huge", 4, 0), ("small", 1, 1), ("large", 3.5, 2), ("last", 1, 3)):
+        shell.submit(name, 2, make.amount(0, gib), submitted_s=submitted_s)
+    for node, owner in RESERVED.items():
+        shell.room.reserved[model.NodeName(node)] = model.ClassId(owner)
+    # `huge` reserves n2, and `large` n0 once `small` has used it: on n1 `last` leaves room, but `small` has no turn.
+    placed = [("small/map-0", "n0"), ("last/map-0", "n1"), ("last/map-1", "n1")]
+    assert make.where(shell.cycle()) == placed
