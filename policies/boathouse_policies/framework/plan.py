@@ -94,7 +94,7 @@ class Plan:
         for pending, verdict, wait in self._profile.reserve.refused(turns.rest(), self._state):
             turns.close(pending)
             if wait is not None:
-                self.decisions.append(wait)
+                self._wait(wait)
             self._leave(pending, verdict)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
@@ -104,7 +104,7 @@ class Plan:
             self._turns.close(pending)
             self._leave(pending, attempt.verdict(pending))
         if attempt.wait is not None:
-            self.decisions.append(attempt.wait)
+            self._wait(attempt.wait)
             return False
         left = self._left.get(attempt.pending.task_class.id)
         if left is None:
@@ -127,8 +127,15 @@ class Plan:
                 if owner is None:
                     state.reserve(node, own)
                 self._turns.reserved(pending)
-            self.decisions.append(answer)
+                self.decisions.append(answer)
+            else:
+                self._wait(answer)
             self._leave(pending, answer.verdict)
+
+    def _wait(self, wait: model.Wait) -> None:
+        self.decisions.append(wait)
+        for hooks in self._profile.hooks:
+            hooks.waits(wait, self._state)
 
     def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
         if pending.left:

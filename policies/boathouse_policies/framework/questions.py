@@ -237,6 +237,9 @@ class Hooks:
     def undone(self, assignment: Assignment, state: CycleState) -> None:
         """The placement of a task of a gang was taken back."""
 
+    def waits(self, wait: model.Wait, state: CycleState) -> None:
+        """The plan says that a class waits for a better node."""
+
 
 class Controller(Protocol):
     """Looks at the whole before a cycle and advises: suspensions, growth."""

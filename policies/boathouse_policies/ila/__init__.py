@@ -6,12 +6,16 @@ Clusters", HPDC 2013.
 | module | section |
 |---|---|
 | `metrics` | 4.1: Table 2 |
-| `families`, `fitting`, `gauss_newton`, `stepwise`, `learning` | 4.1, 5.4: eqs 1-3, training, online adaptation |
-| `delay` | 4.2, 4.4: eq. 4, Algorithm 2 (LASM) |
-| `cover` | 4.2, appendix A: eqs 5, 6, .11 |
-| `demand`, `alone`, `book` | 4.3: eq. 7, system monitoring |
-| `interference`, `moment`, `thresholds` | 4.4: Algorithm 1 (IASM), H and H_d |
-| `schedule` | 4.4: Algorithm 3 |
+| `families`, `fitting`, `learning` | 4.1, 5.4: eqs 1-3, training, online adaptation |
+| `locality` | 4.2, 4.4: eq. 4, Algorithm 2 (LASM) |
+| `profiling`, `monitoring` | 4.3: eq. 7, system monitoring |
+| `interference`, `slowdowns`, `thresholds` | 4.4: Algorithm 1 (IASM), H and H_d |
+| `build` | 4.4: Algorithm 3, the meta scheduler |
+
+Algorithm 3 as pieces of a profile: jobs come in the order of the fair scheduler; interference is judged first (the
+filter), then locality. The node is the closest one of those without interference, of equals the one where the task is
+slowed down least. A class that is refused lets the next one try. Equations 5 and 6 are an analysis, which decides
+nothing: they are with what reproduces it (`boathouse_sim.reproduce.ila.cover`).
 
 Each module lists its readings and deviations with their reasons.
 """
@@ -22,30 +26,26 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from boathouse_policies import model
 from boathouse_policies.baselines.fair import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import PREDICATES, Profile, neutral
-from boathouse_policies.ila.book import Running
 from boathouse_policies.ila.config import Config, Family, static
-from boathouse_policies.ila.delay import AdaptiveDelay
-from boathouse_policies.ila.interference import Interference
+from boathouse_policies.ila.interference import Interference, Retry
 from boathouse_policies.ila.learning import Learner
-from boathouse_policies.ila.schedule import Acceptance, LookAgain, Nearest
+from boathouse_policies.ila.locality import AdaptiveDelay, Nearest
+from boathouse_policies.ila.profiling import STAGES
 
 if TYPE_CHECKING:
     from boathouse_policies.framework import JobOrder
 
 __all__ = [
-    "Acceptance",
     "AdaptiveDelay",
     "Config",
     "Family",
     "Interference",
     "Learner",
-    "LookAgain",
     "Nearest",
-    "Running",
+    "Retry",
     "build",
     "build_iao",
     "build_lao",
@@ -71,20 +71,22 @@ def build(
         order: Of jobs; fair sharing by default, as in the paper.
     """
     base = scorer(placement)
-    interference = Interference(config) if config.threshold is not None else None
+    interference = None if config.threshold is None else Interference(config)
     delay = AdaptiveDelay(config) if config.locality else None
-    nearest = Nearest(interference, base, by_distance=config.locality)
-    look_again = None if interference is None else LookAgain(interference)
+    judge = () if interference is None else (interference,)
+    ranked = base if interference is None else interference
+    score = Nearest(ranked) if config.locality else ranked
+    learning = judge if delay is None else (*judge, delay)
     return Profile(
         name=name,
         order=order or FairShare(),
-        filters=PREDICATES if interference is None else (*PREDICATES, interference),
+        filters=(*PREDICATES, *judge),
         score=base,
-        scores=MappingProxyType({model.Stage.MAP: nearest, model.Stage.REDUCE: nearest}),
-        patience=neutral.NO_PATIENCE if delay is None else Acceptance(delay),
-        reserve=look_again or neutral.NO_RESERVE,
-        observers=tuple(one for one in (interference, delay) if one is not None),
-        hooks=() if interference is None else (interference,),
+        scores=MappingProxyType(dict.fromkeys(STAGES, score)),
+        patience=delay or neutral.NO_PATIENCE,
+        reserve=neutral.NO_RESERVE if interference is None else Retry(interference),
+        observers=learning,
+        hooks=learning,
     )
 
 

@@ -92,10 +92,10 @@ class Term:
     mean: FloatVector
     most: float
 
-    def exponent(self, rows: FloatVector) -> FloatVector:
-        """The exponent of samples, before it is clipped, shape [11, n] to [n]."""
+    def of(self, rows: FloatVector) -> FloatVector:
+        """The term of samples, shape [11, n] to [n]."""
         exponent: FloatVector = self.gamma @ (rows - self.mean[:, None])
-        return exponent
+        return self.scale * np.exp(np.minimum(exponent, self.most))
 
     def of_task(self, task: metrics.Demand) -> float:
         """The part of the exponent that a task's own demand makes."""
@@ -162,10 +162,7 @@ class Exponential:
 
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
-        total = np.full(rows.shape[1], self.constant)
-        for one in self.terms:
-            total += one.scale * np.exp(np.minimum(one.exponent(rows), one.most))
-        slowdown: FloatVector = np.maximum(total, 1.0)
+        slowdown: FloatVector = np.maximum(self.constant + self.cpu.of(rows) + self.io.of(rows), 1.0)
         return slowdown
 
     def dump(self) -> Mapping[str, Any]:

@@ -9,6 +9,10 @@ Deviations:
 * Last, both terms are fitted once more together, to all samples, from there. Eq. 3 has but one alpha and one beta for
   tasks of both kinds, and eq. 1 never saw a task that hardly computes: only together t_c, t_r and t_w come to say how
   much a task minds either kind of neighbour (`joint=False` leaves this out).
+* Stepwise selection (the paper's reference [12]) adds or removes one variable at a time while that pays. What pays is
+  told by the Bayesian information criterion, n ln(SSE/n) + p ln n (the paper does not say).
+* Gauss-Newton ([10]) is damped as by Levenberg and Marquardt, the variables are standardised and exponents clipped, so
+  that no step runs away.
 * What is least is the sum of squares of (y - predicted) / y, the prediction error of 5.4, for all three forms: a
   threshold near 1 is judged by the small slowdowns, which count for nothing in a plain sum beside sixfold ones
   (`Samples.relative=False` is the paper's sum).
@@ -19,20 +23,25 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from typing import TYPE_CHECKING
+import math
+import operator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from boathouse_policies.ila import gauss_newton, metrics, stepwise
+from boathouse_policies.ila import metrics
 from boathouse_policies.ila.config import Family
 from boathouse_policies.ila.families import Exponential, Linear, Model, Quadratic, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy.typing as npt
 
     from boathouse_policies.model import BoolVector, FloatVector
+
+    Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
+    """From parameters [p] to predictions [n] and their derivatives [n, p]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +81,11 @@ class Samples:
         bound: BoolVector = self.rows[metrics.T_R] + self.rows[metrics.T_W] > self.rows[metrics.T_C]
         return bound
 
+    @property
+    def are_enough(self) -> bool:
+        """Whether a model can be fitted to them: they are not too few, nor all the same."""
+        return len(self) >= _FEWEST and float(np.ptp(self.slowdown)) >= _FLAT
+
     def of(self, which: BoolVector | npt.NDArray[np.intp]) -> Samples:
         """Some of them."""
         counted = None if self.counted is None else self.counted[which]
@@ -79,7 +93,7 @@ class Samples:
 
     def beside(self, others: Samples) -> Samples:
         """These and others."""
-        counted = [np.ones(len(one)) if one.counted is None else one.counted for one in (self, others)]
+        counted = [np.ones(len(some)) if some.counted is None else some.counted for some in (self, others)]
         rows, slowdown = np.hstack([self.rows, others.rows]), np.concatenate([self.slowdown, others.slowdown])
         return Samples(rows, slowdown, np.concatenate(counted), self.relative)
 
@@ -105,7 +119,7 @@ def fit(
     Returns:
         The model; None where the samples are too few, or all the same.
     """
-    if len(samples) < _FEWEST or float(np.ptp(samples.slowdown)) < _FLAT:
+    if not samples.are_enough:
         return None
     match family:
         case Family.LINEAR:
@@ -123,18 +137,15 @@ def fit(
 
 def linear(samples: Samples) -> Linear:
     """Least squares, variables chosen stepwise."""
-    mean, scale = _standard(samples.rows)
-    z = (samples.rows - mean[:, None]) / scale[:, None]
+    z, mean, scale = _standardised(samples.rows)
     choice = _selected(z, samples, most=metrics.ALL)
-    of = np.zeros(metrics.ALL)
-    of[list(choice.chosen)] = choice.parameters[1:]
-    of /= scale
+    of = _spread(choice.chosen, choice.parameters[1:]) / scale
     return Linear(constant=float(choice.parameters[0] - of @ mean), of=of)
 
 
 def quadratic(samples: Samples) -> Quadratic:
-    """The same with squares and products."""
-    _, scale = _standard(samples.rows)
+    """Least squares with squares and products, variables chosen stepwise."""
+    _, _, scale = _standardised(samples.rows)
     z = samples.rows / scale[:, None]
     pairs = list(itertools.combinations_with_replacement(range(metrics.ALL), 2))
     products = np.array([z[i] * z[j] for i, j in pairs])
@@ -149,33 +160,40 @@ def quadratic(samples: Samples) -> Quadratic:
     return Quadratic(constant=float(choice.parameters[0]), of=of, pairs=both)
 
 
-def _selected(candidates: FloatVector, samples: Samples, *, most: int) -> stepwise.Choice:
+def _selected(candidates: FloatVector, samples: Samples, *, most: int) -> Choice:
     """Weighted least squares with a constant, of the variables that pay."""
     y = samples.slowdown * samples.weight
     columns = np.concatenate([np.ones((1, len(y))), candidates]) * samples.weight
     square, pull, whole = columns @ columns.T, columns @ y, float(y @ y)
 
-    def with_(chosen: tuple[int, ...]) -> stepwise.Choice:
-        places = [0, *(one + 1 for one in chosen)]
-        within = square[np.ix_(places, places)] + _RIDGE * len(y) * np.eye(len(places))
-        weights = np.asarray(np.linalg.solve(within, pull[places]), np.float64)
-        explained = 2 * float(weights @ pull[places]) - float(weights @ square[np.ix_(places, places)] @ weights)
-        sse = max(whole - explained, 0.0)
-        return stepwise.Choice(chosen, weights, stepwise.cost(sse, len(y), len(places)))
+    def with_(chosen: tuple[int, ...]) -> Choice:
+        places = [0, *(variable + 1 for variable in chosen)]
+        within, pulled = square[np.ix_(places, places)], pull[places]
+        weights = np.asarray(np.linalg.solve(within + _RIDGE * len(y) * np.eye(len(places)), pulled), np.float64)
+        explained = 2 * float(weights @ pulled) - float(weights @ within @ weights)
+        return Choice.of_fit(chosen, weights, max(whole - explained, 0.0), len(y))
 
-    return stepwise.choose(_useful(candidates), with_, most)
-
-
-def _standard(rows: FloatVector) -> tuple[FloatVector, FloatVector]:
-    """Mean and deviation; 1 where a metric never changes."""
-    scale = rows.std(axis=1)
-    return rows.mean(axis=1), np.where(scale > _CONSTANT, scale, 1.0)
+    return choose(_changing(candidates), with_, most)
 
 
-def _useful(rows: FloatVector) -> list[int]:
+def _standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
+    """Metrics less their mean, over their deviation; the means, and the deviations, 1 where a metric never changes."""
+    mean, deviation = rows.mean(axis=1), rows.std(axis=1)
+    scale = np.where(deviation > _CONSTANT, deviation, 1.0)
+    return (rows - mean[:, None]) / scale[:, None], mean, scale
+
+
+def _changing(rows: FloatVector) -> list[int]:
     """Metrics that change at all."""
-    useful: list[int] = (rows.std(axis=1) > _CONSTANT).nonzero()[0].tolist()
-    return useful
+    changing: list[int] = (rows.std(axis=1) > _CONSTANT).nonzero()[0].tolist()
+    return changing
+
+
+def _spread(chosen: Sequence[int], values: FloatVector) -> FloatVector:
+    """Coefficients of all metrics from those of the chosen ones, shape [11]."""
+    spread = np.zeros(metrics.ALL)
+    spread[list(chosen)] = values
+    return spread
 
 
 # Exponential
@@ -184,47 +202,43 @@ def _useful(rows: FloatVector) -> list[int]:
 def exponential(samples: Samples, *, joint: bool = True) -> Exponential:
     """Eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
     io_bound = samples.io_bound
-    terms = []
-    for rows, kind in ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound))):
-        enough = len(kind) >= _FEWEST and float(np.ptp(kind.slowdown)) >= _FLAT
-        terms.append(one_term(kind if enough else samples, rows))
-    model = _combined(samples, *terms)
-    return _together(samples, model) if joint else model
+    kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
+    model = _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
+    if not joint:
+        return model
+    both, changing = _Joint(samples, model), _changing(samples.rows)
+    every = [term * metrics.ALL + row for term, (rows, _) in enumerate(kinds) for row in rows if row in changing]
+    return both.model(prune(both.fit(tuple(every)), both.fit))  # with all variables, then without those that do not pay
 
 
-def one_term(samples: Samples, rows: Sequence[int]) -> Term:
+def one_term(samples: Samples, rows: Iterable[int]) -> Term:
     """Eq. 1 or 2 by Gauss-Newton, variables chosen stepwise; its constant is left to eq. 3."""
-    mean, scale = _standard(samples.rows)
-    z, y, weight = ((samples.rows - mean[:, None]) / scale[:, None]).T, samples.slowdown, samples.weight
+    z, mean, scale = _standardised(samples.rows)
+    y, weight, changing = samples.slowdown, samples.weight, _changing(samples.rows)
 
     @functools.cache
-    def with_(chosen: tuple[int, ...]) -> stepwise.Choice:
-        inputs = z[:, list(chosen)]
+    def with_(chosen: tuple[int, ...]) -> Choice:
         if not chosen:
-            start = np.array([0.0, float(y.mean())])
             sse = float((((y - y.mean()) * weight) ** 2).sum())
-            return stepwise.Choice(chosen, start, stepwise.cost(sse, len(y), 1))
-        start = gauss_newton.begin(inputs, y)
-        parameters, sse = gauss_newton.solve(gauss_newton.exponentials([inputs], weight), start, y * weight)
-        return stepwise.Choice(chosen, parameters, stepwise.cost(sse, len(y), len(parameters)))
+            return Choice.of_fit(chosen, np.array([0.0, float(y.mean())]), sse, len(y))
+        inputs = z.T[:, list(chosen)]
+        parameters, sse = solve(exponentials([inputs], weight), first_guess(inputs, y), y * weight)
+        return Choice.of_fit(chosen, parameters, sse, len(y))
 
-    useful = [one for one in rows if float(samples.rows[one].std()) > _CONSTANT]
-    choice = stepwise.choose(useful, with_, len(rows))
-    gamma = np.zeros(metrics.ALL)
-    gamma[list(choice.chosen)] = choice.parameters[1:-1]
-    return _term(float(choice.parameters[0]), gamma / scale, mean, samples)
+    candidates = [row for row in rows if row in changing]
+    choice = choose(candidates, with_, len(candidates))
+    return _term(float(choice.parameters[0]), _spread(choice.chosen, choice.parameters[1:-1]) / scale, mean, samples)
 
 
 def _term(scale: float, gamma: FloatVector, mean: FloatVector, samples: Samples) -> Term:
     reached = gamma @ (samples.rows - mean[:, None])
-    most = min(float(reached.max(initial=0.0)) + BEYOND, gauss_newton.CLIP)
+    most = min(float(reached.max(initial=0.0)) + BEYOND, _CLIP)
     return Term(scale=scale, gamma=gamma, mean=mean, most=most)
 
 
 def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
     """Eq. 3: alpha, beta and C_3 by least squares."""
-    grown = [np.exp(np.minimum(one.exponent(samples.rows), one.most)) for one in (cpu, io)]
-    columns = np.column_stack([*(g * t.scale for g, t in zip(grown, (cpu, io), strict=True)), np.ones(len(samples))])
+    columns = np.column_stack([cpu.of(samples.rows), io.of(samples.rows), np.ones(len(samples))])
     weight = samples.weight
     found = np.linalg.lstsq(columns * weight[:, None], samples.slowdown * weight, rcond=None)[0]
     alpha, beta, constant = found.tolist()
@@ -232,69 +246,219 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
     return Exponential(cpu=cpu, io=io, constant=constant)
 
 
-def _together(samples: Samples, start: Exponential) -> Exponential:
-    """Gauss-Newton over both terms at once with all variables, then without those that do not pay."""
-    joint = _Joint(samples, start, steps=_STEPS)
-    rows = [[one for one in term if float(samples.rows[one].std()) > _CONSTANT] for term in _TERMS]
-    every = tuple(term * metrics.ALL + one for term, some in enumerate(rows) for one in some)
-    return joint.model(stepwise.prune(joint.fit(every), joint.fit))
-
-
 def _refitted(samples: Samples, before: Exponential, start: Exponential) -> Exponential:
-    """The same with the variables of the model before."""
-    joint = _Joint(samples, start, steps=_STEPS_ON)
-    chosen = (term * metrics.ALL + int(one) for term, of in enumerate(before.terms) for one in np.flatnonzero(of.gamma))
+    """Both terms fitted together with the variables of the model before."""
+    joint = _Joint(samples, start)
+    chosen = (term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma))
     return joint.model(joint.fit(tuple(chosen)))
 
 
 class _Joint:
-    """Fits both terms together, from the parameters of a model; a variable is its term times 11 plus its row."""
+    """Gauss-Newton over both terms at once, from the parameters of a model.
 
-    def __init__(self, samples: Samples, start: Exponential, *, steps: int) -> None:
-        self._samples, self._steps = samples, steps
-        self._mean, self._scale = _standard(samples.rows)
-        self._z = ((samples.rows - self._mean[:, None]) / self._scale[:, None]).T
-        self._gamma = np.concatenate([one.gamma * self._scale for one in start.terms])
-        moved = [float(one.gamma @ (self._mean - one.mean)) for one in start.terms]  # the exponents at the new mean
-        self._scales = [
-            one.scale * float(np.exp(min(by, one.most))) or _FAINT for one, by in zip(start.terms, moved, strict=True)
-        ]
+    A variable is its term (0 or 1) times 11 plus its row.
+    """
+
+    def __init__(self, samples: Samples, start: Exponential) -> None:
+        self._samples = samples
+        z, self._mean, self._scale = _standardised(samples.rows)
+        self._z = z.T
+        self._start = [(self._scale_of(term), term.gamma * self._scale) for term in start.terms]
         self._constant = start.constant
-        self._known: dict[tuple[int, ...], stepwise.Choice] = {}
 
-    def fit(self, chosen: tuple[int, ...]) -> stepwise.Choice:
+    def _scale_of(self, term: Term) -> float:
+        """The scale of a term whose exponent is 0 at the mean of these samples."""
+        moved = float(term.gamma @ (self._mean - term.mean))
+        return term.scale * float(np.exp(min(moved, term.most))) or _FAINT
+
+    @staticmethod
+    def _rows(chosen: tuple[int, ...]) -> list[list[int]]:
+        return [
+            [variable - term * metrics.ALL for variable in chosen if variable // metrics.ALL == term] for term in (0, 1)
+        ]
+
+    def fit(self, chosen: tuple[int, ...]) -> Choice:
         """With some variables."""
-        known = self._known.get(chosen)
-        if known is None:
-            y, weight = self._samples.slowdown, self._samples.weight
-            parts = [[one for one in chosen if one // metrics.ALL == term] for term in range(2)]
-            start = [x for by, part in zip(self._scales, parts, strict=True) for x in (by, *self._gamma[part].tolist())]
-            slopes = [one for part in parts for one in (False, *[True] * len(part))]
-            curve = gauss_newton.damped(
-                gauss_newton.exponentials([self._z[:, [one % metrics.ALL for one in part]] for part in parts], weight),
-                np.array([*slopes, False]),
-                _RIDGE_SLOPES,
-            )
-            goal = np.concatenate([y * weight, np.zeros(len(chosen))])
-            found, sse = gauss_newton.solve(curve, np.array([*start, self._constant]), goal, steps=self._steps)
-            known = stepwise.Choice(chosen, found, stepwise.cost(sse, len(y), len(found)))
-            self._known[chosen] = known
-        return known
+        y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
+        terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
+        is_slope = [i > 0 for term in terms for i in range(len(term))]
+        curve = damped(
+            exponentials([self._z[:, of] for of in rows], weight), np.array([*is_slope, False]), _RIDGE_SLOPES
+        )
+        goal = np.concatenate([y * weight, np.zeros(len(chosen))])
+        found, sse = solve(curve, np.array([*terms[0], *terms[1], self._constant]), goal, steps=_STEPS)
+        return Choice.of_fit(chosen, found, sse, len(y))
 
-    def model(self, choice: stepwise.Choice) -> Exponential:
+    def model(self, choice: Choice) -> Exponential:
         """What a fit found."""
-        made, at = [], 0
-        for term in range(2):
-            rows = [one % metrics.ALL for one in choice.chosen if one // metrics.ALL == term]
-            gamma = np.zeros(metrics.ALL)
-            gamma[rows] = choice.parameters[at + 1 : at + 1 + len(rows)] / self._scale[rows]
-            made.append(_term(float(choice.parameters[at]), gamma, self._mean, self._samples))
-            at += 1 + len(rows)
-        return Exponential(cpu=made[0], io=made[1], constant=float(choice.parameters[-1]))
+        rows = self._rows(choice.chosen)
+        cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
+        gammas = (_spread(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
+        terms = [
+            _term(float(t[0]), gamma, self._mean, self._samples) for t, gamma in zip((cpu, io), gammas, strict=True)
+        ]
+        return Exponential(cpu=terms[0], io=terms[1], constant=float(constant[0]))
 
 
-_TERMS = (metrics.CPU_ROWS, metrics.IO_ROWS)
-_STEPS, _STEPS_ON = 10, 10  # of Gauss-Newton, from afar and from the last fit
+# Stepwise selection
+
+
+class Choice(NamedTuple):
+    """Variables, and what the fit with them gave.
+
+    Attributes:
+        chosen: Places of the variables, in order of their choice.
+        parameters: Of the fit.
+        cost: By the criterion.
+    """
+
+    chosen: tuple[int, ...]
+    parameters: FloatVector
+    cost: float
+
+    @classmethod
+    def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> Choice:
+        """The outcome of a fit to so many observations; of a constant alone where there is no variable."""
+        size = len(parameters) if chosen else 1
+        return cls(chosen, parameters, count * math.log(max(sse / count, 1e-12)) + size * math.log(count))
+
+
+def choose(candidates: Iterable[int], fit: Callable[[tuple[int, ...]], Choice], most: int) -> Choice:
+    """Add the best variable, then remove the worst, until neither pays.
+
+    Args:
+        candidates: Places of variables; ties go to the first.
+        fit: Fits with some of them.
+        most: Variables at the most.
+    """
+    pool = tuple(candidates)
+    best = fit(())
+    while True:
+        unused = [variable for variable in pool if variable not in best.chosen] if len(best.chosen) < most else []
+        better = min((fit((*best.chosen, variable)) for variable in unused), key=_COST, default=best)
+        if better.cost >= best.cost:
+            return best
+        best = prune(better, fit, keep=better.chosen[-1:])
+
+
+def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[int, ...] = ()) -> Choice:
+    """Remove the worst variable until that does not pay.
+
+    Args:
+        best: What to begin with.
+        fit: Fits with some of its variables.
+        keep: What is not removed.
+    """
+    while len(best.chosen) > max(1, len(keep)):
+        without = [tuple(c for c in best.chosen if c != variable) for variable in best.chosen if variable not in keep]
+        better = min(map(fit, without), key=_COST)
+        if better.cost >= best.cost:
+            return best
+        best = better
+    return best
+
+
+# Gauss-Newton
+
+
+def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
+    """The parameters with the least sum of squared errors that can be reached from `start`.
+
+    Args:
+        curve: The model.
+        start: Where to begin, shape [p].
+        y: What was observed, shape [n].
+        steps: How many to try at most.
+
+    Returns:
+        The parameters, and the sum of squared errors, never more than at the start.
+    """
+    best, damping = start.copy(), 1e-2
+    predicted, slopes = curve(best)
+    left = y - predicted
+    least, square, pull = float(left @ left), slopes.T @ slopes, slopes.T @ left
+    for _ in range(steps):
+        damped = square.copy()
+        damped.flat[:: len(best) + 1] += damping * (square.diagonal() + 1e-9 * (1.0 + float(square.trace())))
+        step = np.linalg.solve(damped, pull)
+        predicted, new_slopes = curve(best + step)
+        new_left = y - predicted
+        sse = float(new_left @ new_left)
+        if sse >= least:  # also where it is not a number
+            damping *= 10.0
+            if damping > _STUCK:
+                break
+            continue
+        gained, best, left, least = least - sse, best + step, new_left, sse
+        damping = max(damping / 5.0, 1e-9)
+        if gained <= _ENOUGH * (least + _ENOUGH):
+            break
+        square, pull = new_slopes.T @ new_slopes, new_slopes.T @ left
+    return best, least
+
+
+def exponentials(inputs: Sequence[FloatVector], weight: FloatVector) -> Curve:
+    """S = sum over terms of A exp(gamma . z) + C, times a weight.
+
+    Args:
+        inputs: The standardised variables z of each term, shape [n, v].
+        weight: Of each observation, shape [n].
+
+    Returns:
+        The curve of parameters (A, gamma) of each term in turn, then C.
+    """
+    count = len(inputs[0])
+
+    def curve(parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
+        slopes = np.empty((count, len(parameters)))
+        slopes[:, -1] = 1.0
+        total, at = np.full(count, parameters[-1]), 0
+        for z in inputs:
+            last = at + 1 + z.shape[1]
+            grown = np.exp(np.minimum(np.maximum(z @ parameters[at + 1 : last], -_CLIP), _CLIP))
+            risen = parameters[at] * grown
+            slopes[:, at] = grown
+            slopes[:, at + 1 : last] = risen[:, None] * z
+            total += risen
+            at = last
+        slopes *= weight[:, None]
+        return total * weight, slopes
+
+    return curve
+
+
+def damped(curve: Curve, which: BoolVector, by: float) -> Curve:
+    """The curve with an observation more for each of some parameters: that it is 0. What nothing tells stays small.
+
+    Args:
+        curve: The curve.
+        which: The parameters, shape [p].
+        by: The weight of each.
+    """
+    rows = by * np.eye(len(which))[which]
+
+    def longer(parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
+        total, slopes = curve(parameters)
+        return np.concatenate([total, rows @ parameters]), np.concatenate([slopes, rows])
+
+    return longer
+
+
+def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
+    """Where to begin with one exponential: the line through the logarithms of what is above a floor.
+
+    Args:
+        z: Standardised variables, shape [n, v].
+        y: What was observed, shape [n].
+    """
+    spread = max(float(y.max() - y.min()), 1e-3)
+    floor = float(y.min()) - 0.1 * spread
+    ones = np.column_stack([np.ones(len(y)), z])
+    line = np.linalg.lstsq(ones, np.log(y - floor), rcond=None)[0]
+    return np.concatenate([[np.exp(line[0])], line[1:], [floor]])
+
+
+_STEPS = 10  # of Gauss-Newton over both terms
 _FAINT = 1e-3  # a term that is 0 could not grow
 
 BEYOND = 0.7
@@ -306,3 +470,7 @@ _CONSTANT = 0.01
 _RIDGE = 1e-6
 _RIDGE_SLOPES = 0.1  # the weight of an observation that a standardised slope is 0
 _MOST_PRODUCTS = 16
+_COST = operator.attrgetter("cost")
+_CLIP = 30.0
+_STUCK = 1e8
+_ENOUGH = 1e-7

@@ -6,134 +6,143 @@ host's threshold allows. Only maps and reducers are judged; what else runs count
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Filter, Hooks, Observer
-from boathouse_policies.ila import metrics
-from boathouse_policies.ila.alone import Alone
-from boathouse_policies.ila.book import Book, Running
-from boathouse_policies.ila.demand import STAGES, Demands, measured
+from boathouse_policies.framework import ALL, Filter, Hooks, Observer, Reserve, Score
 from boathouse_policies.ila.learning import Learner
-from boathouse_policies.ila.moment import Moment
+from boathouse_policies.ila.metrics import Demand
+from boathouse_policies.ila.monitoring import Monitor, Running
+from boathouse_policies.ila.profiling import STAGES, Profiles, measured
+from boathouse_policies.ila.slowdowns import Slowdowns
 from boathouse_policies.ila.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.families import Model, Weights
-    from boathouse_policies.model import FloatVector
 
 
-class Interference(Filter, Hooks, Observer):
-    """Predicts, judges and learns: a Filter, Hooks and an Observer.
+class Interference(Filter, Score, Hooks, Observer):
+    """Predicts, judges and learns.
 
     Args:
         config: The constants.
 
     Attributes:
-        demands: What tasks use.
+        profiles: What tasks use.
         learner: The model.
-        book: What runs.
-        report_every_s: Reports of running tasks are not used.
-        measure_every_s: Instruments of nodes are.
+        monitor: What runs.
+        thresholds: H_d of each host.
+        measure_every_s: Instruments of nodes are used; reports of running tasks are not.
     """
 
     by_node = True
-    report_every_s = 0.0
+    _state: CycleState
 
     def __init__(self, config: Config) -> None:
-        self.measure_every_s = config.measure_every_s
-        self.demands = Demands(config)
-        self.learner = Learner(config)
         self._config = config
-        self.book = Book(config)
-        self._thresholds = Thresholds(config)
-        self._alone = Alone()
-        self._classes: dict[model.ClassId, model.TaskClass] = {}
-        self._of_job: dict[model.JobId, tuple[model.ClassId, ...]] = {}
-        self._moment: Moment | None = None
-        self._weights: tuple[Model, dict[metrics.Demand, Weights]] = (self.learner.model, {})
-        self._accepted: dict[tuple[model.ClassId, model.NodeName], list[float]] = {}
-        self._refused_s: dict[model.ClassId, float] = {}  # since when it was kept out everywhere
+        self.measure_every_s = config.measure_every_s
+        self.profiles = Profiles(config)
+        self.learner = Learner(config)
+        self.monitor = Monitor(config.disk_mb_per_s)
+        self.thresholds = Thresholds(config)
+        self._adopt_model()
+        self._slowdowns: Slowdowns | None = None
+        self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
 
-    # In a cycle
+    def _adopt_model(self) -> None:
+        self._model = self.learner.model
+        self._weights = functools.lru_cache(_DEMANDS_KEPT)(self._model.weights)
 
-    def moment(self, state: CycleState) -> Moment:
-        """The state of the cycle that a cycle state belongs to."""
-        if self._moment is None or self._moment.state is not state:
-            self.book.adopt(state.view.layout)
-            self._accepted.clear()
-            interference = self.learner.model
-            if self._weights[0] is not interference or len(self._weights[1]) > _DEMANDS_KEPT:
-                self._weights = interference, {}
-            self._moment = Moment(state, self.book, self._thresholds, interference, self._config, self._weights[1])
-        return self._moment
+    @property
+    def slowdowns(self) -> Slowdowns:
+        """What is predicted in this cycle, from when somebody is first asked about: a cycle may judge nobody.
+
+        A cycle that judges nobody leaves H_d, and since when hosts have idle slots, as they are.
+        """
+        if self._slowdowns is None:
+            self.monitor.adopt(self._state.view.layout)
+            if self._model is not self.learner.model:
+                self._adopt_model()
+            self._slowdowns = Slowdowns(
+                self._state, self.monitor, self.thresholds, self._model, weights=self._weights, config=self._config
+            )
+        return self._slowdowns
+
+    # Questions
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Maps and reducers that are judged."""
-        return self._judges(pending.task_class, pending.state.view.now_s)
+        """Maps and reducers that have not been kept out everywhere for too long."""
+        if pending.task_class.stage not in STAGES or self._config.threshold is None:
+            return False
+        known = self.profiles.get(pending.task_class.id)
+        return known is None or pending.state.view.now_s - known.refused_s < self._config.longest_wait_s
 
     def key(self, pending: PendingClass) -> Hashable:
         """The demand."""
-        return self.demands.of(pending.task_class)
+        return self.profiles.demand(pending.task_class)
 
-    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """Where Algorithm 1 accepts the class."""
-        one = pending.task_class
-        if not self._judges(one, state.view.now_s):
+        if not self.concerns(pending):
             return None
-        return self.moment(state).accepts(self.demands.of(one), where)
+        demand = self.profiles.demand(pending.task_class)
+        accepted: model.BoolVector = self.slowdowns.on_all(demand)[where] <= self.slowdowns.limits[where]
+        return accepted
 
-    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:  # noqa: ARG002 - the protocol's
         """Whether Algorithm 1 accepts the class on one node."""
-        one = pending.task_class
-        if not self._judges(one, state.view.now_s):
-            return True
-        moment = self.moment(state)
-        return bool(moment.slowdown_at(self.demands.of(one), node) <= moment.limits[node])
-
-    def _judges(self, one: model.TaskClass, now_s: float) -> bool:
-        """Whether a class may be kept out: maps and reducers that have not waited for too long."""
-        if self._config.threshold is None or one.stage not in STAGES:
-            return False
-        return now_s - self._refused_s.get(one.id, math.inf) < self._config.longest_wait_s
+        return not self.concerns(pending) or self.slowdowns.accepts(self.profiles.demand(pending.task_class), node)
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """How many hosts' neighbours would slow it down, or it them."""
-        mask = self.mask(pending, state, slice(None))
+        mask = self.mask(pending, state, ALL)
         refused = 0 if mask is None else int((among & ~mask).sum())
         return [model.Refusal(reason=REASON, nodes=refused)] if refused else []
 
-    def slowdown(self, pending: PendingClass, state: CycleState, where: Where) -> FloatVector:
-        """The predicted slowdown on some nodes."""
-        return self.moment(state).slowdown(self.demands.of(pending.task_class))[where]
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
+        """The predicted slowdown, negated."""
+        return -self.slowdowns.on_all(self.profiles.demand(pending.task_class))[where]
 
-    def slowdown_at(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The predicted slowdown on one node."""
-        return self.moment(state).slowdown_at(self.demands.of(pending.task_class), node)
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:  # noqa: ARG002 - the protocol's
+        """The predicted slowdown on one node, negated."""
+        return -self.slowdowns.on(self.profiles.demand(pending.task_class), node)
 
-    def placed(self, assignment: Assignment, state: CycleState) -> None:
+    def retry_s(self, pending: PendingClass) -> tuple[bool, float | None]:
+        """Whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
+        has_room, is_accepted = self.slowdowns.takers(pending, self.profiles.demand(pending.task_class))
+        if is_accepted or not has_room or not self.concerns(pending):
+            return has_room, None
+        recheck_s = pending.state.view.now_s + self._config.recheck_s
+        return True, math.ceil(min(self.slowdowns.thresholds.ripe_s, recheck_s))
+
+    # Hooks
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """A cycle begins."""
+        self._state, self._slowdowns = state, None
+        self._reached.clear()
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """A task was placed: the rest of the cycle reckons with it."""
-        one, moment = assignment.pending.task_class, self.moment(state)
-        self._refused_s.pop(one.id, None)
-        moment.place(assignment.node, self.demands.of(one), ours=one.stage in STAGES)
-        host = self.book.hosts.places[assignment.node]
-        name = state.view.layout.names[assignment.node]
-        self._accepted.setdefault((one.id, name), []).append(moment.thresholds.reached(host))
+        task_class, node = assignment.pending.task_class, assignment.node
+        known = self.profiles.get(task_class.id)
+        if known is not None:
+            known.refused_s = math.inf
+        self.slowdowns.place(node, self.profiles.demand(task_class), is_judged=task_class.stage in STAGES)
+        host = self.monitor.hosts.places[node]
+        self._reached[assignment.pick.task.id] = float(self.slowdowns.thresholds.reached[host])
 
-    def refused(self, pending: PendingClass, state: CycleState) -> tuple[bool, float | None]:
-        """Whether some node on offer has room for a class; and where all that have refuse it, when to look again."""
-        one, now_s, moment = pending.task_class, state.view.now_s, self.moment(state)
-        room, accepted = moment.outcome(pending, self.demands.of(one))
-        if accepted or not room or not self._judges(one, now_s):
-            return room, None
-        self._refused_s.setdefault(one.id, now_s)
-        return room, math.ceil(min(moment.thresholds.ripe_s, now_s + self._config.recheck_s))
+    def waits(self, wait: model.Wait, state: CycleState) -> None:
+        """A class was refused everywhere: since now, unless it was before."""
+        known = self.profiles.get(wait.task_class.id)
+        if known is not None and wait.verdict is SLOWED:
+            known.refused_s = min(known.refused_s, state.view.now_s)
 
     # Learning
 
@@ -141,97 +150,123 @@ class Interference(Filter, Hooks, Observer):
         """Keep account of what runs, and learn from what ended."""
         match event:
             case model.Measured():  # the most frequent first
-                self.book.measured(event.name, event.usage, event.now_s)
+                self.monitor.measured(event.name, event.usage, event.now_s)
             case model.Placed():
                 self._placed(event)
             case model.Started():
-                self.book.started(event.task, event.now_s)
+                self.monitor.started(event.task, event.now_s)
             case model.Finished():
                 self._finished(event)
             case model.Failed():
-                self.book.gone(event.task, event.now_s)
+                self.monitor.gone(event.task, event.now_s)
+            case model.Refused(decision=model.Create() | model.Bind() as decision):
+                self._reached.pop(decision.task.id, None)
             case model.Submitted():
-                self._submitted(event)
+                self.profiles.submitted(event.job, event.classes)
             case model.Ended():
-                self._ended(event.job)
+                self.profiles.forget(event.job)
             case _:
                 pass
 
-    def _submitted(self, event: model.Submitted) -> None:
-        self._classes.update({one.id: one for one in event.classes})
-        self._of_job[event.job.id] = tuple(one.id for one in event.classes)
-        self.demands.submitted(event.job, event.classes)
-
-    def _ended(self, job: model.JobId) -> None:
-        for one in self._of_job.pop(job, ()):
-            del self._classes[one]
-            self._refused_s.pop(one, None)
-            self.demands.forget(one)
-            self._alone.forget(one)
-            self.book.forget(one)
-
     def _placed(self, event: model.Placed) -> None:
-        one = self._classes.get(event.task_class)
-        size, far = event.resources.cpu_milli, event.distance > model.Distance.SERVER
-        demand = metrics.Demand(size / 1000, 0.0, 0.0)
-        if one is not None:
-            demand = self.demands.far(one) if far and self.demands.knows(one.id) else self.demands.of(one)
+        known, cpu_milli = self.profiles.get(event.task_class), event.resources.cpu_milli
         running = Running(
-            event.task_class,
-            event.node,
-            size,
-            demand,
-            far,
-            one is None or not self.demands.knows(one.id),
-            one is None or one.stage is not model.Stage.MAP,
-            event.now_s,
+            task_class=event.task_class,
+            node=event.node,
+            cpu_milli=cpu_milli,
+            demand=Demand(cpu_milli / 1000, 0.0, 0.0) if known is None else known.demand_at(event.distance),
+            is_remote=event.distance > model.Distance.SERVER,
+            is_guess=known is None or known.is_guess,
+            idles=known is None or not known.is_map,
+            since_s=event.now_s,
         )
-        self.book.placed(event.task, running)
-        reached = self._accepted.get((event.task_class, event.node))
-        if reached:
-            host = self.book.host_of(event.node)
-            if host is not None:
-                self._thresholds.placed(host, reached.pop(0))
+        self.monitor.placed(event.task, running)
+        reached, host = self._reached.pop(event.task, None), self.monitor.host_of(event.node)
+        if reached is not None and host is not None:
+            self.thresholds.placed(host, reached)
 
     def _finished(self, event: model.Finished) -> None:
-        around = self.book.gone(event.task, event.now_s)
-        one = self._classes.get(event.task_class)
-        if one is None or one.stage not in STAGES or event.duration_s <= 0:
+        used = self.monitor.gone(event.task, event.now_s)
+        known, disk_mb_per_s = self.profiles.get(event.task_class), self._config.disk_mb_per_s
+        if known is None or known.task_class.stage not in STAGES or event.duration_s <= 0:
             return
-        told = one.estimates.duration_s(one.resources)
-        is_map = one.stage is model.Stage.MAP
+        stated_s = known.task_class.estimates.duration_s(known.task_class.resources)
         # A reducer waits for maps: what it uses on average is by its real run time.
-        alone_s = (is_map and (told or self._alone.seconds(one.id))) or event.duration_s
-        now = measured(event.counters, alone_s, self._config.disk_mb_per_s)
-        demand = self.demands.ended(one.id, now)
-        self.book.rate(one.id, demand, event.now_s)
+        alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
+        own = measured(event.counters, alone_s, disk_mb_per_s)
+        self.profiles.ended(known, own)
+        self.monitor.rate(event.task_class, known.demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
-            self.demands.ended_far(
-                one.id, measured(event.counters, event.duration_s, self._config.disk_mb_per_s, far=True)
-            )
-            return
-        if not is_map or around is None:
-            return  # a reducer waits for maps, and a remote map for the network: neither tells of neighbours
-        system = self.book.around(around, now, event.node)
-        if system is None:
-            return
-        if told is None:
-            self._alone.ended(one.id, event.duration_s, self.learner.model, system, now)
-            if self._alone.seconds(one.id) is None:
-                return
-        if self.learner.observe(system, now, event.duration_s / alone_s):
-            self._thresholds.error = self.learner.error
+            remote = measured(event.counters, event.duration_s, disk_mb_per_s, without_remote=True)
+            self.profiles.ended_remotely(known, remote)
+        elif known.is_map and used is not None:
+            # A reducer waits for maps, and a remote map for the network: neither tells of neighbours.
+            system = self.monitor.around(*used, own)
+            if stated_s is None:
+                known.ended_beside(event.duration_s, self.learner.predict(system, own))
+                if known.alone_s is None:
+                    return
+            if self.learner.observe(system, own, event.duration_s / alone_s):
+                self.thresholds.error = self.learner.error
 
     def dump(self) -> Mapping[str, Any]:
         """The model and the programs' demands."""
-        return {"learner": self.learner.dump(), "programs": self.demands.dump()}
+        return {"learner": self.learner.dump(), "programs": self.profiles.dump()}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump."""
         self.learner.load(state.get("learner", {}))
-        self._thresholds.error = self.learner.error
-        self.demands.load(state.get("programs", {}))
+        self.thresholds.error = self.learner.error
+        self.profiles.load(state.get("programs", {}))
 
 
-_DEMANDS_KEPT = 4096
+class Retry(Reserve):
+    """A Reserve that keeps no node: what interference refused everywhere is retried after a while.
+
+    No event tells that a host has had idle slots for long enough.
+
+    Args:
+        interference: Knows when that is.
+    """
+
+    def __init__(self, interference: Interference) -> None:
+        self._interference = interference
+
+    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
+        """No class: it keeps no node."""
+        return False
+
+    def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
+        """Always: a class without room waits for room."""
+        return True
+
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Wait]:  # noqa: ARG002 - the protocol's
+        """When to retry."""
+        _, until_s = self._interference.retry_s(pending)
+        return () if until_s is None else (_wait(pending, until_s),)
+
+    def refused(
+        self, pending_classes: Iterable[PendingClass], state: CycleState
+    ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
+        """Of these, the maps and reducers for which no node has room, or none of those that have."""
+        for pending in pending_classes:
+            if pending.task_class.stage not in STAGES or pending.task_class.gang_min:
+                continue
+            has_room, until_s = self._interference.retry_s(pending)
+            if not has_room:
+                yield pending, _NO_ROOM if state.view.layout.could_hold(pending.least) else _NEVER, None
+            elif until_s is not None:
+                yield pending, SLOWED, _wait(pending, until_s)
+
+
+def _wait(pending: PendingClass, until_s: float) -> model.Wait:
+    return model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
+
+
 REASON = "would slow tasks of their host down"
+SLOWED = model.Verdict(
+    code=model.Code.PATIENCE, message="every node with room is on a host whose tasks it would slow down, or they it"
+)
+_NO_ROOM = model.Verdict(code=model.Code.UNSCHEDULABLE)
+_NEVER = model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
+_DEMANDS_KEPT = 4096

@@ -17,9 +17,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_policies.ila.book import Book
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.model import FloatVector, IntVector
+    from boathouse_policies.ila.monitoring import Monitor
+    from boathouse_policies.model import BoolVector, FloatVector, IntVector
 
 
 class Thresholds:
@@ -33,45 +33,45 @@ class Thresholds:
     """
 
     def __init__(self, config: Config) -> None:
-        self._config = config
-        self._first = config.threshold if config.threshold is not None else math.inf
-        self._names: Sequence[str] = ()
+        self._first = math.inf if config.threshold is None else config.threshold
+        self._idle_s = config.idle_s if config.dynamic else math.inf
+        self._largest_error = config.largest_error
         self.error = config.first_error
-        self._now_s = -math.inf
+        self._names: Sequence[str] = ()
         self._reached = np.zeros(0)
         self._idle_since_s = np.zeros(0)
 
-    def begin(self, now_s: float, book: Book, idle: IntVector) -> InCycle:
+    def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
         """What holds as a cycle begins.
 
         Args:
             now_s: The cycle's time.
-            book: What runs, and when the last task of each host ended.
+            monitor: What runs, and when the last task of each host ended.
             idle: Z_I, idle slots of each host, shape [H].
         """
-        if self._names is not book.hosts.names:
-            self._rename(book.hosts.names)
-        if now_s >= self._now_s:  # not for a look back at an earlier cycle
-            self._now_s = now_s
-            several = idle > 1
-            self._reached[~several] = self._first
-            self._idle_since_s[~several] = math.inf
-            fresh = several & np.isinf(self._idle_since_s)
-            # Only what ended can have made room since the last cycle.
-            self._idle_since_s[fresh] = np.where(book.ended_s[fresh] > -math.inf, book.ended_s[fresh], now_s)
-        due = (
-            self._idle_since_s + self._config.idle_s <= now_s if self._config.dynamic else np.zeros(len(idle), np.bool_)
+        if self._names is not monitor.hosts.names:
+            self._rename(monitor.hosts.names)
+        several = idle > 1
+        self._reached[~several] = self._first
+        self._idle_since_s[~several] = math.inf
+        fresh = several & np.isinf(self._idle_since_s)
+        # Only what ended can have made room since the last cycle.
+        ended_s = monitor.ended_s[fresh]
+        self._idle_since_s[fresh] = np.where(ended_s > -math.inf, ended_s, now_s)
+        return HostThresholds(
+            first=self._first,
+            margin=min(self.error, self._largest_error),
+            is_due=self._idle_since_s + self._idle_s <= now_s,
+            reached=self._reached.copy(),
+            running=monitor.running.copy(),
+            idle=idle,
+            ripe_s=self.ripe_s(now_s),
         )
-        margin = min(self.error, self._config.largest_error)
-        return InCycle(self._first, margin, due, self._reached, book.running, idle, self.ripe_s(now_s))
 
     def _rename(self, names: Sequence[str]) -> None:
-        known = {name: i for i, name in enumerate(self._names)}
-        reached, since_s = self._reached, self._idle_since_s
-        self._reached, self._idle_since_s = np.full(len(names), self._first), np.full(len(names), math.inf)
-        for i, name in enumerate(names):
-            if name in known:
-                self._reached[i], self._idle_since_s[i] = reached[known[name]], since_s[known[name]]
+        before = {name: (self._reached[i], self._idle_since_s[i]) for i, name in enumerate(self._names)}
+        now = [before.get(name, (self._first, math.inf)) for name in names]
+        self._reached, self._idle_since_s = np.array(now, np.float64).reshape(len(names), 2).T.copy()
         self._names = names
 
     def placed(self, host: int, reached: float) -> None:
@@ -80,104 +80,70 @@ class Thresholds:
 
     def ripe_s(self, now_s: float) -> float:
         """When the next host will have had idle slots for long enough; infinity for never."""
-        if not self._config.dynamic:
-            return math.inf
-        due_s = self._idle_since_s + self._config.idle_s
+        due_s = self._idle_since_s + self._idle_s
         return float(due_s[due_s > now_s].min(initial=math.inf))
 
 
-@dataclasses.dataclass(slots=True)
-class _Host:
-    """One host in a cycle: whether H_d is used, Z_R, Z_I and H_d."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostThresholds:
+    """Algorithm 1 for all hosts, as one cycle goes on: the columns change as tasks are placed.
 
-    due: bool
-    running: int
-    idle: int
-    reached: float
-
-
-class InCycle:
-    """Algorithm 1 for all hosts, as one cycle goes on.
-
-    Args:
+    Attributes:
         first: H.
         margin: By how much more than the threshold is accepted.
-        due: Hosts on which H_d is used, shape [H].
+        is_due: Hosts on which H_d is used, shape [H].
         reached: H_d of each host, shape [H].
         running: Z_R, shape [H].
         idle: Z_I, shape [H].
         ripe_s: When the next host will have had idle slots for long enough.
-
-    Attributes:
-        limits: The largest slowdown that is accepted on each host as the cycle begins, shape [H].
-        ripe_s: As given.
     """
 
-    def __init__(
-        self,
-        first: float,
-        margin: float,
-        due: np.ndarray,
-        reached: FloatVector,
-        running: IntVector,
-        idle: IntVector,
-        ripe_s: float = math.inf,
-    ) -> None:
-        self._first, self._margin = first, margin
-        self.ripe_s = ripe_s
-        limits = np.where(running == 0, math.inf, first + margin)
-        some = (due & (running > 0)).nonzero()[0]
-        if len(some):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
-            tasks, levels = running[some], reached[some]
-            pays = np.nextafter(levels * (tasks + 1) / tasks, 0.0)
-            limits[some] = np.maximum(levels + margin, pays)
-        self.limits: FloatVector = limits
-        self._columns = due, running.copy(), idle, reached.copy()
-        self._hosts: dict[int, _Host] = {}
+    first: float
+    margin: float
+    is_due: BoolVector
+    reached: FloatVector
+    running: IntVector
+    idle: IntVector
+    ripe_s: float = math.inf
+
+    def limits(self) -> FloatVector:
+        """The largest slowdown that is accepted on each host, shape [H]."""
+        limits = np.where(self.running == 0, math.inf, self.first + self.margin)
+        due = (self.is_due & (self.running > 0)).nonzero()[0]
+        if len(due):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
+            running, reached = self.running[due], self.reached[due]
+            limits[due] = np.maximum(reached + self.margin, np.nextafter(reached * (running + 1) / running, 0.0))
+        return limits
 
     def limit(self, host: int) -> float:
         """The largest slowdown that is accepted on one host."""
-        one = self._of(host)
-        if one.running == 0:
+        running, reached = int(self.running[host]), float(self.reached[host])
+        if running == 0:
             return math.inf
-        if not one.due:
-            return self._first + self._margin
-        pays = math.nextafter(one.reached * (one.running + 1) / one.running, 0.0)
-        return max(one.reached + self._margin, pays)
+        if not self.is_due[host]:
+            return self.first + self.margin
+        return max(reached + self.margin, math.nextafter(reached * (running + 1) / running, 0.0))
 
-    def reached(self, host: int) -> float:
-        """H_d of one host."""
-        return self._of(host).reached
-
-    def _of(self, host: int) -> _Host:
-        """One host as plain numbers: few of them get tasks."""
-        known = self._hosts.get(host)
-        if known is None:
-            due, running, idle, reached = self._columns
-            known = _Host(bool(due[host]), int(running[host]), int(idle[host]), float(reached[host]))
-            self._hosts[host] = known
-        return known
-
-    def accept(self, host: int, slowdown: float, slots: int) -> None:
+    def accept(self, host: int, slowdown: float | None, slots: int) -> None:
         """A task is placed: Z_R, Z_I and H_d.
 
         Args:
             host: Its place.
-            slowdown: S as predicted; not a number for a task that Algorithm 1 was not asked about.
+            slowdown: S as predicted; None for a task that Algorithm 1 was not asked about.
             slots: Idle slots that it takes.
         """
-        one = self._of(host)
-        if not math.isnan(slowdown):
-            one.reached = self._reached(slowdown, one.running, one.reached, due=one.due)
-        one.running += 1
-        one.idle -= slots
-        if one.idle <= 1:
-            one.due = False
+        if slowdown is not None:
+            self.reached[host] = self._reached(slowdown, host)
+        self.running[host] += 1
+        self.idle[host] -= slots
+        if self.idle[host] <= 1:
+            self.is_due[host] = False
 
-    def _reached(self, slowdown: float, running: int, reached: float, *, due: bool) -> float:
+    def _reached(self, slowdown: float, host: int) -> float:
         """Lines 9 to 13, and 19."""
-        if not due or running == 0:  # who comes to an idle host meets nobody, whatever is predicted of him
-            return self._first
+        running, reached = int(self.running[host]), float(self.reached[host])
+        if not self.is_due[host] or running == 0:  # who comes to an idle host meets nobody, whatever is predicted
+            return self.first
         if slowdown > reached and (running + 1) / slowdown > running / reached:
             return slowdown
-        return min(reached, max(self._first, reached - 1.0, slowdown))
+        return min(reached, max(self.first, reached - 1.0, slowdown))

@@ -67,8 +67,8 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     ahead = functools.partial(yarn_me.Timeline, standing=order.expected)
     elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
-    nearest = ila.Nearest(None, elastic)
-    passing, look_again = yarn_me.Passing(elastic), ila.LookAgain(interference)
+    nearest = ila.Nearest(elastic)
+    passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
     aged = fspy.KeptForAged(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
@@ -78,10 +78,10 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         scores=MappingProxyType(
             {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(ikayak.SPARK, spark.most_free)}
         ),
-        patience=ila.Acceptance(delay),
+        patience=delay,
         sizer=sizes,
-        reserve=ByStage(spark.executors, aged, look_again, passing),
+        reserve=ByStage(spark.executors, aged, retry, passing),
         controllers=(elastic, spark.suspension),
         observers=(running, order, elastic, spark.book, spark.locality, interference, delay),
-        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.locality, elastic, interference),
+        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.locality, elastic, interference, delay),
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy import KeptForAged
     from boathouse_policies.ikayak.placement import Executors
     from boathouse_policies.ikayak.shrinking import Shrinking
-    from boathouse_policies.ila import Interference, LookAgain
+    from boathouse_policies.ila import Interference, Retry
     from boathouse_policies.yarn_me import Passing
 
 
@@ -23,7 +23,7 @@ class Unhindered(Score):
     """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
 
     Args:
-        interference: Predicts slowdowns.
+        interference: The predicted slowdown, negated (ILA).
         shrinking: Knows which maps must be shrunk.
     """
 
@@ -33,14 +33,14 @@ class Unhindered(Score):
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The higher the better."""
-        score: model.FloatVector = 1.0 / self._interference.slowdown(pending, state, where)
+        score: model.FloatVector = -1.0 / self._interference.score(pending, state, where)
         if pending.task_class.stage is model.Stage.MAP:
             score -= ~self._shrinking.whole(pending, state, where)
         return score
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
-        score = 1.0 / self._interference.slowdown_at(pending, state, node)
+        score = -1.0 / self._interference.score_on(pending, state, node)
         if pending.task_class.stage is _MAP and not self._shrinking.whole(pending, state, node):
             score -= 1.0
         return score
@@ -113,7 +113,7 @@ class ByStage(Reserve):
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
 
-    def __init__(self, executors: Executors, aged: KeptForAged, look_again: LookAgain, passing: Passing) -> None:
+    def __init__(self, executors: Executors, aged: KeptForAged, look_again: Retry, passing: Passing) -> None:
         self._executors = executors
         self._aged = aged
         self._look_again = look_again

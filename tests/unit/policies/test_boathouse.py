@@ -140,7 +140,7 @@ def refusing(shell, *names):
     return classes, shell.cycle()
 
 
-def test_whom_interference_refuses_is_seen_at_once_and_looks_again(monkeypatch):
+def test_whom_interference_refuses_is_seen_at_once_and_retried(monkeypatch):
     monkeypatch.undo()
     classes, plan = refusing(Shell(), "first", "second", "third")
     assert len(sizes(plan)) == 1  # an idle host takes anything
@@ -151,7 +151,7 @@ def test_whom_interference_refuses_is_seen_at_once_and_looks_again(monkeypatch):
 def test_where_a_node_may_be_kept_for_whoever_aged_each_is_asked_for_itself(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(fspy.SizeBased, "nobody_aged", property(lambda _: False, lambda *_: None), raising=False)
-    monkeypatch.setattr(ila.LookAgain, "refused", lambda *_: pytest.fail("they would not be asked for"))
+    monkeypatch.setattr(ila.Retry, "refused", lambda *_: pytest.fail("they would not be asked for"))
     classes, plan = refusing(Shell(), "first", "second")
     assert set(plan.left) == {one.id for one in classes}
 
@@ -164,5 +164,5 @@ def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
     for one in shell.profile.observers:
         one.load({"local": 1, "remote": 1})  # μ is a half: five come in one turn, of 800m each
     one = shell.job(count=5, size=make.amount(1500, 1), near=["n0"] * 5)
-    interference.demands.ended(one.id, metrics.Demand(1.5, 0.0, 0.0))
+    interference.profiles.ended(interference.profiles.get(one.id), metrics.Demand(1.5, 0.0, 0.0))
     assert len(sizes(shell.cycle())) == 2

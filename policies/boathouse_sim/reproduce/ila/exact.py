@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.ila import cover
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Relation
+from boathouse_sim.reproduce.ila import cover
 from boathouse_sim.reproduce.ila.experiment import row
 from boathouse_sim.reproduce.study import Findings
 

@@ -113,9 +113,10 @@ def watched(case: Case, part: int) -> tuple[fitting.Samples, ila.Interference]:
     watching = _Watching(random)
     profile = framework.Profile(
         name="random",
-        filters=(*framework.PREDICATES, watching),
+        filters=(*framework.PREDICATES, watching),  # the draws of published figures depend on it
         score=watching,
         observers=(watching.interference,),
+        hooks=(watching,),
     )
     driver = Live(_workload(case, random), profile, seed=case.seed * 2 + part)
     while driver.advance():
@@ -141,7 +142,7 @@ class _Recording(ila.Learner):
         return fitting.Samples.of_rows(self._all[_WARM_UP * len(programs.ALL) :])
 
 
-class _Watching(framework.Filter, framework.Score):
+class _Watching(framework.Filter, framework.Score, framework.Hooks):
     """Places tasks at random near their input, so that hosts differ, and lets the policy's profiler watch."""
 
     def __init__(self, random: np.random.Generator) -> None:
@@ -151,12 +152,9 @@ class _Watching(framework.Filter, framework.Score):
         self.learner = self.interference.learner = _Recording()
 
     @override
-    def mask(
-        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
-    ) -> model.BoolVector | None:
-        """Everywhere; the profiler hears of the nodes."""
-        self.interference.moment(state)
-        return None
+    def begins(self, queue: framework.SchedulingQueue, state: framework.CycleState) -> None:
+        """The profiler hears of the nodes."""
+        self.interference.monitor.adopt(state.view.layout)
 
     @override
     def score(

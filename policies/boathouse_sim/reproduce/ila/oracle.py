@@ -42,7 +42,6 @@ class Oracle(Filter, Patience, Reserve, Observer):
         self._groups = Groups((), ())
         self._names: Mapping[model.NodeName, int] = {}
         self._delay = ila.AdaptiveDelay(ila.Config(threshold=None))
-        self._acceptance = ila.Acceptance(self._delay)
 
     def profile(self) -> Profile:
         """The scheduler."""
@@ -50,10 +49,11 @@ class Oracle(Filter, Patience, Reserve, Observer):
             name=NAME,
             order=FairShare(),
             filters=(*PREDICATES, self),
-            score=ila.Nearest(None, LeastLoaded()),
+            score=ila.Nearest(LeastLoaded()),
             patience=self,
             reserve=self,
             observers=(self, self._delay),
+            hooks=(self._delay,),
         )
 
     @override
@@ -81,7 +81,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
     @override
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """As ILA's delays; what is taken is counted."""
-        hold = self._acceptance.wait(pending, node, state)
+        hold = self._delay.wait(pending, node, state)
         if hold is None and pending.task_class.stage is model.Stage.MAP:
             self._adopt(state)
             kind, host = pending.job.kind in _IO_BOUND, int(self._groups.of[node])

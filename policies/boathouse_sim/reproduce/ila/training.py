@@ -26,7 +26,7 @@ JOBS = 120
 def _seen(assumed: Assumed) -> tuple[fitting.Samples, Mapping[str, Any]]:
     """Samples and programs, of the truth that is assumed; a memo, for many simulations of a process begin with it."""
     samples, watching = modelling.watched(modelling.Case(seed=SEED, jobs=JOBS, assumed=assumed), 0)
-    return samples, watching.demands.dump()
+    return samples, watching.profiles.dump()
 
 
 def train(profile: Profile, assumed: Assumed) -> None:
@@ -34,5 +34,5 @@ def train(profile: Profile, assumed: Assumed) -> None:
     for observer in profile.observers:
         if isinstance(observer, ila.Interference):
             samples, programs = _seen(assumed)
-            observer.demands.load(programs)
+            observer.profiles.load(programs)
             observer.learner.train(samples)

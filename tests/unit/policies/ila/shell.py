@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from boathouse_policies import framework, ila, model
 from boathouse_policies.ila import families, metrics
 from tests.unit.policies import builders as make
@@ -27,7 +29,7 @@ def always(slowdown: float) -> families.Linear:
 def linear(constant: float, **of: float) -> families.Linear:
     """A linear model: `linear(1, c_a=2)`."""
     weights = [of.get(name, 0.0) for name in metrics.NAMES]
-    return families.Linear(constant=constant, of=families.vector(weights))
+    return families.Linear(constant=constant, of=np.array(weights))
 
 
 class Shell(make.World):
@@ -52,6 +54,11 @@ class Shell(make.World):
         job = make.job(name)
         self.tell(model.Submitted(now_s=self.now_s, job=job, classes=(one,), tasks={one.id: count}))
         return one
+
+    def uses(self, one: model.TaskClass, cpu: float, read: float = 0.0, write: float = 0.0) -> None:
+        """A task of a class was measured."""
+        profiles = self.interference.profiles
+        profiles.ended(profiles.get(one.id), metrics.Demand(cpu, read, write))
 
     def go(self, now_s: float | None = None, **options) -> framework.Plan:
         """A cycle, at some time, carried out and told."""

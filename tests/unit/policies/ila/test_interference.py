@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ila, model, profiles
-from boathouse_policies.framework import CycleState
+from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.interference import REASON
-from boathouse_policies.ila.moment import Moment
+from boathouse_policies.ila.monitoring import Running
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import Shell, always, hosts, linear, placed_on
 
@@ -22,7 +22,7 @@ CROWDED = linear(1.0, c_u=2.0, c_a=2.0)
 def known(world, name="job", count=1, cpu=1.0, **fields):
     """A job of whose tasks the CPU is known, and that they read nothing."""
     one = world.maps(name, count, **fields)
-    world.interference.demands.ended(one.id, metrics.Demand(cpu, 0.0, 0.0))
+    world.uses(one, cpu)
     return one
 
 
@@ -66,7 +66,7 @@ def test_a_higher_threshold_lets_more_in(threshold, placed):
     world = Shell(hosts(1), ila.static(threshold), model_=CROWDED)
     one = world.maps("job", 4)
     if world.interference is not None:
-        world.interference.demands.ended(one.id, metrics.Demand(1.0, 0.0, 0.0))
+        world.uses(one, 1.0)
     assert len(placed_on(world.go())) == placed
 
 
@@ -80,8 +80,7 @@ def test_after_twenty_idle_seconds_a_host_takes_what_raises_its_throughput():
 
 
 def reached(world):
-    thresholds = world.interference._thresholds
-    return thresholds._reached.tolist()
+    return world.interference.thresholds._reached.tolist()
 
 
 def test_the_threshold_of_a_host_changes_when_a_task_is_bound_not_when_it_is_considered():
@@ -96,7 +95,7 @@ def test_the_threshold_of_a_host_changes_when_a_task_is_bound_not_when_it_is_con
     assert reached(world) == [1.5]
 
 
-def test_who_is_refused_everywhere_looks_again_when_a_host_may_be_ripe():
+def test_who_is_refused_everywhere_is_retried_when_a_host_may_be_ripe():
     world = Shell(hosts(1), ila.Config(recheck_s=60.0), model_=CROWDED)
     one = known(world, count=2)
     plan = world.go(0.5)
@@ -139,7 +138,7 @@ def test_the_next_job_is_tried_where_the_first_would_suffer():
     world = Shell(hosts(1), model_=linear(1.0, c_u=4.0, c_a=4.0, t_r=-20.0))
     known(world, "computes", 2)
     one = world.maps("reads", 1, submitted_s=1.0)
-    world.interference.demands.ended(one.id, metrics.Demand(0.1, 0.2, 0.0))
+    world.uses(one, 0.1, 0.2)
     placed = [one.job.id for one in make.placements(world.go())]
     assert placed == ["computes", "reads"]
 
@@ -176,6 +175,34 @@ def test_other_stages_are_not_judged_but_count_as_neighbours():
     assert placed_on(world.go()) == []
 
 
+def test_asking_what_is_refused_does_not_begin_the_wait():
+    world = Shell(hosts(1), ila.static(1), model_=always(3.0))
+    known(world, count=2)
+    world.go(0.0)
+    refused = known(world, "other", 1, submitted_s=1.0)
+    world.now_s = 1.0
+    pending = PendingClass(world.room.sorted_classes().queued[-1], world.profile, CycleState(world.view()))
+    world.interference.begins(world.room, pending.state)
+    assert pending.task_class.id == refused.id
+    assert world.interference.retry_s(pending) == (True, 6)
+    assert world.interference.profiles.get(refused.id).refused_s == math.inf
+
+
+def test_the_threshold_that_a_placement_made_goes_with_its_refusal():
+    world = Shell(hosts(1), model_=CROWDED)
+    known(world, count=2)
+    world.go(0.0)
+    world.now_s = 20.0
+    world.room.tick(20.0)
+    (decision,) = make.placements(world.plan())
+    world.tell(model.Refused(now_s=20.0, decision=decision, reason="Outdated"))
+    ids = {"task": decision.task.id, "task_class": decision.task_class.id, "job": decision.job.id}
+    world.tell(
+        model.Placed(now_s=20.0, node=decision.node, resources=decision.resources, distance=decision.distance, **ids)
+    )
+    assert reached(world) == [1.0]
+
+
 def test_what_was_measured_decides_for_the_tasks_that_follow():
     world = Shell(hosts(1), model_=linear(1.0, c_u=1.0, c_a=1.0))
     world.maps("job", 4)
@@ -190,9 +217,9 @@ def test_a_task_with_distant_input_teaches_its_own_demand():
     one = world.maps("job", 2)
     first = make.placements(world.go(0.0))[0]
     world.finish(first, seconds=40.0, cpu_s=10.0, remote_bytes=200e6)
-    demands = world.interference.demands
-    assert demands.of(one).read == pytest.approx(0.2)
-    assert demands.far(one) == pytest.approx((0.25, 0.0, 0.0))
+    profile = world.interference.profiles.get(one.id)
+    assert profile.demand.read == pytest.approx(0.2)
+    assert profile.demand_at(model.Distance.RACK) == pytest.approx((0.25, 0.0, 0.0))
 
 
 def test_observations_refit_the_model_every_hundred():
@@ -241,33 +268,35 @@ def test_a_configuration_without_meaning_is_refused(wrong):
 # A cycle's columns
 
 
+def in_cycle(world):
+    """What is predicted as a cycle begins."""
+    world.interference.begins(world.room, CycleState(world.view()))
+    return world.interference.slowdowns
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0.05, 1.0), st.floats(0, 0.5)), min_size=1, max_size=10))
 @settings(max_examples=40, deadline=None)
 def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
     world = Shell(hosts(3, cpus=16), ila.Config(threshold=50.0))
     world.maps("job", 0)
-    state = CycleState(world.view())
-    moment = world.interference.moment(state)
+    slowdowns = in_cycle(world)
     for i, (node, cpu, disk) in enumerate(tasks):
         demand = metrics.Demand(cpu, disk, disk / 2)
-        moment.place(node, demand, ours=True)
-        name = state.view.layout.names[node]
-        world.interference.demands.ended(model.ClassId(f"c{i}"), demand)
-        running = ila.Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
-        world.interference.book.placed(model.TaskId(str(i)), running)
-    book, thresholds = world.interference.book, world.interference._thresholds
-    fresh = Moment(CycleState(world.view()), book, thresholds, world.interference.learner.model, ila.Config(), {})
+        slowdowns.place(node, demand, is_judged=True)
+        name = world.view().layout.names[node]
+        running = Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
+        world.interference.monitor.placed(model.TaskId(str(i)), running)
     judged = metrics.Demand(0.7, 0.1, 0.1)
-    assert moment.slowdown(judged) == pytest.approx(fresh.slowdown(judged), rel=1e-9)
+    assert slowdowns.on_all(judged) == pytest.approx(in_cycle(world).on_all(judged), rel=1e-9)
 
 
 def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
     world = Shell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
     world.maps("job", 0)
-    moment = world.interference.moment(CycleState(world.view()))
+    slowdowns = in_cycle(world)
     for _ in range(3):
-        moment.place(0, metrics.Demand(0.1, 0.4, 0.0), ours=True)
-    assert moment.slowdown(metrics.IDLE).tolist() == [2.0, 2.0]
+        slowdowns.place(0, metrics.Demand(0.1, 0.4, 0.0), is_judged=True)
+    assert slowdowns.on_all(metrics.IDLE).tolist() == [2.0, 2.0]
 
 
 def test_columns_of_nodes_without_a_host_are_their_own():
@@ -282,6 +311,4 @@ def test_cpu_of_other_pods_counts_by_their_requests_where_nothing_is_measured():
     world.ledger.observe(make.pod("foreign", "h0v0", make.amount(2000, 1)))
     known(world, "job", 1, locations=("h0v1",))
     world.maps("other", 0)
-    state = CycleState(world.view())
-    moment = world.interference.moment(state)
-    assert moment.slowdown(metrics.Demand(1.0, 0.0, 0.0)).tolist() == [2.0, 2.0, 1.0, 1.0]
+    assert in_cycle(world).on_all(metrics.Demand(1.0, 0.0, 0.0)).tolist() == [2.0, 2.0, 1.0, 1.0]

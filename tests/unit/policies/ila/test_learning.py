@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from boathouse_policies import ila
-from boathouse_policies.ila import fitting, metrics, offline
-from boathouse_policies.ila.alone import Alone
-from boathouse_policies.model import ClassId
+from boathouse_policies.ila import fitting, learning, metrics
+from boathouse_policies.ila.profiling import Profiles
+from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import always, linear
 from tests.unit.policies.ila.test_models import missed, rows, samples
 
@@ -37,7 +37,8 @@ def test_what_is_observed_replaces_what_stood_for_the_offline_training():
 def test_situations_that_were_never_observed_stay_as_they_were_thought_to_be():
     learner, some = ila.Learner(ila.Config()), samples("exponential", count=400)
     taught(learner, some.of(~some.io_bound))
-    unseen = offline.samples().of(offline.samples().io_bound)
+    first = learning.first_samples()
+    unseen = first.of(first.io_bound)
     assert missed(learner.model, unseen) < 0.2
 
 
@@ -76,18 +77,20 @@ def test_offline_training_takes_the_place_of_what_stood_for_it():
 
 
 def test_what_stands_for_the_offline_training_is_the_same_at_every_start():
-    assert offline.samples() is offline.samples()
-    assert len(offline.samples()) == 256
-    assert offline.samples().io_bound.any()
-    assert not offline.samples().io_bound.all()
+    assert learning.first_samples() is learning.first_samples()
+    assert len(learning.first_samples()) == 256
+    assert learning.first_samples().io_bound.any()
+    assert not learning.first_samples().io_bound.all()
 
 
 def test_the_run_time_alone_is_what_neighbours_do_not_explain():
-    alone, one = Alone(), ClassId("c")
-    for took_s in (20.0, 22.0, 18.0, 20.0):
-        alone.ended(one, took_s, always(2.0), [0.0] * 8, metrics.IDLE)
-        assert alone.seconds(one) is None
-    alone.ended(one, 20.0, always(2.0), [0.0] * 8, metrics.IDLE)
-    assert alone.seconds(one) == pytest.approx(10.0)
-    alone.forget(one)
-    assert alone.seconds(one) is None
+    profiles, job = Profiles(ila.Config()), make.job()
+    profiles.submitted(job, (make.task_class(job),))
+    known = profiles.get(make.task_class(job).id)
+    for run_s in (20.0, 22.0, 18.0, 20.0):
+        known.ended_beside(run_s, 2.0)
+        assert known.alone_s is None
+    known.ended_beside(20.0, 2.0)
+    assert known.alone_s == pytest.approx(10.0)
+    profiles.forget(job.id)
+    assert profiles.get(known.task_class.id) is None

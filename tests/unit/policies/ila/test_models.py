@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies.ila import families, fitting, gauss_newton, metrics, offline, stepwise
+from boathouse_policies.ila import families, fitting, learning, metrics
 from boathouse_policies.ila.config import Family
 from tests.unit.policies.ila.shell import linear
 
@@ -26,7 +26,7 @@ def rows(count=300, seed=0):
 
 
 def term(scale, **gamma):
-    vector = families.vector([gamma.get(name, 0.0) for name in metrics.NAMES])
+    vector = np.array([gamma.get(name, 0.0) for name in metrics.NAMES])
     return families.Term(scale=scale, gamma=vector, mean=np.zeros(metrics.ALL), most=30.0)
 
 
@@ -39,7 +39,7 @@ def truth(family):
         return linear(1.0, c_a=1.0, w_a=2.0, t_c=0.5)
     pairs = np.zeros((metrics.ALL, metrics.ALL))
     pairs[metrics.C_A, metrics.T_C], pairs[metrics.W_A, metrics.W_A] = 2.0, 1.0
-    return families.Quadratic(constant=1.0, of=families.vector([0.0] * metrics.ALL), pairs=pairs)
+    return families.Quadratic(constant=1.0, of=np.array([0.0] * metrics.ALL), pairs=pairs)
 
 
 def samples(family, **fields):
@@ -140,16 +140,16 @@ def test_nobody_is_predicted_to_be_faster_than_alone():
 def test_no_step_of_gauss_newton_makes_it_worse(seed):
     random = np.random.default_rng(seed)
     z, y = random.normal(size=(60, 2)), random.uniform(1, 9, 60)
-    curve = gauss_newton.exponentials([z], np.ones(60))
+    curve = fitting.exponentials([z], np.ones(60))
     start = random.normal(size=4) * 2.0
-    left = [gauss_newton.solve(curve, start, y, steps=steps)[1] for steps in range(12)]
+    left = [fitting.solve(curve, start, y, steps=steps)[1] for steps in range(12)]
     assert left[0] == pytest.approx(float(((y - curve(start)[0]) ** 2).sum()))
     assert left == sorted(left, reverse=True)
 
 
 def test_the_slopes_of_the_curve_are_its_derivatives():
     random = np.random.default_rng(6)
-    curve = gauss_newton.exponentials([random.normal(size=(9, 2)), random.normal(size=(9, 1))], random.uniform(1, 2, 9))
+    curve = fitting.exponentials([random.normal(size=(9, 2)), random.normal(size=(9, 1))], random.uniform(1, 2, 9))
     at = np.array([0.7, 0.2, -0.3, 1.1, 0.4, 0.9])
     for i, slope in enumerate(curve(at)[1].T):
         step = np.eye(len(at))[i] * 1e-6
@@ -159,25 +159,25 @@ def test_the_slopes_of_the_curve_are_its_derivatives():
 def test_variables_that_do_not_pay_are_not_chosen():
     def fit(chosen):
         cost = 10.0 - 5.0 * (2 in chosen) - 3.0 * (0 in chosen) + 1.0 * len(chosen)
-        return stepwise.Choice(chosen, np.zeros(0), cost)
+        return fitting.Choice(chosen, np.zeros(0), cost)
 
-    assert sorted(stepwise.choose(range(4), fit, 4).chosen) == [0, 2]
+    assert sorted(fitting.choose(range(4), fit, 4).chosen) == [0, 2]
 
 
 def test_a_variable_that_came_to_be_superfluous_is_removed():
     costs = {(): 9.0, (0,): 5.0, (1,): 6.0, (0, 1): 4.0, (2,): 8.0, (0, 1, 2): 2.0, (1, 2): 1.0, (0, 2): 3.5}
 
     def fit(chosen):
-        return stepwise.Choice(chosen, np.zeros(0), costs[tuple(sorted(chosen))])
+        return fitting.Choice(chosen, np.zeros(0), costs[tuple(sorted(chosen))])
 
-    assert set(stepwise.choose(range(3), fit, 3).chosen) == {1, 2}
+    assert set(fitting.choose(range(3), fit, 3).chosen) == {1, 2}
 
 
 # What stands for the offline training
 
 
 def test_before_anything_was_seen_neighbours_of_the_own_kind_slow_down():
-    model = offline.model()
+    model = learning.first_model()
 
     def slowdown(demand, **use):
         node = np.zeros((3, 1))

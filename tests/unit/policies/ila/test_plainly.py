@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ila, model
-from boathouse_policies.ila import metrics
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import Shell, hosts, linear
 from tests.unit.policies.plainly import plainly
@@ -36,7 +35,7 @@ def decided(loads, config):
         size = make.amount(load["cpu"], 0.5)
         one = world.maps(f"job{i}", load["count"], size=size, submitted_s=float(i), **fields)
         if load["used"] is not None:
-            world.interference.demands.ended(one.id, metrics.Demand(*load["used"]))
+            world.uses(one, *load["used"])
     found = []
     for i in range(5):
         plan = world.go(7.0 * i)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_policies.ila import cover
+from boathouse_sim.reproduce.ila import cover
 
 sizes = st.tuples(st.integers(1, 8), st.integers(1, 5)).flatmap(
     lambda nm: st.tuples(st.just(nm[0]), st.just(nm[1]), st.integers(1, nm[0] * nm[1]))

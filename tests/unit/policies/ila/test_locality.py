@@ -1,11 +1,13 @@
 """Adaptive delay scheduling of ILA: equation 4 and Algorithm 2."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ila, model
-from boathouse_policies.ila.delay import AdaptiveDelay
+from boathouse_policies.framework import CycleState, PendingClass
+from boathouse_policies.framework.cycle_state import Assignment
+from boathouse_policies.ila.locality import AdaptiveDelay
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import Shell, hosts, placed_on
 
@@ -91,43 +93,63 @@ def test_after_a_distant_task_the_next_one_is_taken_at_once():
     assert len(placed_on(world.go(10.5))) == 3
 
 
+def offered(world, name, distance, now_s):
+    """Until when a class waits rather than take a node at this distance."""
+    delay = world.profile.patience
+    pending = next(one for one in pendings(world, now_s) if one.job.id == name)
+    hold = delay.wait(pending, pending.levels.tolist().index(distance), pending.state)
+    if hold is not None:
+        delay.waits(hold, pending.state)
+        return hold.until_s
+    pick = pending.picker.closest(world.view().layout.nodes[pending.levels.tolist().index(distance)])
+    delay.placed(Assignment(pending, pick, 0, pending.task_class.resources, pending.least), pending.state)
+    return None
+
+
+def pendings(world, now_s):
+    """The pending classes, as a cycle sees them."""
+    world.now_s = now_s
+    state = CycleState(world.view())
+    return [PendingClass(queued, world.profile, state) for queued in world.room.sorted_classes().queued]
+
+
+NODE, SERVER = model.Distance.NODE, model.Distance.SERVER
+
+
 def test_after_a_close_task_a_distant_one_waits_again():
     world = shell()
-    far_from_all(world, "job", 1)
-    world.go(0.0)
-    world.go(10.5)
-    delay = next(one for one in world.profile.observers if isinstance(one, AdaptiveDelay))
-    one = make.task_class(make.job("other"))
-    want = _Want(one)
-    assert delay.until_s(want, model.Distance.NODE, 11.0) is None
-    assert delay.until_s(want, model.Distance.SERVER, 12.0) == 12.5
-
-
-class _Want:
-    """What the delay reads of a class."""
-
-    def __init__(self, one):
-        self.task_class = one
-        self.queued = self
-        self.pool = self
-        self.located = True
+    world.maps("job", 3, locations=("h0v0",))
+    assert offered(world, "job", NODE, 11.0) is None
+    assert offered(world, "job", SERVER, 12.0) == 12.5
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(model.Distance)), st.floats(0.01, 3.0)), min_size=1, max_size=40))
-def test_no_task_waits_longer_than_all_levels_together(looks):
-    delay, want, now_s, since_s = AdaptiveDelay(ila.Config()), _Want(reading(BLOCK)), 0.0, None
-    for found, pause_s in looks:
+@settings(max_examples=40, deadline=None)
+def test_no_task_waits_longer_than_all_levels_together(offers):
+    world, now_s, since_s = shell(), 0.0, None
+    world.maps("job", 1, locations=("h0v0",))
+    for distance, pause_s in offers:
         now_s += pause_s
-        until_s = delay.until_s(want, found, now_s)
+        until_s = offered(world, "job", distance, now_s)
         since_s = None if until_s is None else since_s if since_s is not None else now_s
         assert until_s is None or now_s < until_s <= since_s + 10.5
 
 
 def test_the_wait_begins_anew_after_each_acceptance():
-    delay, want = AdaptiveDelay(ila.Config()), _Want(reading(BLOCK))
-    assert delay.until_s(want, model.Distance.SERVER, 0.0) == 0.5
-    assert delay.until_s(want, model.Distance.NODE, 0.4) is None
-    assert delay.until_s(want, model.Distance.SERVER, 0.6) == 1.1
+    world = shell()
+    world.maps("job", 3, locations=("h0v0",))
+    assert offered(world, "job", SERVER, 0.0) == 0.5
+    assert offered(world, "job", NODE, 0.4) is None
+    assert offered(world, "job", SERVER, 0.6) == 1.1
+
+
+def test_asking_does_not_begin_the_wait():
+    world = shell()
+    world.maps("job", 1, locations=("h0v0",))
+    for now_s in (0.0, 0.4):
+        pending = pendings(world, now_s)[0]
+        hold = world.profile.patience.wait(pending, pending.levels.tolist().index(SERVER), pending.state)
+        assert hold.until_s == now_s + 0.5
 
 
 def test_tiny_inputs_never_wait():

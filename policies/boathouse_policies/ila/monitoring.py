@@ -1,0 +1,343 @@
+"""System monitoring (4.3): what is used on each node and host, kept up with events.
+
+Usage is the sum of the demands of what runs, so a task counts from the moment it is placed; where a node's instruments
+show more than that sum, the excess is added, as of their last report. A map of which nothing was measured yet counts by
+its first, high demand: instruments show what tasks get, not what they would use. Anything else does so only until its
+node's instruments report, for a reducer is idle while it waits for maps: from then on it is in what they show. Without
+instruments, CPU that others' pods request counts as used (`Slowdowns`).
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.framework import Groups
+from boathouse_policies.ila.metrics import IDLE, Demand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.framework import Layout
+
+Total: TypeAlias = tuple[float, float, float]
+"""CPU seconds, and seconds of the host's disks reading and writing, that were used by some time."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Meter:
+    """Adds up what is used over time, in plain numbers, for it changes with every event.
+
+    Attributes:
+        since_s: Up to when the totals are added up.
+        cpu: CPUs in use.
+        read: Share of the host's disks in use, reading.
+        write: The same, writing.
+        cpu_s: CPU seconds that were used.
+        read_s: Seconds of the host's disks that were used, reading.
+        write_s: The same, writing.
+    """
+
+    since_s: float
+    cpu: float = 0.0
+    read: float = 0.0
+    write: float = 0.0
+    cpu_s: float = 0.0
+    read_s: float = 0.0
+    write_s: float = 0.0
+
+    def change(self, by: Demand, step: int, now_s: float) -> None:
+        """From now on, so much more (or less) is used."""
+        self.total(now_s)
+        cpu, read, write = by
+        self.cpu += step * cpu
+        self.read += step * read
+        self.write += step * write
+
+    def total(self, now_s: float) -> Total:
+        """What has been used until now."""
+        passed_s = now_s - self.since_s
+        if passed_s:
+            self.cpu_s += passed_s * self.cpu
+            self.read_s += passed_s * self.read
+            self.write_s += passed_s * self.write
+            self.since_s = now_s
+        return self.cpu_s, self.read_s, self.write_s
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Running:
+    """A task that was placed.
+
+    Attributes:
+        task_class: Its class.
+        node: Where.
+        cpu_milli: What it requested.
+        demand: By what it is counted.
+        is_remote: Whether its input is on another host.
+        is_guess: Whether that is its class' first, high demand, or is left to its node's instruments.
+        idles: Whether it may be idle for long: no map.
+        since_s: When it was placed; later, when it started.
+        place: The place of its node; None for a node that is not known.
+        totals: What its node and its host had used by then.
+        is_shown: Whether it is in what the instruments show beyond the demands.
+    """
+
+    task_class: model.ClassId
+    node: model.NodeName
+    cpu_milli: int
+    demand: Demand
+    is_remote: bool
+    is_guess: bool
+    idles: bool
+    since_s: float
+    place: int | None = None
+    totals: tuple[Total, Total] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    is_shown: bool = False
+
+
+class Monitor:
+    """Columns over the nodes of a layout, and over their hosts.
+
+    Args:
+        disk_mb_per_s: What the disks of a host carry.
+
+    Attributes:
+        layout: The nodes; None before the first cycle.
+        hosts: Which node is on which host.
+        unit: What makes shares of a host of CPUs and of shares of its disks, shape [3, N].
+        beyond: CPUs of a node's system beside its pods, where instruments tell, shape [N].
+        instrumented: Nodes whose instruments have reported, shape [N].
+        requested: Millicores that what runs requests, shape [N].
+        running: Tasks on each host, shape [H].
+        ended_s: When a task last ended on each host, shape [H].
+    """
+
+    def __init__(self, disk_mb_per_s: float) -> None:
+        self._disk_bytes_per_s = disk_mb_per_s * 1e6
+        self._tasks: dict[model.TaskId, Running] = {}
+        self._by_class: dict[model.ClassId, dict[model.TaskId, Running]] = collections.defaultdict(dict)
+        self._left_to_instruments: dict[model.NodeName, list[Running]] = collections.defaultdict(list)
+        self._now_s = 0.0
+        self.layout: Layout | None = None
+        self._index: Mapping[model.NodeName, int] = {}
+        self._resize(0, Groups((), ()))
+
+    def _resize(self, nodes: int, hosts: Groups) -> None:
+        self.hosts = hosts
+        self.unit = np.ones((3, nodes))
+        self._meters, self._host_meters = ([Meter(self._now_s) for _ in range(n)] for n in (nodes, len(hosts)))
+        self._use = np.zeros((3, nodes))
+        self._changed: set[int] = set()
+        self._excess = [IDLE] * nodes
+        self._guesses = [0] * len(hosts)
+        self._guessed_until_s = [-math.inf] * len(hosts)
+        self.beyond = np.zeros(nodes)
+        self.instrumented = np.zeros(nodes, np.bool_)
+        self.requested = np.zeros(nodes, np.int64)
+        self.running = np.zeros(len(hosts), np.int64)
+        self.ended_s = np.full(len(hosts), -math.inf)
+
+    def adopt(self, layout: Layout) -> None:
+        """Columns for these nodes from now on: what runs is added up anew where they are others than before."""
+        if layout is self.layout:
+            return
+        index, excess, beyond, instrumented = self._index, self._excess, self.beyond, self.instrumented
+        ended_s = dict(zip(self.hosts.names, self.ended_s.tolist(), strict=True))
+        self.layout, self._index = layout, layout.index
+        self._resize(len(layout), layout.servers)
+        cores = np.bincount(self.hosts.of, layout.allocatable[model.CPU], len(self.hosts)) / 1000
+        self.unit[0] = 1.0 / np.maximum(cores, 1e-3)[self.hosts.of]
+        self.ended_s[:] = [ended_s.get(name, -math.inf) for name in self.hosts.names]
+        for place, name in enumerate(layout.names):
+            before = index.get(name)
+            if before is not None:
+                self.beyond[place], self.instrumented[place] = beyond[before], instrumented[before]
+                self._exceed(place, excess[before], self._now_s)
+        for task in self._tasks.values():
+            task.place = self._index.get(task.node)
+            if task.place is not None:
+                self._count(task, task.place, +1, self._now_s)
+                self._begin(task, task.place, self._now_s)
+
+    def use(self) -> model.FloatVector:
+        """What is used on each node: CPUs, and reads and writes as shares of its host's disks, shape [3, N]."""
+        if self._changed:
+            places = list(self._changed)
+            meters = [self._meters[place] for place in places]
+            self._use[:, places] = np.array([(meter.cpu, meter.read, meter.write) for meter in meters]).T
+            self._changed.clear()
+        return self._use
+
+    # Tasks
+
+    def placed(self, task_id: model.TaskId, task: Running) -> None:
+        """A task is on its way to a node."""
+        self._now_s = now_s = task.since_s
+        if task_id in self._tasks:
+            self.gone(task_id, now_s)
+        self._tasks[task_id] = self._by_class[task.task_class][task_id] = task
+        task.place = self._index.get(task.node)
+        if task.place is not None:
+            self._count(task, task.place, +1, now_s)
+            self._begin(task, task.place, now_s)
+            if task.is_guess and task.idles:
+                self._left_to_instruments[task.node].append(task)
+
+    def started(self, task_id: model.TaskId, now_s: float) -> None:
+        """Its container runs: what its neighbours do counts from now on."""
+        task = self._tasks.get(task_id)
+        if task is not None and task.since_s != now_s and task.place is not None:
+            self._begin(task, task.place, now_s)
+
+    def gone(self, task_id: model.TaskId, now_s: float) -> tuple[int, Demand, Demand] | None:
+        """A task has ended.
+
+        Returns:
+            Its node's place, and what was used on its node and its host while it ran, on average, itself included; None
+            where that is not known: nor if a map there counted by a guess meanwhile.
+        """
+        task = self._tasks.pop(task_id, None)
+        if task is None:
+            return None
+        self._now_s = now_s
+        of_class = self._by_class[task.task_class]
+        del of_class[task_id]
+        if not of_class:
+            del self._by_class[task.task_class]
+        if task.place is None:
+            return None
+        host, ran_s = self.hosts.places[task.place], now_s - task.since_s
+        is_certain = not self._guesses[host] and self._guessed_until_s[host] <= task.since_s
+        (node_before, host_before), (node_now, host_now) = task.totals, self._totals(task.place, now_s)
+        self._count(task, task.place, -1, now_s)
+        self.ended_s[host] = now_s
+        if ran_s <= 0 or not is_certain:
+            return None
+        return task.place, _mean(node_before, node_now, ran_s), _mean(host_before, host_now, ran_s)
+
+    def _begin(self, task: Running, place: int, now_s: float) -> None:
+        task.since_s, task.totals = now_s, self._totals(place, now_s)
+
+    def _totals(self, place: int, now_s: float) -> tuple[Total, Total]:
+        return self._meters[place].total(now_s), self._host_meters[self.hosts.places[place]].total(now_s)
+
+    def _count(self, task: Running, place: int, step: int, now_s: float) -> None:
+        """Count one task more, or less, on its node."""
+        self._change(place, task.demand, step, now_s)
+        self.requested[place] += step * task.cpu_milli
+        self.running[self.hosts.places[place]] += step
+        if task.is_guess and not task.idles:
+            self._guess(place, step, now_s)
+
+    def _guess(self, place: int, step: int, now_s: float) -> None:
+        """One map more, or less, counts by a guess."""
+        host = self.hosts.places[place]
+        self._guesses[host] += step
+        self._guessed_until_s[host] = now_s
+
+    def _change(self, place: int, by: Demand, step: int, now_s: float) -> None:
+        self._meters[place].change(by, step, now_s)
+        self._host_meters[self.hosts.places[place]].change(by, step, now_s)
+        self._changed.add(place)
+
+    def rate(self, task_class: model.ClassId, demand: Demand, now_s: float) -> None:
+        """The demand of a class is known better: what runs of it counts by it from now on."""
+        for task in self._by_class.get(task_class, _NONE).values():
+            if task.is_remote:
+                continue
+            if not task.is_guess and _is_close(task.demand, demand):
+                return  # as all others of it
+            if task.is_guess and not task.idles and task.place is not None:
+                self._guess(task.place, -1, now_s)
+            task.is_guess = False
+            self._recount(task, demand, now_s)
+            if task.is_shown and task.place is not None:
+                self._exceed(task.place, _less(self._excess[task.place], demand), now_s)
+                task.is_shown = False
+
+    def _recount(self, task: Running, demand: Demand, now_s: float) -> None:
+        """Count a task by another demand."""
+        if task.place is not None:
+            self._change(task.place, task.demand, -1, now_s)
+            self._change(task.place, demand, +1, now_s)
+        task.demand = demand
+
+    def host_of(self, node: model.NodeName) -> int | None:
+        """The place of a node's host; None for a node that is not known."""
+        place = self._index.get(node)
+        return None if place is None else self.hosts.places[place]
+
+    def around(self, place: int, node: Demand, host: Demand, own: Demand) -> list[float]:
+        """The system's metrics while a task ran, itself left out.
+
+        Args:
+            place: Its node's place.
+            node: What was used there, from `gone`.
+            host: What was used on its host.
+            own: What it used itself.
+
+        Returns:
+            Length 8.
+        """
+        per_core = float(self.unit[0, place])
+        here, host = _less(node, own), _less(host, own)
+        others = _less(host, here)
+        beyond = float(self.beyond[self.hosts.spans[self.hosts.places[place]]].sum()) * per_core
+        busy = min(host.read + host.write, 1.0)
+        cpus = [here.cpu * per_core, others.cpu * per_core, beyond]
+        return [*cpus, here.read, here.write, others.read, others.write, busy]
+
+    # Instruments
+
+    def measured(self, node: model.NodeName, usage: Mapping[str, float], now_s: float) -> None:
+        """A node's instruments: what they show beyond what its tasks should use is there too."""
+        place = self._index.get(node)
+        if place is None:
+            return
+        if node in self._left_to_instruments:
+            for task in self._left_to_instruments.pop(node):
+                if task.is_guess:
+                    self._recount(task, IDLE, now_s)
+                    task.is_shown = True
+        cpu, read, write = self._excess[place]
+        meter, cores, disk = self._meters[place], usage.get("cpu_cores"), usage.get("disk_bytes_per_s")
+        if cores is not None:
+            cpu = max(0.0, cores - (meter.cpu - cpu))
+            self.instrumented[place] = True
+        if disk is not None:
+            share = disk / self._disk_bytes_per_s
+            read = write = max(0.0, share - (meter.read - read) - (meter.write - write)) / 2  # not told apart
+        self._exceed(place, Demand(cpu, read, write), now_s)
+        self.beyond[place] = usage.get("system_cpu_cores", 0.0)
+
+    def _exceed(self, place: int, excess: Demand, now_s: float) -> None:
+        before = self._excess[place]
+        if excess != before:
+            self._excess[place] = excess
+            self._change(place, before, -1, now_s)
+            self._change(place, excess, +1, now_s)
+
+
+def _mean(before: Total, after: Total, seconds: float) -> Demand:
+    """The mean use between two times."""
+    cpu, read, write = before
+    return Demand((after[0] - cpu) / seconds, (after[1] - read) / seconds, (after[2] - write) / seconds)
+
+
+def _less(whole: Demand, part: Demand) -> Demand:
+    """What is left without some of it."""
+    return Demand(max(whole.cpu - part.cpu, 0.0), max(whole.read - part.read, 0.0), max(whole.write - part.write, 0.0))
+
+
+def _is_close(demand: Demand, other: Demand) -> bool:
+    return all(abs(a - b) <= _CLOSE * max(a, b) + 1e-4 for a, b in zip(demand, other, strict=True))
+
+
+_CLOSE = 0.05  # arbitrary: what runs is not counted anew for less
+_NONE: dict[model.TaskId, Running] = {}

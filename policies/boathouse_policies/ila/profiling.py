@@ -1,0 +1,186 @@
+"""Task profiling (4.1, 4.3, eq. 7): what the tasks of a class use, and how long they run without neighbours.
+
+Demand is what the runtime counted of tasks that ended:
+
+    D(0) = init, D(1) = measured, D(t) = alpha * measured + (1 - alpha) * D(t-1)
+
+Rates are the counters over the run time without neighbours, where it is known: neighbours make a task slower, not its
+demand smaller. Deviation: a job whose program was seen before begins with what was measured of it then; the paper's
+"high value" would let jobs of one or two tasks, more than half of its own mix, run on empty hosts alone.
+
+The run time without neighbours, T of S = T_real / T, the paper measured offline, on idle hosts. Where nobody states it,
+it is what the model makes of the run times seen: their sum over the sum of the slowdowns that were predicted for them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from boathouse_policies import model
+from boathouse_policies.ila.metrics import Demand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_policies.ila.config import Config
+
+STAGES = frozenset({model.Stage.MAP, model.Stage.REDUCE})
+"""The stages that ILA places. All others it only knows as neighbours."""
+
+
+def measured(
+    counters: Mapping[str, float], seconds: float, disk_mb_per_s: float, *, without_remote: bool = False
+) -> Demand:
+    """What a task used, from the runtime's CPU and file system counters.
+
+    Args:
+        counters: `cpu_s`, and `read_bytes`, `remote_bytes`, `written_bytes`, `spilled_bytes`; what is missing is 0.
+        seconds: Its run time without neighbours.
+        disk_mb_per_s: What a host's disks carry.
+        without_remote: Whether to leave out what came from other hosts; else it counts as read here, as it would be by
+            a task whose input is at hand.
+    """
+    seconds = max(seconds, 1e-3)
+    whole = seconds * disk_mb_per_s * _MB
+    spilled = counters.get("spilled_bytes", 0.0)  # written once and read again
+    remote = 0.0 if without_remote else counters.get("remote_bytes", 0.0)
+    read = counters.get("read_bytes", 0.0) + remote + spilled
+    written = counters.get("written_bytes", 0.0) + spilled
+    return Demand(counters.get("cpu_s", 0.0) / seconds, read / whole, written / whole)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class ClassProfile:
+    """What is known of a class.
+
+    Attributes:
+        task_class: The class.
+        demand: What a task of it is taken to use.
+        is_guess: Whether nothing was measured of it, nor of its program.
+        program: The program whose tasks it has; None for none that is remembered.
+        remote_demand: The demand of a task whose input is on another host, as those used that ended; None before.
+        has_ended: Whether a task of it has ended.
+        ended: How many tasks with local input gave `run_s` and `slowdown`.
+        run_s: The sum of their run times.
+        slowdown: The sum of the slowdowns that were predicted for them.
+        refused_s: Since when it has been refused everywhere; infinity if it has not.
+    """
+
+    task_class: model.TaskClass
+    demand: Demand
+    is_guess: bool
+    program: str | None = None
+    remote_demand: Demand | None = None
+    has_ended: bool = False
+    ended: int = 0
+    run_s: float = 0.0
+    slowdown: float = 0.0
+    refused_s: float = math.inf
+
+    @property
+    def is_map(self) -> bool:
+        """Whether its tasks are maps."""
+        return self.task_class.stage is model.Stage.MAP
+
+    @property
+    def alone_s(self) -> float | None:
+        """The run time without neighbours as learnt; None until a few tasks have ended."""
+        return self.run_s / self.slowdown if self.ended >= _FEW else None
+
+    def ended_beside(self, run_s: float, slowdown: float) -> None:
+        """A task with local input ended, of which this slowdown was predicted."""
+        self.ended += 1
+        self.run_s += run_s
+        self.slowdown += slowdown
+
+    def demand_at(self, distance: model.Distance) -> Demand:
+        """What a task at this distance from its input is taken to use."""
+        if self.is_guess or distance <= model.Distance.SERVER:
+            return self.demand
+        return self.demand._replace(read=0.0) if self.remote_demand is None else self.remote_demand
+
+
+class Profiles:
+    """The profile of each class of the jobs that are not over, and the demand of the programs seen.
+
+    Args:
+        config: The constants.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._known: dict[model.ClassId, ClassProfile] = {}
+        self._of_job: dict[model.JobId, list[model.ClassId]] = {}
+        self._programs: dict[str, Demand] = {}
+
+    def get(self, task_class: model.ClassId) -> ClassProfile | None:
+        """The profile of a class; None where its job was not submitted."""
+        return self._known.get(task_class)
+
+    def demand(self, task_class: model.TaskClass) -> Demand:
+        """What a task of a class is taken to use."""
+        known = self._known.get(task_class.id)
+        return self._guess(task_class) if known is None else known.demand
+
+    def _guess(self, task_class: model.TaskClass) -> Demand:
+        disk = self._config.first_disk_share if task_class.stage in STAGES else 0.0
+        return Demand(task_class.resources.cpu_milli / 1000, disk, disk)
+
+    def submitted(self, job: model.Job, classes: tuple[model.TaskClass, ...]) -> None:
+        """A job came, or its classes changed: its program may be known."""
+        self._of_job[job.id] = [task_class.id for task_class in classes]
+        for task_class in classes:
+            known = self._known.get(task_class.id)
+            if known is None:
+                known = ClassProfile(task_class, self._guess(task_class), is_guess=True)
+                self._known[task_class.id] = known
+            known.task_class = task_class
+            if job.kind and self._config.by_program:
+                known.program = f"{job.kind}/{task_class.step}/{task_class.stage}"
+            if not known.has_ended:
+                program = self._programs.get(known.program) if known.program is not None else None
+                if program is not None:
+                    known.demand, known.is_guess = program, False
+                elif known.is_guess:
+                    known.demand = self._guess(task_class)
+
+    def ended(self, known: ClassProfile, used: Demand) -> None:
+        """A task ended: eq. 7."""
+        known.demand = self._smooth(known.demand if known.has_ended else None, used)
+        known.has_ended, known.is_guess = True, False
+        if known.program is not None:
+            self._programs.pop(known.program, None)
+            self._programs[known.program] = known.demand  # the newest last
+            if len(self._programs) > self._config.programs_kept:
+                del self._programs[next(iter(self._programs))]
+
+    def ended_remotely(self, known: ClassProfile, used: Demand) -> None:
+        """A task ended whose input was on another host: eq. 7."""
+        known.remote_demand = self._smooth(known.remote_demand, used)
+
+    def _smooth(self, before: Demand | None, now: Demand) -> Demand:
+        """Eq. 7."""
+        if before is None:
+            return now
+        alpha, rest = self._config.ewma, 1 - self._config.ewma
+        return Demand(*(alpha * used + rest * smoothed for used, smoothed in zip(now, before, strict=True)))
+
+    def forget(self, job: model.JobId) -> None:
+        """A job is over."""
+        for task_class in self._of_job.pop(job, ()):
+            del self._known[task_class]
+
+    def dump(self) -> Mapping[str, Any]:
+        """The programs' demands."""
+        return {name: [round(use, 4) for use in demand] for name, demand in self._programs.items()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `dump`."""
+        self._programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
+
+
+_FEW = 5  # arbitrary: chance evens out
+_MB = 1e6
+_USES = len(Demand._fields)

@@ -1,0 +1,115 @@
+"""System monitoring of ILA: what runs where, and what it uses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse_policies import framework, model
+from boathouse_policies.ila import metrics
+from boathouse_policies.ila.monitoring import Monitor, Running
+from tests.unit.policies import builders as make
+from tests.unit.policies.ila.shell import hosts
+
+
+def monitor():
+    axis = model.Axis()
+    ledger = framework.Ledger(axis)
+    for one in hosts(2):
+        ledger.set_node(one)
+    made = Monitor(disk_mb_per_s=100.0)
+    made.adopt(ledger.snapshot(0.0).layout)
+    return made
+
+
+def running(node="h0v0", cpu=1.0, since_s=0.0, guessed=False, idles=False, one="c"):
+    demand = metrics.Demand(cpu, 0.0, 0.0)
+    return Running(model.ClassId(one), model.NodeName(node), 1000, demand, False, guessed, idles, since_s)
+
+
+def test_what_is_used_is_the_sum_of_what_runs():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0))
+    watch.placed(model.TaskId("b"), running(cpu=0.5))
+    watch.placed(model.TaskId("c"), running("h1v1", cpu=0.25))
+    assert watch.use()[0].tolist() == [1.5, 0.0, 0.0, 0.25]
+    assert watch.running.tolist() == [2, 1]
+    watch.gone(model.TaskId("a"), 1.0)
+    assert watch.use()[0].tolist() == [0.5, 0.0, 0.0, 0.25]
+
+
+def test_neighbours_count_for_the_time_that_they_were_there():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0))
+    watch.placed(model.TaskId("b"), running("h0v1", cpu=1.0, since_s=5.0))
+    watch.gone(model.TaskId("b"), 8.0)
+    place, node, host = watch.gone(model.TaskId("a"), 10.0)
+    assert (node.cpu, host.cpu) == pytest.approx((1.0, 1.3))
+    around = watch.around(place, node, host, metrics.Demand(1.0, 0.0, 0.0))
+    assert around[metrics.C_A] == pytest.approx(0.3 / 4)  # of the host's four CPUs
+    assert around[metrics.C_U] == 0.0  # itself is no neighbour
+
+
+def test_a_task_beside_a_guessed_one_teaches_nothing():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(since_s=0.0))
+    watch.placed(model.TaskId("b"), running("h0v1", guessed=True, since_s=1.0, one="new"))
+    watch.rate(model.ClassId("new"), metrics.Demand(0.5, 0.0, 0.0), 4.0)
+    assert watch.gone(model.TaskId("a"), 10.0) is None
+    watch.placed(model.TaskId("c"), running(since_s=10.0))
+    assert watch.gone(model.TaskId("c"), 12.0) is not None
+
+
+def test_a_better_known_demand_counts_for_what_runs_already():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True))
+    watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 5.0)
+    assert watch.use()[0, 0] == 0.25
+
+
+def test_instruments_add_what_the_tasks_do_not_explain():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0))
+    watch.measured(model.NodeName("h0v0"), {"cpu_cores": 1.75, "disk_bytes_per_s": 40e6}, 5.0)
+    assert watch.use()[:, 0].tolist() == pytest.approx([1.75, 0.2, 0.2])
+    watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.5, "disk_bytes_per_s": 0.0}, 10.0)
+    assert watch.use()[:, 0].tolist() == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_a_reducer_of_which_nothing_is_known_counts_by_what_instruments_show():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True, idles=True))
+    watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.25}, 5.0)
+    assert watch.use()[0, 0] == 0.25
+    watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 6.0)
+    assert watch.use()[0, 0] == 0.25
+
+
+def test_a_map_of_which_nothing_is_known_counts_by_its_guess_whatever_instruments_show():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True))
+    watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.25}, 5.0)
+    assert watch.use()[0, 0] == 1.0
+
+
+def test_other_nodes_leave_what_runs_as_it_is():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running("h1v0", cpu=0.5))
+    axis = model.Axis()
+    ledger = framework.Ledger(axis)
+    for node in [*hosts(2), make.node("a0", server="a")]:
+        ledger.set_node(node)
+    watch.adopt(ledger.snapshot(0.0).layout)
+    assert watch.use()[0].tolist() == [0.0, 0.0, 0.0, 0.5, 0.0]
+    assert watch.hosts.names == ("a", "h0", "h1")
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1), st.floats(0, 5)), max_size=20))
+def test_after_all_have_ended_nothing_is_used(tasks):
+    watch, now_s, names = monitor(), 0.0, hosts(2)
+    for i, (node, cpu, pause_s) in enumerate(tasks):
+        now_s += pause_s
+        watch.placed(model.TaskId(str(i)), running(names[node].name, cpu=cpu, since_s=now_s))
+    for i in range(len(tasks)):
+        watch.gone(model.TaskId(str(i)), now_s + i)
+    assert watch.use() == pytest.approx(0.0, abs=1e-9)
+    assert watch.running.tolist() == [0, 0]
