@@ -24,19 +24,17 @@ class LeastLoaded(ShapeScore):
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
         """Higher is emptier."""
-        return _free_share(sizes, free, inverse)
+        return (
+            (free[_CPU] - sizes[_CPU]) * inverse[_CPU] + (free[_MEMORY] - sizes[_MEMORY]) * inverse[_MEMORY]
+        ) * 0.5
 
 
-class Packed(ShapeScore):
+class Packed(LeastLoaded):
     """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated: -1..0."""
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
         """Higher is fuller."""
-        return -_free_share(sizes, free, inverse)
-
-
-def _free_share(sizes: Any, free: Any, inverse: Any) -> Any:
-    return ((free[_CPU] - sizes[_CPU]) * inverse[_CPU] + (free[_MEMORY] - sizes[_MEMORY]) * inverse[_MEMORY]) * 0.5
+        return -super().of_shapes(sizes, free, inverse)
 
 
 _CPU, _MEMORY = model.CPU, model.MEMORY

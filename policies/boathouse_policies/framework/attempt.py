@@ -27,20 +27,19 @@ class Attempt:
         wait: What to wait for instead, if patience said so.
     """
 
-    __slots__ = ("_profile", "_refusal", "_state", "_turns", "assignments", "gang", "pending", "wait")
+    wait: model.Wait | None = None
+    gang: Sequence[tuple[PendingClass, int]] = ()
+    _refusal: model.Verdict | None = None
 
     def __init__(self, pending: PendingClass, turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.pending = pending
         self.assignments: list[Assignment] = []
-        self.wait: model.Wait | None = None
-        self.gang: Sequence[tuple[PendingClass, int]] = ()
         if pending.task_class.gang_min:
             classes = [one for one in turns.classes_of(pending.job.id) if one.task_class.gang_min]
             self.gang = profile.gang.together(classes, state)
         self._turns = turns
         self._profile = profile
         self._state = state
-        self._refusal: model.Verdict | None = None
 
     def members(self) -> Iterable[PendingClass]:
         """Each class as often as a task of it must be placed, until one cannot be."""
@@ -103,9 +102,8 @@ class Attempt:
         is_least = sized is member.ideal and member.is_rigid
         amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
         count = 1 if self.gang else sized.count
-        while (pick := member.picker.closest(state.view.layout.nodes[node])) is not None:
+        while (pick := member.take_closest(node)) is not None:
             assignment = Assignment(member, pick, node, sized.resources, amounts)
-            member.take(pick)
             state.place(assignment)
             self.assignments.append(assignment)
             for hooks in self._profile.hooks:
@@ -123,7 +121,7 @@ class Attempt:
 
     def succeeded(self) -> bool:
         """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
-        if len(self.assignments) >= (sum([count for _, count in self.gang]) if self.gang else 1):
+        if self.assignments and (not self.gang or len(self.assignments) >= sum([count for _, count in self.gang])):
             return True
         for assignment in reversed(self.assignments):
             self._state.undo(assignment)

@@ -127,6 +127,7 @@ class FewNodes:
         self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
         self._rooms: dict[int, list[int]] = {}
         self._most = 0
+        self._fitting: tuple[Shape | None, list[int]] = (None, [])
         self._seen = state.changes
         self._find_rooms()
 
@@ -135,7 +136,7 @@ class FewNodes:
         offered, free_on = state.offered, state.free_on
         rooms = [(node, free_on(node)) for node in self.listed if offered[node]]
         self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
-        self._most = max([room[_MEMORY] for room in self._rooms.values()], default=-1)
+        self._most = max(map(_memory_of, self._rooms.values()), default=-1)
 
     @functools.cached_property
     def nodes(self) -> npt.NDArray[np.intp]:
@@ -146,14 +147,15 @@ class FewNodes:
         """See `Candidates`."""
         state, least, rooms = self._state, self._least, self._rooms
         for node in state.changed_since(self._seen):
-            if node not in self.at:
-                continue
-            if not state.offered[node] or any(map(operator.lt, state.free_on(node), least)):
-                rooms.pop(node, None)
-            elif node not in rooms:
-                self._find_rooms()  # in the order of nodes
-                rooms = self._rooms
-        self._most = max([room[_MEMORY] for room in rooms.values()], default=-1)
+            room = rooms.get(node)
+            if room is None:
+                if node in self.at and not any(map(operator.lt, state.free_on(node), least)):
+                    self._find_rooms()  # in the order of nodes
+                    rooms = self._rooms
+            elif any(map(operator.lt, room, least)) or not state.offered[node]:
+                del rooms[node]
+        self._most = max(map(_memory_of, rooms.values()), default=-1)
+        self._fitting = (None, [])
         self._seen = state.changes
 
     @property
@@ -166,13 +168,16 @@ class FewNodes:
     def has_room(self, place: int) -> bool:
         """See `Candidates`."""
         shape = self._shapes[place]
-        memory, floor = shape.memory, shape.floor
-        if memory > self._most:
-            return False
-        for room in self._rooms.values():  # noqa: SIM110 - a generator would take twice as long
-            if memory <= room[_MEMORY] and not any(map(operator.lt, room, floor)):  # scarce nearly always: asked first
-                return True
-        return False
+        return shape.memory <= self._most and bool(self._with_room(shape))
+
+    def _with_room(self, shape: Shape) -> list[int]:
+        """The nodes that have room for a shape; memory is scarce nearly always, and so compared first."""
+        memory, floor, compared = shape.memory, shape.floor, operator.lt
+        fitting = [
+            node for node, room in self._rooms.items() if memory <= room[_MEMORY] and not any(map(compared, room, floor))
+        ]
+        self._fitting = (shape, fitting)
+        return fitting
 
     def without_room(self) -> model.BoolVector | None:
         """See `Candidates`."""
@@ -183,10 +188,9 @@ class FewNodes:
         if self._seen != self._state.changes:
             self.renew()
         shape, view, rooms = pending.shape, self._state.view, self._rooms
-        memory, floor = shape.memory, shape.floor
-        fits = [
-            node for node, room in rooms.items() if memory <= room[_MEMORY] and not any(map(operator.lt, room, floor))
-        ]
+        known, fits = self._fitting
+        if known is not shape:
+            fits = self._with_room(shape)
         eligibility = shape.eligibility(view)
         if not eligibility.everywhere:
             fits = [node for node in fits if eligibility.mask[node]]
@@ -420,6 +424,7 @@ def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]
 
 NEVER = -math.inf
 _MEMORY = model.MEMORY
+_memory_of = operator.itemgetter(_MEMORY)
 _FEW = 32  # measured: with so many nodes, columns begin to pay
 _MANY = 8  # measured: with more nodes than that, columns begin to pay
 _COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

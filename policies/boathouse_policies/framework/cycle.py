@@ -38,18 +38,19 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     plan = plans.Plan(advice, turns, profile, state)
     plan.leave_orphans(queue.queues)
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
+    rankings = turns.rankings
     while not state.exhausted and (pending := turns.next_class()) is not None:
         attempt = Attempt(pending, turns, profile, state)
         for member in attempt.members():
             # 3. Feasible nodes. 4. Rank: the best first.
-            while (node := turns.rankings.best(member)) is not None:
+            while (node := rankings.best(member)) is not None:
                 # 5. Size: how much of this node, and how many tasks on it together.
-                sized = attempt.size(member, node)
+                sized = attempt.size(member, node) if profile.decides_sizes else member.ideal
                 if sized is None:
-                    turns.rankings.refuse(member, node)
+                    rankings.refuse(member, node)
                     continue
                 # 6. Reserve: is it worth to wait for a better node?
-                if attempt.waits(member, node):
+                if profile.is_patient and attempt.waits(member, node):
                     break
                 # 7. Pick the closest tasks and take their room on the cycle state.
                 attempt.take(member, node, sized)

@@ -131,12 +131,16 @@ class PendingClass:
                 self._closeness.take(task)
         return self._closeness.levels
 
-    def take(self, pick: Pick) -> None:
-        """A task of it is placed: nodes may be further away from what is left."""
-        self.picker.take(pick)
-        self.left -= 1
-        if self._closeness is not None:
-            self.moved += self._closeness.take(pick.task)
+    def take_closest(self, node: int) -> Pick | None:
+        """Take its task whose input is closest to a node: other nodes may be further away from what is left."""
+        picker = self._picker or self.picker
+        pick = picker.closest(self.state.view.layout.nodes[node])
+        if pick is not None:
+            picker.take(pick)
+            self.left -= 1
+            if self._closeness is not None:
+                self.moved += self._closeness.take(pick.task)
+        return pick
 
     def give_back(self, pick: Pick) -> None:
         """The task is not placed after all."""
@@ -158,6 +162,7 @@ class CycleState:
     Attributes:
         view: What the cycle began with.
         offered: Nodes that may still take tasks in this cycle, shape [N].
+        exhausted: Whether nodes were on offer and none of them takes anything more.
         changes: How often a node changed so far.
         reserved: Which class a node is kept for, by place.
         let_go: Places of nodes that were kept for somebody and are not any more.
@@ -178,6 +183,7 @@ class CycleState:
         self.released: set[int] = set()
         self._places: list[int] | None = None
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
+        self.exhausted = False
         self.most_reserved: int | None = None
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._queues: dict[model.QueueName, model.Amounts] = {}
@@ -293,11 +299,6 @@ class CycleState:
         return self._offers
 
     @property
-    def exhausted(self) -> bool:
-        """Whether this cycle offered nodes and none of them takes anything more."""
-        return self._offers == 0 < self._offers_first
-
-    @property
     def withdrawn(self) -> bool:
         """Whether nodes that were on offer are not any more."""
         return self._offers < self._offers_first
@@ -348,6 +349,7 @@ class CycleState:
             self.offered[assignment.node] = True
             self._places = None
             self._offers += 1
+            self.exhausted = False
 
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
         """Take room for what no waiting task is: a second attempt of a running one."""
@@ -372,6 +374,7 @@ class CycleState:
             self.offered[node] = False
             self._places = None
             self._offers -= 1
+            self.exhausted = not self._offers
             self.touch(node)
 
     def touch(self, node: int) -> None:
@@ -396,7 +399,7 @@ class CycleState:
         pending, amounts = assignment.pending, assignment.amounts
         job, class_id = pending.job, pending.task_class.id
         self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
-        if job.queue in self._queues:
+        if self._queues and job.queue in self._queues:
             self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)
         if self._shares and (share := (job.queue, job.namespace)) in self._shares:
             self._shares[share] = combined(step, self._shares[share], amounts)

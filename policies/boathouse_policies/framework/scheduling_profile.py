@@ -38,7 +38,9 @@ class Profile:
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
             schedulers that were not made for virtual machines do not know of hosts.
         until_freed: Whether a class that found no room can go only where room comes free: worked out from the others.
-        asked: The filters that are asked class by class, and the reserve: worked out from the others.
+        asked: The filters that are asked class by class, and the reserve, if it is not neutral: worked out too.
+        is_patient: Whether the patience is not neutral: worked out too.
+        decides_sizes: Whether the sizer is not neutral: worked out too.
     """
 
     name: str
@@ -57,12 +59,17 @@ class Profile:
     sees_hosts: bool = True
     until_freed: bool = dataclasses.field(init=False, repr=False, compare=False)
     asked: tuple[questions.Filter | questions.Reserve, ...] = dataclasses.field(init=False, repr=False, compare=False)
+    is_patient: bool = dataclasses.field(init=False, repr=False, compare=False)
+    decides_sizes: bool = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Work out once what every cycle asks."""
         object.__setattr__(self, "until_freed", all(one.until_freed for one in self.filters))
-        asked = tuple(one for one in self.filters if not one.of_shape)
-        object.__setattr__(self, "asked", (*asked, self.reserve))
+        asked = [question for question in self.filters if not question.of_shape]
+        reserves = [self.reserve] if self.reserve is not questions.NO_RESERVE else []
+        object.__setattr__(self, "asked", (*asked, *reserves))
+        object.__setattr__(self, "is_patient", self.patience is not questions.NO_PATIENCE)
+        object.__setattr__(self, "decides_sizes", self.sizer is not questions.IDEAL_SIZE)
 
     def score_of(self, stage: model.Stage) -> questions.Score:
         """The score for a kind of stage."""

@@ -111,6 +111,7 @@ class TurnOrder:
         self._first = sorted(begun, key=_rank)
         self._keys: list[float] = []
         self._has_shares = False
+        self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
         self._owners: list[int] = []
         if state.reserved and max(in_order.namespaces.values(), default=0) > 1:
             self._join_all(queue, turns)
@@ -160,6 +161,8 @@ class TurnOrder:
                 self._queues[band.queue] = mine
             mine.add(band.namespace, heap)
         self._has_shares = len(self._queues) > 1 or any(mine.namespaces > 1 for mine in self._queues.values())
+        if not self._has_shares and self._queues:
+            (self._only,) = next(iter(self._queues.values())).heaps
         for name, mine in self._queues.items():
             if mine.limits or len(self._queues) > 1:
                 state.count_queue(name)
@@ -190,7 +193,8 @@ class TurnOrder:
             last = bisect.bisect_left(jobs, band.stop, first)
             if last > first or band in self._heaps:
                 heap = self._heaps.setdefault(band, [])
-                heap[:] = [(keys[job], job) for job in jobs[first:last]]
+                mine = jobs[first:last]
+                heap[:] = zip(map(keys.__getitem__, mine), mine, strict=True)
                 heapq.heapify(heap)
             first = last
 
@@ -279,24 +283,30 @@ class TurnOrder:
 
     def next_class(self) -> PendingClass | None:
         """The class whose turn it is; None when all are closed."""
+        if self._first and (begun := self._next_begun()) is not None:
+            return begun
         state = self._state
-        while self._first:
-            pending = self._first[0]
-            if self._open[pending.place] and state.placed(pending.task_class.id) < pending.task_class.gang_min:
-                return pending
-            self._first.pop(0)
         if state.reserved and state.all_reserved and (owner := self._next_owner()) is not None:
             return owner
         if self._skips and not self._candidates.anything_fits and not self._sorted.gangs:
             self._is_over = True
             return None
-        job = self._next_job()
+        job = self._next_job() if self._only is None else self._first_in(self._only)
         if job is None:
             return None
         place = self._sorted.first[job]
-        while not self._open[place] or not self._may(place):
+        while not self._open[place] or (self._allowed is not None and not self._may(place)):
             place += 1
         return self._pending.get(place) or self._pending_class(place)
+
+    def _next_begun(self) -> PendingClass | None:
+        """The first class of a gang that has begun and is short of its minimum."""
+        while self._first:
+            pending = self._first[0]
+            if self._open[pending.place] and self._state.placed(pending.task_class.id) < pending.task_class.gang_min:
+                return pending
+            self._first.pop(0)
+        return None
 
     def _next_job(self) -> int | None:
         """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
@@ -379,16 +389,17 @@ class TurnOrder:
 
     def taken_back(self, pending: PendingClass) -> None:
         """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
+        job, state = pending.job, self._state
         if self._has_shares:
-            self._share_out(self._queues[pending.job.queue], pending.job.namespace)
-        order, state = self._profile.order, self._state
+            self._share_out(self._queues[job.queue], job.namespace)
+        order = self._profile.order
         if order.constant:
             return
-        job = self._sorted.job_of[pending.place]
+        place = self._sorted.job_of[pending.place]
         if order.lasts:
-            self._move(job, order.key(pending.job, state.job_usage(pending.job.id), state.view.layout))
+            self._move(place, order.key(job, state.job_usage(job.id), state.view.layout))
             return
-        self._move(job, float(order.keys((pending.job,), state)[0]))
+        self._move(place, float(order.keys((job,), state)[0]))
         generation = order.generation(state)
         if generation != self._generation:
             self._generation = generation

@@ -77,10 +77,9 @@ class Cycle:
         node = self.rankings.best(pending)
         if node is None or not pending.left:
             return
-        pick = pending.picker.closest(self.state.view.nodes[node])
+        pick = pending.take_closest(node)
         assert pick is not None
         assignment = Assignment(pending, pick, node, pending.task_class.resources, pending.shape.sizes)
-        pending.take(pick)
         self.state.place(assignment)
         self.assignments.append(assignment)
         for hooks in self.profile.hooks:
