@@ -58,7 +58,9 @@ class Truth:
 
     def run_time_ms(self, phase: Phase, given_mb: int) -> int:
         """Run time of one task: one draw for its duration."""
-        run_ms = phase.penalty.run_time_ms(phase.duration_ms, given_mb, phase.mem_ideal_mb)
+        run_ms = phase.duration_ms
+        if given_mb < phase.mem_ideal_mb:
+            run_ms = phase.penalty.run_time_ms(run_ms, given_mb, phase.mem_ideal_mb)
         error = self._draw(self._errors.duration)
         return max(0, round(run_ms * (1 + error))) if error else run_ms
 

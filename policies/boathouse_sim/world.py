@@ -197,10 +197,10 @@ class World(Ground["JobSpec", JobRun]):
         """Carry a decision out: deduct it, and submit the next phase when this one is placed whole."""
         self.ledger.assume(decision)
         self.waiting -= 1
-        run = self.runs[decision.job.id]
-        phase = -1 if decision.task_class is run.master else run.phase
+        run, task_class = self.runs[decision.job.id], decision.task_class
+        phase = -1 if task_class is run.master else run.phase
         given_mb = decision.resources.memory_bytes // MB
-        task = Running(decision.task.id, run, phase, decision.node, given_mb, decision.task_class.id)
+        task = Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id)
         if self.profile.observers:
             self.tell_placed(decision)
         return task
@@ -208,8 +208,10 @@ class World(Ground["JobSpec", JobRun]):
     def placed_whole(self, run: JobRun) -> bool:
         """A task of the job's phase was placed: when it was the last, the next phase starts; whether it did."""
         run.unplaced -= 1
+        if run.unplaced:
+            return False
         following = run.phase + 1
-        if run.unplaced or following == len(run.classes) or run.spec.phases[following].when_ended:
+        if following == len(run.classes) or run.spec.phases[following].when_ended:
             return False
         self.submit_next_phase(run)
         return True
@@ -224,22 +226,24 @@ class World(Ground["JobSpec", JobRun]):
 
     def start(self, task: Running) -> None:
         """The task runs from now on; the shell is told at its end."""
+        run, given_mb, tally = task.run, task.given_mb, self.tally
         now_ms = task.started_ms = self.clock.now_ms
-        phase = task.run.truth[task.phase]
-        run_ms = self._truth.run_time_ms(phase, task.given_mb)
-        tally = self.tally
-        if task.run.job.probe_of is None:
+        phase = run.truth[task.phase]
+        run_ms = self._truth.run_time_ms(phase, given_mb)
+        mb_ms, end_ms = given_mb * run_ms, now_ms + run_ms
+        if run.job.probe_of is None:
             tally.tasks += 1
         else:
             tally.probes += 1
-            tally.probe_mb_ms += task.given_mb * run_ms
-        tally.elastic += task.given_mb < task.run.spec.phases[task.phase].mem_ideal_mb
-        tally.mb_ms += task.given_mb * run_ms
+            tally.probe_mb_ms += mb_ms
+        if given_mb < run.spec.phases[task.phase].mem_ideal_mb:
+            tally.elastic += 1
+        tally.mb_ms += mb_ms
         tally.core_ms += phase.cores * run_ms
-        together = self._ends.get(now_ms + run_ms)
+        together = self._ends.get(end_ms)
         if together is None:
-            together = self._ends[now_ms + run_ms] = []
-            self.clock.at(now_ms + run_ms, Priority.END, self._end)
+            together = self._ends[end_ms] = []
+            self.clock.at(end_ms, Priority.END, self._end)
         together.append(task)
         if self.profile.observers:
             job = task.run.job.id

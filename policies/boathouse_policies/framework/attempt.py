@@ -43,9 +43,9 @@ class Attempt:
 
     def members(self) -> Iterable[PendingClass]:
         """Each class as often as a task of it must be placed, until one cannot be."""
-        if not self.gang:
-            return (self.pending,) if self._may_try(self.pending) else ()
-        return self._members_of_gang()
+        if self.gang:
+            return self._members_of_gang()
+        return (self.pending,) if self._may_try(self.pending) else ()
 
     def _members_of_gang(self) -> Iterator[PendingClass]:
         for member, count in self.gang:
@@ -98,7 +98,7 @@ class Attempt:
 
     def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
-        state = self._state
+        state, turns, hooks_of = self._state, self._turns, self._profile.hooks
         is_least = sized is member.ideal and member.is_rigid
         amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
         count = 1 if self.gang else sized.count
@@ -106,9 +106,9 @@ class Attempt:
             assignment = Assignment(member, pick, node, sized.resources, amounts)
             state.place(assignment)
             self.assignments.append(assignment)
-            for hooks in self._profile.hooks:
+            for hooks in hooks_of:
                 hooks.placed(assignment, state)
-            self._turns.placed(member)
+            turns.placed(member)
             count -= 1
             if not count or not member.left or not self._one_more(member, node, amounts):
                 return

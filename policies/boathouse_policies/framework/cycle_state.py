@@ -210,15 +210,17 @@ class CycleState:
 
     def free_on(self, node: int) -> list[int]:
         """What is free on one node, by row: read-only, and kept up as tasks are placed."""
-        room = self._by_node.get(node)
-        if room is None:
-            view = self.view
-            if self._free is not None:
-                room = self._free[:, node].tolist()
-            else:
-                room = view.layout.free(node, view.held.on_node(view.layout.names[node], node))
+        return self._by_node.get(node) or self._listed(node)
+
+    def _listed(self, node: int) -> list[int]:
+        if self._free is not None:
+            room = self._free[:, node].tolist()
+        else:
+            view, layout = self.view, self.view.layout
+            room = layout.free(node, view.held.on_node(layout.names[node], node))
+            if len(room) < view.axis.width:
                 room += [0] * (view.axis.width - len(room))
-            self._by_node[node] = room
+        self._by_node[node] = room
         return room
 
     @overload
@@ -326,14 +328,15 @@ class CycleState:
 
     def place(self, assignment: Assignment) -> None:
         """Take the room of a task."""
-        self._change(assignment.node, operator.sub, assignment.amounts)
+        node = assignment.node
+        self._change(node, operator.sub, assignment.amounts)
         self._charge(assignment, operator.add)
         ports = assignment.pending.task_class.constraints.host_ports
         if ports:
-            self._ports[assignment.node] = self._ports.get(assignment.node, ()) + ports
+            self._ports[node] = self._ports.get(node, ()) + ports
         limit = self.view.max_per_node
-        if limit is not None and self._placed_on[assignment.node] >= limit:
-            self.withdraw(assignment.node)
+        if limit is not None and self._placed_on[node] >= limit:
+            self.withdraw(node)
 
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
@@ -396,9 +399,9 @@ class CycleState:
         self.changes += 1
 
     def _charge(self, assignment: Assignment, step: Step) -> None:
-        pending, amounts = assignment.pending, assignment.amounts
-        job, class_id = pending.job, pending.task_class.id
-        self._jobs[job.id] = combined(step, self.job_usage(job.id), amounts)
+        pending, _, _, _, amounts = assignment
+        job, class_id, jobs = pending.job, pending.task_class.id, self._jobs
+        jobs[job.id] = combined(step, jobs.get(job.id) or self.view.held_by(job.id), amounts)
         if self._queues and job.queue in self._queues:
             self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)
         if self._shares and (share := (job.queue, job.namespace)) in self._shares:

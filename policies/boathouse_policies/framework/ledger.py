@@ -321,18 +321,20 @@ class Ledger:
     def _charge(self, entry: accounts.Entry, amounts: model.Amounts, step: sums.Step) -> None:
         if self._shown is not None:
             self._keep_shown()
-        self._on_node.add(entry.node, amounts, step)
-        if entry.node in self._nodes:
+        node = entry.node
+        self._on_node.add(node, amounts, step)
+        if node in self._nodes:
             self._charge_owner(entry, amounts, step)
 
     def _charge_owner(self, entry: accounts.Entry, amounts: model.Amounts, step: sums.Step) -> None:
         if self._shown is not None:
             self._keep_shown()
-        if entry.job is not None:
-            self._touched.add(entry.job)
-            self._by_job.add(entry.job, amounts, step)
-        if entry.share is not None:
-            self._by_share.add(entry.share, amounts, step)
+        job, share = entry.job, entry.share
+        if job is not None:
+            self._touched.add(job)
+            self._by_job.add(job, amounts, step)
+        if share is not None:
+            self._by_share.add(share, amounts, step)
 
     def _count(self, entry: accounts.Entry, step: int) -> None:
         if entry.counted is not None:

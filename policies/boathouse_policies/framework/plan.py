@@ -71,15 +71,16 @@ class Plan:
         """Turn placed tasks into decisions."""
         state, names = self._state, self._state.view.layout.names
         for assignment in assignments:
-            pending, task, place = assignment.pending, assignment.pick.task, assignment.node
+            pending, pick, place, resources, _ = assignment
+            is_expected = pick.task.expected
             if state.reserved and state.reserved.get(place) == pending.task_class.id:
                 state.release(place)
-                if task.expected:
+                if is_expected:
                     state.released.discard(place)  # its pod is still to come
-            if task.expected:
+            if is_expected:
                 self.decisions.append(_reservation(assignment, names[place]))
             else:
-                self.decisions.append(pending.queued.placement(assignment.pick, names[place], assignment.resources))
+                self.decisions.append(pending.queued.placement(pick, names[place], resources))
 
     def diagnose(self, attempt: Attempt) -> None:
         """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""

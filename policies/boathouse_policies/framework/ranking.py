@@ -73,7 +73,8 @@ class Rankings:
 
     def best(self, pending: PendingClass) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        if self._of_shape.get(pending.place) or self._of_shape_alone(pending):
+        of_shape = self._of_shape.get(pending.place)
+        if self._of_shape_alone(pending) if of_shape is None else of_shape:
             return self._candidates.best(pending)
         i = self._of(pending).best()
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
@@ -93,17 +94,14 @@ class Rankings:
 
     def _of_shape_alone(self, pending: PendingClass) -> bool:
         """Whether nothing but its shape decides where a class goes."""
-        known = self._of_shape.get(pending.place)
-        if known is None:
-            profile = self._profile
-            score = profile.score_of(pending.task_class.stage)
-            known = self._of_shape[pending.place] = (
-                score.of_shape
-                and score is profile.score
-                and self._candidates.compares
-                and profile.sizer.key(pending) is None
-                and not profile.asked_about(pending)
-            )
+        profile = self._profile
+        self._of_shape[pending.place] = known = (
+            self._candidates.compares
+            and profile.score.of_shape
+            and (not profile.scores or profile.score_of(pending.task_class.stage) is profile.score)
+            and (not profile.decides_sizes or profile.sizer.key(pending) is None)
+            and not profile.asked_about(pending)
+        )
         return known
 
     def _of(self, pending: PendingClass) -> Ranking:

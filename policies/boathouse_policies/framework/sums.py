@@ -57,10 +57,11 @@ class Sums(Generic[K, A]):
         """Add amounts, or take them away."""
         if self._arrays is not None:
             self._stale.add(key)
-        known = self.plain.get(key, ())
+        plain = self.plain
+        known = plain.get(key, ())
         total = tuple(map(step, known, amounts)) if len(known) == len(amounts) else combined(step, known, amounts)
         if total[_PODS] or any(total):  # the first is the cheaper, and nearly always settles it
-            self.plain[key] = total
+            plain[key] = total
             return
         self.plain.pop(key, None)
         if len(self._stale) > len(self.plain):

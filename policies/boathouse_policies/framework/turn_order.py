@@ -7,7 +7,6 @@ order of classes.
 from __future__ import annotations
 
 import bisect
-import collections
 import heapq
 import math
 from typing import TYPE_CHECKING, TypeAlias
@@ -88,9 +87,10 @@ class TurnOrder:
         self._asks_again = False  # nodes were kept since, so that others may be allowed
         self._queues: dict[model.QueueName, _QueueTurns] = {}
         self._heaps: dict[Band, _Heap] = {}
-        self._reserved: collections.Counter[Share] = collections.Counter()
+        self._reserved: dict[Share, int] = {}
         self.has_limits = in_order.has_limits
-        self.orphans = [PendingClass(queued, profile, state) for queued in in_order.orphans]
+        orphans = in_order.orphans
+        self.orphans = [PendingClass(queued, profile, state) for queued in orphans] if orphans else []
         self._candidates = candidates(in_order, profile, state, queue.freed)
         self.rankings = Rankings(self._candidates, profile, state)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
@@ -107,26 +107,36 @@ class TurnOrder:
             turns = in_order.open & ~(without_room & ~in_order.in_gang)
             self._no_room += (in_order.open & ~turns).nonzero()[0].tolist()
         self._open: list[bool] = turns.tolist()
-        begun = [self._pending_class(i) for i in in_order.gangs if self._open[i] and self._has_begun(i, queue)]
-        self._first = sorted(begun, key=_rank)
+        self._first = self._begun(queue) if in_order.gangs else []
         self._keys: list[float] = []
-        self._has_shares = False
         self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
         self._owners: list[int] = []
-        if state.reserved and max(in_order.namespaces.values(), default=0) > 1:
+        if state.reserved:
+            self._join_beside_reserved(queue, turns)
+        else:
+            self._join_all(queue, turns)
+        self._generation = profile.order.generation(state)
+
+    # Before the first turn
+
+    def _begun(self, queue: SchedulingQueue) -> list[PendingClass]:
+        """The open classes of gangs of which tasks are placed, in order of submission."""
+        places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place, queue)]
+        return sorted(map(self._pending_class, places), key=_rank)
+
+    def _has_begun(self, place: int, queue: SchedulingQueue) -> bool:
+        classes = (queued.task_class for queued in queue.classes_of(self._sorted.queued[place].job.id))
+        return any(one.gang_min and self._state.placed(one.id) for one in classes)
+
+    def _join_beside_reserved(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
+        """Line the open jobs up, and find those whom nodes are kept for."""
+        if max(self._sorted.namespaces.values(), default=0) > 1:
             self._join_all(queue, turns)
             self._give_reserved_nodes_back()
             self._find_owners()
         else:
             self._find_owners()
             self._join_all(queue, self._among_allowed(turns))
-        self._generation = profile.order.generation(state)
-
-    # Before the first turn
-
-    def _has_begun(self, place: int, queue: SchedulingQueue) -> bool:
-        classes = (queued.task_class for queued in queue.classes_of(self._sorted.queued[place].job.id))
-        return any(one.gang_min and self._state.placed(one.id) for one in classes)
 
     def _find_owners(self) -> None:
         """Find those whom the nodes are kept for; once none of the first has room, only those that may pass matter."""
@@ -154,22 +164,22 @@ class TurnOrder:
         jobs: list[int] = in_order.open_jobs(turns).nonzero()[0].tolist()
         self._keys = self._keys_of(jobs)
         self._line_up(jobs)
+        if not in_order.is_shared and not in_order.has_limits:
+            self._only = list(self._heaps.values())
+            return
         for band, heap in self._heaps.items():
             mine = self._queues.get(band.queue)
             if mine is None:
                 mine = _QueueTurns(queue.queues[band.queue], state.view.axis, in_order.namespaces[band.queue])
                 self._queues[band.queue] = mine
             mine.add(band.namespace, heap)
-        self._has_shares = len(self._queues) > 1 or any(mine.namespaces > 1 for mine in self._queues.values())
-        if not self._has_shares and self._queues:
-            (self._only,) = next(iter(self._queues.values())).heaps
         for name, mine in self._queues.items():
             if mine.limits or len(self._queues) > 1:
                 state.count_queue(name)
             if mine.namespaces > 1:
                 for namespace in mine.places:
                     state.count_share((name, namespace))
-            for namespace in mine.places if self._has_shares else ():
+            for namespace in mine.places:
                 self._share_out(mine, namespace)
 
     def _keys_of(self, jobs: list[int]) -> list[float]:
@@ -221,8 +231,12 @@ class TurnOrder:
         behind = {owner for owner in set(reserved.values()) if self._is_behind(owner)}
         for node in [node for node, owner in reserved.items() if owner in behind]:
             self._state.release(node)
-        jobs = [self._sorted.queued[place].job for place in self._places(reserved.values())]
-        self._reserved.update((job.queue, job.namespace) for job in jobs)
+        for place in self._places(reserved.values()):
+            self._count_reserved(self._sorted.queued[place].job)
+
+    def _count_reserved(self, job: model.Job) -> None:
+        share = (job.queue, job.namespace)
+        self._reserved[share] = self._reserved.get(share, 0) + 1
 
     def _is_behind(self, owner: model.ClassId) -> bool:
         place = self._sorted.places.get(owner)
@@ -240,16 +254,17 @@ class TurnOrder:
         Where namespaces share a queue, one keeps an equal part of the nodes at most, and no more than it has tasks for:
         otherwise the others would wait until a node is empty.
         """
-        turns = self._queues[pending.job.queue]
-        if turns.namespaces == 1:
+        job = pending.job
+        namespaces = self._sorted.namespaces[job.queue]
+        if namespaces == 1:
             return None
-        part = max(1, len(self._state.offered) // turns.namespaces)
-        return max(0, min(pending.left, part - self._reserved[turns.queue.name, pending.job.namespace]))
+        part = max(1, len(self._state.offered) // namespaces)
+        return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
 
     def reserved(self, pending: PendingClass) -> None:
         """A node was kept for a class."""
         self._asks_again = self._profile.reserve.passing_changes
-        self._reserved[pending.job.queue, pending.job.namespace] += 1
+        self._count_reserved(pending.job)
 
     def _next_owner(self) -> PendingClass | None:
         """While every node on offer is kept: those whom they are kept for; after them, only those that may pass."""
@@ -369,6 +384,8 @@ class TurnOrder:
 
     def over_limit(self, pending: PendingClass, size: Sequence[int]) -> model.Verdict | None:
         """Whether one more task of this size would exceed the limits of the class' queue."""
+        if not self.has_limits:
+            return None
         turns = self._queues[pending.job.queue]
         for name, row, most in turns.limits:
             usage = self._state.queue_usage(turns.queue.name)
@@ -384,13 +401,13 @@ class TurnOrder:
     def placed(self, pending: PendingClass) -> None:
         """A task of the class was placed."""
         if not pending.left:
-            self.close(pending)
+            self._close(pending.place)
         self.taken_back(pending)
 
     def taken_back(self, pending: PendingClass) -> None:
         """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
         job, state = pending.job, self._state
-        if self._has_shares:
+        if self._only is None:
             self._share_out(self._queues[job.queue], job.namespace)
         order = self._profile.order
         if order.constant:

@@ -178,8 +178,7 @@ class SchedulingQueue:
             self._sorted = None
         self._unschedulable.remove(queued)
         self._release(class_id)
-        for task in queued.pool.order:
-            self._backoffs.remove(task.id)
+        self._backoffs.remove(queued.pool.order)
 
     def _activate(self, queued: QueuedClass) -> None:
         self._unschedulable.activate(queued)
@@ -401,10 +400,11 @@ class Backoffs:
         """Count the next failure of a task as its first."""
         self._failures.pop(task, None)
 
-    def remove(self, task: model.TaskId) -> None:
-        """Forget a task that does not exist any more."""
-        self.succeeded(task)
-        self._until_s.pop(task, None)
+    def remove(self, tasks: Iterable[model.Task]) -> None:
+        """Forget tasks that do not exist any more."""
+        for task in tasks if self._until_s or self._failures else ():
+            self.succeeded(task.id)
+            self._until_s.pop(task.id, None)
 
     def over(self, now_s: float) -> Iterator[tuple[model.TaskId, model.ClassId]]:
         """Yield the tasks whose time is up."""

@@ -62,6 +62,7 @@ class SortedClasses:
         band_of: The band of each job, length J.
         bands: The jobs by queue, namespace and priority.
         namespaces: How many namespaces share each queue.
+        is_shared: Whether several queues, or namespaces in a queue, have turns by what they hold.
         has_limits: Whether any of their queues has limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
@@ -93,6 +94,7 @@ class SortedClasses:
         self.band_of = [band for band in self.bands for _ in range(band.start, band.stop)]
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
+        self.is_shared = len(shares) > 1
         self.has_limits = any(queues[name].limits for name in self.namespaces)
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[LastingOrder, Layout, list[float]] | None = None

@@ -51,8 +51,8 @@ def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
     pool, pending = pending_classes()
     first, one = pending().levels, pending()
     assert one.levels is first
-    pick = one.picker.closest(NODES[0])
-    one.take(pick)
+    pick = one.take_closest(0)
+    assert pick is not None
     pool.set_pending(pick.task.id, pending=False)  # placed, as it was decided
     assert pending().levels is first
     pool.set_pending(pool.order[1].id, pending=False)  # placed, and nobody told of it
@@ -62,7 +62,7 @@ def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
 def test_what_the_cycle_took_before_it_is_asked_for_counts():
     _, pending = pending_classes(count=1)
     one = pending()
-    one.take(one.picker.closest(NODES[0]))
+    one.take_closest(0)
     assert set(one.levels.tolist()) == {model.Distance.ANYWHERE}
 
 
@@ -70,8 +70,8 @@ def test_what_was_given_back_counts_again():
     _, pending = pending_classes(count=1)
     one = pending()
     before = one.levels.tolist()
-    pick = one.picker.closest(NODES[0])
-    one.take(pick)
+    pick = one.take_closest(0)
+    assert pick is not None
     one.give_back(pick)
     assert one.levels.tolist() == before
 
