@@ -24,9 +24,7 @@ class LeastLoaded(ShapeScore):
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
         """Higher is emptier."""
-        return (
-            (free[_CPU] - sizes[_CPU]) * inverse[_CPU] + (free[_MEMORY] - sizes[_MEMORY]) * inverse[_MEMORY]
-        ) * 0.5
+        return ((free[_CPU] - sizes[_CPU]) * inverse[_CPU] + (free[_MEMORY] - sizes[_MEMORY]) * inverse[_MEMORY]) * 0.5
 
 
 class Packed(LeastLoaded):

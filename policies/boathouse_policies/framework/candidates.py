@@ -174,7 +174,9 @@ class FewNodes:
         """The nodes that have room for a shape; memory is scarce nearly always, and so compared first."""
         memory, floor, compared = shape.memory, shape.floor, operator.lt
         fitting = [
-            node for node, room in self._rooms.items() if memory <= room[_MEMORY] and not any(map(compared, room, floor))
+            node
+            for node, room in self._rooms.items()
+            if memory <= room[_MEMORY] and not any(map(compared, room, floor))
         ]
         self._fitting = (shape, fitting)
         return fitting
