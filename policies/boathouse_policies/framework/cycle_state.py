@@ -214,7 +214,7 @@ class CycleState:
 
     def _listed(self, node: int) -> list[int]:
         if self._free is not None:
-            room = self._free[:, node].tolist()
+            room: list[int] = self._free[:, node].tolist()
         else:
             view, layout = self.view, self.view.layout
             room = layout.free(node, view.held.on_node(layout.names[node], node))

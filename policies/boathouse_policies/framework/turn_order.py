@@ -481,7 +481,7 @@ class TurnOrder:
     def without_room(self, *, as_before: bool) -> Sequence[PendingClass]:
         """The classes that had no turn because no node has room for them: known to wait for that, or the others."""
         in_order = self._sorted
-        if not as_before and in_order.open is in_order.matched:
+        if not as_before and in_order.only_matched:
             return ()
         self._close_dropped()
         return [self._pending_class(place) for place in self._no_room if in_order.matched[place] == as_before]

@@ -373,7 +373,7 @@ class SchedulingQueue:
             self._activate(queued)
 
     def _match_freed(self) -> None:
-        for queued in self._unschedulable.match_freed():
+        for queued in self._unschedulable.match_freed() if self._unschedulable.unmatched else ():
             self._activate(queued)
 
 
