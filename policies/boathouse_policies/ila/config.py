@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 class Family(enum.StrEnum):
@@ -81,15 +85,10 @@ class Config:
         """
         if self.threshold is not None and not 1 <= self.threshold < math.inf:
             raise ValueError(f"ila: threshold is a slowdown, 1 or more, or None for no threshold, not {self.threshold}")
-        for name in ("ewma", "first_disk_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"ila: {name} must be above 0 and at most 1, not {getattr(self, name)}")
-        for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"ila: {name} must be above 0, not {getattr(self, name)}")
-        for name in ("idle_s", "node_delay_s", "delay_s", "least_input_share", "first_error", "measure_every_s"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"ila: {name} must not be below 0, not {getattr(self, name)}")
+        for names, is_allowed, allowed in _RANGES:
+            for name in names:
+                if not is_allowed(getattr(self, name)):
+                    raise ValueError(f"ila: {name} must {allowed}, not {getattr(self, name)}")
 
 
 _POSITIVE = (
@@ -104,6 +103,12 @@ _POSITIVE = (
     "recheck_s",
     "longest_wait_s",
     "programs_kept",
+)
+_NOT_NEGATIVE = ("idle_s", "node_delay_s", "delay_s", "least_input_share", "first_error", "measure_every_s")
+_RANGES: tuple[tuple[Sequence[str], Callable[[float], bool], str], ...] = (
+    (("ewma", "first_disk_share"), lambda value: 0 < value <= 1, "be above 0 and at most 1"),
+    (_POSITIVE, lambda value: value > 0, "be above 0"),
+    (_NOT_NEGATIVE, lambda value: value >= 0, "not be below 0"),
 )
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from boathouse_policies.ila import metrics
+from boathouse_policies.ila.config import Family
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,26 +57,6 @@ class Weights(NamedTuple):
         return max(total, 1.0)
 
 
-class Model(Protocol):
-    """A fitted model."""
-
-    def parts(self, system: FloatVector) -> FloatVector:
-        """What depends on the system, from `metrics.system`, shape [K, N]."""
-        ...
-
-    def weights(self, task: metrics.Demand) -> Weights:
-        """What a task makes of it."""
-        ...
-
-    def predict(self, rows: FloatVector) -> FloatVector:
-        """The slowdown of samples of all metrics, shape [11, n] to [n]."""
-        ...
-
-    def dump(self) -> Mapping[str, Any]:
-        """As JSON values."""
-        ...
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
     """scale * exp(gamma . (x - mean)), the exponent clipped to `most`: eq. 1 or 2 without its constant.
@@ -104,20 +85,15 @@ class Term:
 
     def dump(self) -> Mapping[str, Any]:
         """As JSON values."""
-        return {
-            "scale": self.scale,
-            "gamma": [round(one, 6) for one in self.gamma.tolist()],
-            "mean": [round(one, 6) for one in self.mean.tolist()],
-            "most": self.most,
-        }
+        return {"scale": self.scale, "gamma": _rounded(self.gamma), "mean": _rounded(self.mean), "most": self.most}
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> Term:
         """The inverse of `dump`."""
         return cls(
             scale=float(state["scale"]),
-            gamma=vector(state["gamma"]),
-            mean=vector(state["mean"]),
+            gamma=np.array(state["gamma"], np.float64),
+            mean=np.array(state["mean"], np.float64),
             most=float(state["most"]),
         )
 
@@ -132,7 +108,7 @@ class Exponential:
 
     @property
     def terms(self) -> tuple[Term, Term]:
-        """Of CPU and of I/O."""
+        """The terms of CPU and of I/O."""
         return self.cpu, self.io
 
     def parts(self, system: FloatVector) -> FloatVector:
@@ -145,77 +121,43 @@ class Exponential:
     @functools.cached_property
     def _gammas(self) -> FloatVector:
         """Of the system, shape [2, 8]."""
-        return np.array([one.gamma[: metrics.SYSTEM] for one in self.terms])
+        return np.array([term.gamma[: metrics.SYSTEM] for term in self.terms])
 
     @functools.cached_property
     def _moved(self) -> FloatVector:
         """The exponents at the means, shape [2, 1]."""
-        means = [float(one.gamma[: metrics.SYSTEM] @ one.mean[: metrics.SYSTEM]) for one in self.terms]
+        means = [float(term.gamma[: metrics.SYSTEM] @ term.mean[: metrics.SYSTEM]) for term in self.terms]
         return np.array(means)[:, None]
 
     def weights(self, task: metrics.Demand) -> Weights:
         """The exponentials of the task's part, and what is left of the largest exponent."""
-        own = [min(max(one.of_task(task), -_STEEP), _STEEP) for one in self.terms]
+        own = [min(max(term.of_task(task), -_STEEP), _STEEP) for term in self.terms]
         factors = tuple(term.scale * math.exp(by) for term, by in zip(self.terms, own, strict=True))
         caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in zip(self.terms, own, strict=True))
         return Weights(self.constant, factors, caps)
 
     def predict(self, rows: FloatVector) -> FloatVector:
         """At once for samples."""
-        slowdown: FloatVector = np.maximum(self.constant + self.cpu.of(rows) + self.io.of(rows), 1.0)
-        return slowdown
+        return np.asarray(np.maximum(self.constant + self.cpu.of(rows) + self.io.of(rows), 1.0), np.float64)
 
     def dump(self) -> Mapping[str, Any]:
         """As JSON values."""
-        return {
-            "family": "exponential",
-            "cpu": self.cpu.dump(),
-            "io": self.io.dump(),
-            "constant": self.constant,
-        }
+        terms = {"cpu": self.cpu.dump(), "io": self.io.dump()}
+        return {"family": Family.EXPONENTIAL.value, **terms, "constant": self.constant}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Linear:
-    """S = constant + w . x (5.4).
+class Polynomial:
+    """S = constant + w . x + x . W x (5.4), W upper triangular; the linear form is the one without W.
 
     Attributes:
-        constant: The constant.
-        of: w, shape [11].
-    """
-
-    constant: float
-    of: FloatVector
-
-    def parts(self, system: FloatVector) -> FloatVector:
-        """The system's share of the sum, shape [1, N]."""
-        part: FloatVector = self.of[: metrics.SYSTEM] @ system
-        return part[None]
-
-    def weights(self, task: metrics.Demand) -> Weights:
-        """The task's share."""
-        return Weights(self.constant + float(self.of[metrics.SYSTEM :] @ np.array(task)), (1.0,), (math.inf,))
-
-    def predict(self, rows: FloatVector) -> FloatVector:
-        """At once for samples."""
-        slowdown: FloatVector = np.maximum(self.of @ rows + self.constant, 1.0)
-        return slowdown
-
-    def dump(self) -> Mapping[str, Any]:
-        """As JSON values."""
-        return {"family": "linear", "constant": self.constant, "of": [round(one, 6) for one in self.of.tolist()]}
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Quadratic:
-    """S = constant + w . x + x . W x (5.4), W upper triangular.
-
-    Attributes:
+        family: Linear or quadratic.
         constant: The constant.
         of: w, shape [11].
         pairs: W, shape [11, 11].
     """
 
+    family: Family
     constant: float
     of: FloatVector
     pairs: FloatVector
@@ -235,46 +177,37 @@ class Quadratic:
         return Weights(self.constant + float(constant), factors, (math.inf,) * len(factors))
 
     def predict(self, rows: FloatVector) -> FloatVector:
-        """At once for samples."""
-        total: FloatVector = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
-        slowdown: FloatVector = np.maximum(total, 1.0)
-        return slowdown
+        """The slowdown of samples of all metrics, shape [11, n] to [n]."""
+        total = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
+        return np.asarray(np.maximum(total, 1.0), np.float64)
 
     def dump(self) -> Mapping[str, Any]:
         """As JSON values; of the pairs only those that count."""
+        state = {"family": self.family.value, "constant": self.constant, "of": _rounded(self.of)}
         pairs = [(i, j, round(float(self.pairs[i, j]), 6)) for i, j in np.argwhere(self.pairs).tolist()]
-        return {
-            "family": "quadratic",
-            "constant": self.constant,
-            "of": [round(one, 6) for one in self.of.tolist()],
-            "pairs": pairs,
-        }
+        return state if self.family is Family.LINEAR else {**state, "pairs": pairs}
+
+
+Model: TypeAlias = Exponential | Polynomial
 
 
 def load(state: Mapping[str, Any]) -> Model:
     """The inverse of `dump`.
 
     Raises:
-        KeyError: It is not a dump of a model.
+        ValueError: There is no such family.
     """
-    match state["family"]:
-        case "exponential":
-            cpu, io = Term.load(state["cpu"]), Term.load(state["io"])
-            return Exponential(cpu=cpu, io=io, constant=float(state["constant"]))
-        case "linear":
-            return Linear(constant=float(state["constant"]), of=vector(state["of"]))
-        case "quadratic":
-            pairs = np.zeros((metrics.ALL, metrics.ALL))
-            for i, j, one in state["pairs"]:
-                pairs[i, j] = one
-            return Quadratic(constant=float(state["constant"]), of=vector(state["of"]), pairs=pairs)
-        case other:
-            raise KeyError(f"there is no family {other!r} of interference models")
+    family, constant = Family(state["family"]), float(state["constant"])
+    if family is Family.EXPONENTIAL:
+        return Exponential(cpu=Term.load(state["cpu"]), io=Term.load(state["io"]), constant=constant)
+    pairs = np.zeros((metrics.ALL, metrics.ALL))
+    for i, j, weight in state.get("pairs", ()):
+        pairs[i, j] = weight
+    return Polynomial(family=family, constant=constant, of=np.array(state["of"], np.float64), pairs=pairs)
 
 
-def vector(listed: list[float]) -> FloatVector:
-    """Coefficients of all metrics, from JSON, shape [11]."""
-    return np.array(listed, np.float64)
+def _rounded(vector: FloatVector) -> list[float]:
+    return [round(value, 6) for value in vector.tolist()]
 
 
 _STEEP = 300.0  # beyond it exp is of no use

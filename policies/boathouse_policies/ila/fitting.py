@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 import operator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -31,7 +30,7 @@ import numpy as np
 
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.config import Family
-from boathouse_policies.ila.families import Exponential, Linear, Model, Quadratic, Term
+from boathouse_policies.ila.families import Exponential, Model, Polynomial, Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -135,29 +134,27 @@ def fit(
 # Linear and quadratic
 
 
-def linear(samples: Samples) -> Linear:
+def linear(samples: Samples) -> Polynomial:
     """Least squares, variables chosen stepwise."""
     z, mean, scale = _standardised(samples.rows)
     choice = _selected(z, samples, most=metrics.ALL)
     of = _spread(choice.chosen, choice.parameters[1:]) / scale
-    return Linear(constant=float(choice.parameters[0] - of @ mean), of=of)
+    constant, none = float(choice.parameters[0] - of @ mean), np.zeros((metrics.ALL, metrics.ALL))
+    return Polynomial(family=Family.LINEAR, constant=constant, of=of, pairs=none)
 
 
-def quadratic(samples: Samples) -> Quadratic:
+def quadratic(samples: Samples) -> Polynomial:
     """Least squares with squares and products, variables chosen stepwise."""
     _, _, scale = _standardised(samples.rows)
     z = samples.rows / scale[:, None]
-    pairs = list(itertools.combinations_with_replacement(range(metrics.ALL), 2))
-    products = np.array([z[i] * z[j] for i, j in pairs])
-    choice = _selected(np.concatenate([z, products]), samples, most=_MOST_PRODUCTS)
-    of, both = np.zeros(metrics.ALL), np.zeros((metrics.ALL, metrics.ALL))
-    for place, weight in zip(choice.chosen, choice.parameters[1:].tolist(), strict=True):
-        if place < metrics.ALL:
-            of[place] = weight / scale[place]
-        else:
-            i, j = pairs[place - metrics.ALL]
-            both[i, j] = weight / (scale[i] * scale[j])
-    return Quadratic(constant=float(choice.parameters[0]), of=of, pairs=both)
+    first, second = np.triu_indices(metrics.ALL)
+    choice = _selected(np.concatenate([z, z[first] * z[second]]), samples, most=_MOST_PRODUCTS)
+    weights = np.zeros(metrics.ALL + len(first))
+    weights[list(choice.chosen)] = choice.parameters[1:]
+    pairs = np.zeros((metrics.ALL, metrics.ALL))
+    pairs[first, second] = weights[metrics.ALL :] / (scale[first] * scale[second])
+    of, constant = weights[: metrics.ALL] / scale, float(choice.parameters[0])
+    return Polynomial(family=Family.QUADRATIC, constant=constant, of=of, pairs=pairs)
 
 
 def _selected(candidates: FloatVector, samples: Samples, *, most: int) -> Choice:

@@ -181,9 +181,9 @@ class Interference(Filter, Score, Hooks, Observer):
             since_s=event.now_s,
         )
         self.monitor.placed(event.task, running)
-        reached, host = self._reached.pop(event.task, None), self.monitor.host_of(event.node)
-        if reached is not None and host is not None:
-            self.thresholds.placed(host, reached)
+        reached = self._reached.pop(event.task, None)
+        if reached is not None and running.place is not None:
+            self.thresholds.placed(self.monitor.hosts.places[running.place], reached)
 
     def _finished(self, event: model.Finished) -> None:
         used = self.monitor.gone(event.task, event.now_s)

@@ -268,11 +268,6 @@ class Monitor:
             self._change(task.place, demand, +1, now_s)
         task.demand = demand
 
-    def host_of(self, node: model.NodeName) -> int | None:
-        """The place of a node's host; None for a node that is not known."""
-        place = self._index.get(node)
-        return None if place is None else self.hosts.places[place]
-
     def around(self, place: int, node: Demand, host: Demand, own: Demand) -> list[float]:
         """The system's metrics while a task ran, itself left out.
 

@@ -21,15 +21,21 @@ def hosts(count: int, each: int = 2, cpus: int = 2) -> list[model.Node]:
     ]
 
 
-def always(slowdown: float) -> families.Linear:
+def always(slowdown: float) -> families.Polynomial:
     """A model that predicts the same everywhere."""
     return linear(slowdown)
 
 
-def linear(constant: float, **of: float) -> families.Linear:
+def linear(constant: float, **of: float) -> families.Polynomial:
     """A linear model: `linear(1, c_a=2)`."""
     weights = [of.get(name, 0.0) for name in metrics.NAMES]
-    return families.Linear(constant=constant, of=np.array(weights))
+    return polynomial(constant, np.array(weights), np.zeros((metrics.ALL, metrics.ALL)))
+
+
+def polynomial(constant: float, of: np.ndarray, pairs: np.ndarray) -> families.Polynomial:
+    """A polynomial model: linear without pairs."""
+    family = ila.Family.QUADRATIC if pairs.any() else ila.Family.LINEAR
+    return families.Polynomial(family=family, constant=constant, of=of, pairs=pairs)
 
 
 class Shell(make.World):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies.ila import families, fitting, learning, metrics
 from boathouse_policies.ila.config import Family
-from tests.unit.policies.ila.shell import linear
+from tests.unit.policies.ila.shell import linear, polynomial
 
 TRUTHS = ("exponential", "linear", "quadratic")
 
@@ -39,7 +39,7 @@ def truth(family):
         return linear(1.0, c_a=1.0, w_a=2.0, t_c=0.5)
     pairs = np.zeros((metrics.ALL, metrics.ALL))
     pairs[metrics.C_A, metrics.T_C], pairs[metrics.W_A, metrics.W_A] = 2.0, 1.0
-    return families.Quadratic(constant=1.0, of=np.array([0.0] * metrics.ALL), pairs=pairs)
+    return polynomial(1.0, np.zeros(metrics.ALL), pairs)
 
 
 def samples(family, **fields):
