@@ -9,7 +9,7 @@ Clusters", HPDC 2013.
 | `families`, `fitting`, `learning` | 4.1, 5.4: eqs 1-3, training, online adaptation |
 | `locality` | 4.2, 4.4: eq. 4, Algorithm 2 (LASM) |
 | `profiling`, `monitoring` | 4.3: eq. 7, system monitoring |
-| `interference`, `slowdowns`, `thresholds` | 4.4: Algorithm 1 (IASM), H and H_d |
+| `interference`, `iasm` | 4.4: Algorithm 1 (IASM), H and H_d |
 | `build` | 4.4: Algorithm 3, the meta scheduler |
 
 Algorithm 3 as pieces of a profile: jobs come in the order of the fair scheduler; interference is judged first (the

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
 from boathouse_policies.framework import ALL, Filter, Hooks, Observer, Reserve, Score
+from boathouse_policies.ila.iasm import Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.metrics import Demand
 from boathouse_policies.ila.monitoring import Monitor, Running
 from boathouse_policies.ila.profiling import STAGES, Profiles, measured
-from boathouse_policies.ila.slowdowns import Slowdowns
-from boathouse_policies.ila.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

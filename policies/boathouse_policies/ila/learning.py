@@ -42,7 +42,6 @@ class Learner:
     Attributes:
         model: The current one.
         error: The mean of |S - predicted| / S, of observations that it was not fitted to (5.4).
-        fits: How often it was fitted.
     """
 
     def __init__(self, config: Config) -> None:
@@ -50,7 +49,6 @@ class Learner:
         self.model: families.Model = first_model()
         self._first, self._offline = first_model(), first_samples()
         self.error = config.first_error
-        self.fits = 0
         self._fresh: list[list[float]] = []
         self._windows = {kind: collections.deque[list[float]](maxlen=config.window) for kind in (False, True)}
         self._is_fitted = False
@@ -115,7 +113,6 @@ class Learner:
             self._patience = self._patience * _GROWTH if self._is_fitted else _FIRST_PATIENCE
             self._since_selection = 0
         self.model, self._is_fitted = found, True
-        self.fits += 1
         return True
 
     def dump(self) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ Usage is the sum of the demands of what runs, so a task counts from the moment i
 show more than that sum, the excess is added, as of their last report. A map of which nothing was measured yet counts by
 its first, high demand: instruments show what tasks get, not what they would use. Anything else does so only until its
 node's instruments report, for a reducer is idle while it waits for maps: from then on it is in what they show. Without
-instruments, CPU that others' pods request counts as used (`Slowdowns`).
+instruments, CPU that others' pods request counts as used (`iasm.Slowdowns`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,6 @@ class Monitor:
         disk_mb_per_s: What the disks of a host carry.
 
     Attributes:
-        layout: The nodes; None before the first cycle.
         hosts: Which node is on which host.
         unit: What makes shares of a host of CPUs and of shares of its disks, shape [3, N].
         beyond: CPUs of a node's system beside its pods, where instruments tell, shape [N].
@@ -124,7 +123,6 @@ class Monitor:
         self._by_class: dict[model.ClassId, dict[model.TaskId, Running]] = collections.defaultdict(dict)
         self._left_to_instruments: dict[model.NodeName, list[Running]] = collections.defaultdict(list)
         self._now_s = 0.0
-        self.layout: Layout | None = None
         self._index: Mapping[model.NodeName, int] = {}
         self._resize(0, Groups((), ()))
 
@@ -145,11 +143,11 @@ class Monitor:
 
     def adopt(self, layout: Layout) -> None:
         """Columns for these nodes from now on: what runs is added up anew where they are others than before."""
-        if layout is self.layout:
+        if layout.index is self._index:
             return
         index, excess, beyond, instrumented = self._index, self._excess, self.beyond, self.instrumented
         ended_s = dict(zip(self.hosts.names, self.ended_s.tolist(), strict=True))
-        self.layout, self._index = layout, layout.index
+        self._index = layout.index
         self._resize(len(layout), layout.servers)
         cores = np.bincount(self.hosts.of, layout.allocatable[model.CPU], len(self.hosts)) / 1000
         self.unit[0] = 1.0 / np.maximum(cores, 1e-3)[self.hosts.of]

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_policies.framework import Groups
 from boathouse_policies.ila.config import Config, static
-from boathouse_policies.ila.thresholds import HostThresholds, Thresholds
+from boathouse_policies.ila.iasm import HostThresholds, Thresholds
 
 NEVER = -math.inf
 
