@@ -4,10 +4,10 @@ Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance
 
 | module | section |
 |---|---|
-| `shape` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
+| `jobs` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
 | `features`, `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
 | `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10 |
-| `jobs`, `order` | III.C: probing and production queue, size-based and fair sub-queue |
+| `order` | III.C: probing and production queue, size-based and fair sub-queue |
 | `ageing` | ours: nothing starves |
 
 The simulator has the rest: `boathouse_sim.sampling` (III.A, Algorithm 1) and `boathouse_sim.reproduce.fspy_rcp` (IV.C,
@@ -21,14 +21,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import Profile, neutral
-from boathouse_policies.fspy.ageing import KeptForAged
+from boathouse_policies.fspy.ageing import AgeingReserve
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import Group, SizeBased
 
 if TYPE_CHECKING:
     from boathouse_policies.framework import Score
 
-__all__ = ["Config", "Group", "KeptForAged", "SizeBased", "build"]
+__all__ = ["AgeingReserve", "Config", "Group", "SizeBased", "build"]
 
 _PAPER = Config()
 
@@ -41,5 +41,5 @@ def build(config: Config = _PAPER, *, score: Score = neutral.NO_PREFERENCE) -> P
         score: Ranks nodes: FSPY itself says nothing of nodes.
     """
     order = SizeBased(config)
-    reserve = KeptForAged(order)
+    reserve = AgeingReserve(order)
     return Profile(name="fspy", order=order, score=score, reserve=reserve, observers=(order,), hooks=(order, reserve))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy.order import SizeBased
 
 
-class KeptForAged(Reserve, Hooks):
+class AgeingReserve(Reserve, Hooks):
     """Reserve a node for an aged job that fits nowhere, one at a time.
 
     Args:
@@ -54,13 +54,10 @@ class KeptForAged(Reserve, Hooks):
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve the node that lacks least of what the class needs, of those that could hold it when empty."""
-        classes = self._classes
-        owners = [
-            classes.queued[place] for one in state.reserved.values() if (place := classes.places.get(one, -1)) >= 0
-        ]
-        if self.order.group(pending.job, state) is not Group.AGED:
-            return ()
-        if not all(owner.task_class.stage in self._apart for owner in owners):
+        queued, places = self._classes.queued, self._classes.places
+        owners = [queued[places[owner]].task_class for owner in state.reserved.values() if owner in places]
+        is_taken = any(task_class.stage not in self._apart for task_class in owners)
+        if is_taken or self.order.group(pending.job, state) is not Group.AGED:
             return ()
         layout, rows = state.view.layout, pending.rows
         could = pending.eligibility.mask & (layout.allocatable[rows] >= pending.need).all(axis=0)

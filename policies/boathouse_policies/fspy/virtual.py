@@ -30,14 +30,14 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from boathouse_policies.fspy import shape as shapes
+from boathouse_policies.fspy import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.shape import Amount, Shape
+    from boathouse_policies.fspy.jobs import Amount, Shape
 
 _MEMORY = 1
 _ROUNDING = 1e-9
@@ -108,8 +108,8 @@ class VirtualJob:
     size: float
     sized: bool
     used: float = 0.0
-    bound: Amount = shapes.NOTHING
-    share: Amount = shapes.NOTHING
+    bound: Amount = jobs.NOTHING
+    share: Amount = jobs.NOTHING
     rate: float = 0.0
     finish_s: float = math.inf
     finished: bool = False
@@ -132,7 +132,7 @@ class World:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.cluster: Amount = shapes.NOTHING
+        self.cluster: Amount = jobs.NOTHING
         self.now_s = 0.0
         self.largest_size = 0.0
         self.jobs: dict[model.JobId, VirtualJob] = {}
@@ -161,7 +161,7 @@ class World:
         self._update_sizes(now_s)
         self.cluster = cluster
         for job in self.queue:
-            job.bound = shapes.parallelism(job.shape, cluster)
+            job.bound = jobs.parallelism(job.shape, cluster)
         self.queue.sort(key=_place)
         self._update_shares()
 
@@ -170,7 +170,7 @@ class World:
         self.advance(now_s)
         self._update_sizes(now_s)
         initial = self.largest_size or self.cluster[_MEMORY] * self._config.initial_size_s  # S_init
-        size = shapes.size(shape)[_MEMORY] if shape.is_sized else initial
+        size = jobs.size(shape)[_MEMORY] if shape.is_sized else initial
         fresh = VirtualJob(job.id, job.submitted_s, job.weight, shape, size, shape.is_sized, used)
         self.jobs[job.id] = fresh
         self._enter(fresh)
@@ -185,7 +185,7 @@ class World:
         self._update_sizes(now_s)
         known.shape = shape
         if shape.is_sized:
-            known.size, known.sized = shapes.size(shape)[_MEMORY], True
+            known.size, known.sized = jobs.size(shape)[_MEMORY], True
         self._leave(known)
         if not known.finished or known.used < known.size:
             self._enter(known)
@@ -207,7 +207,7 @@ class World:
 
     def _enter(self, job: VirtualJob) -> None:
         job.finished = False
-        job.bound = shapes.parallelism(job.shape, self.cluster)
+        job.bound = jobs.parallelism(job.shape, self.cluster)
         if job.sized:
             self.largest_size = max(self.largest_size, job.size)
         bisect.insort(self.queue, job, key=_place)
@@ -224,7 +224,7 @@ class World:
             # The second is the first without rounding; the first also finds what ends together with another.
             if job.sized and (job.used >= job.size * (1 - _ROUNDING) or job.finish_s <= now_s):
                 job.finished, job.finish_s = True, now_s
-                job.share, job.rate = shapes.NOTHING, 0.0
+                job.share, job.rate = jobs.NOTHING, 0.0
                 if job.ended:
                     del self.jobs[job.id]
         self.queue = [job for job in self.queue if not job.finished]

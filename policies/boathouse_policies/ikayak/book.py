@@ -234,7 +234,8 @@ class Book(Observer, Follower):
     def lacking(self) -> list[Reducer]:
         """Return the reducers that run and lack map output, in the order in which they were placed."""
         jobs = [job for job in self.jobs.values() if job.reducers and job.lacks_maps]
-        return sorted((reducer for job in jobs for reducer in job.reducers.values()), key=_placed_s)
+        found = (reducer for job in jobs for reducer in job.reducers.values())
+        return sorted(found, key=lambda reducer: reducer.task.placed_s)
 
     def columns(self, layout: Layout, now_s: float, paused: Mapping[Reducer, float]) -> tuple[Columns, Columns]:
         """Return the maps that run, and the reducers with their predicted remaining times (eq. 1).
@@ -279,10 +280,6 @@ def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVe
 def _ran_s(task: RunningTask, since_s: float, now_s: float) -> float:
     """Return how long a task ran since then."""
     return max(0.0, (now_s if task.suspended_s is None else min(now_s, task.suspended_s)) - since_s)
-
-
-def _placed_s(reducer: Reducer) -> float:
-    return reducer.task.placed_s
 
 
 _MAP = model.Stage.MAP

@@ -116,28 +116,28 @@ class Fuzzy:
         )
         self.learned += count
 
-    def _learn(self, rows: Floats, labels: FloatVector, keep: float) -> None:
+    def _learn(self, rows: Floats, labels: FloatVector, forgetting: float) -> None:
         """K, φ and P of the module's docstring, for any number of rows at once.
 
         Args:
             rows: Χ, shape [M, J·6].
             labels: Y, shape [M].
-            keep: λ_f.
+            forgetting: λ_f.
         """
         # P's inverse is λ_f of the old one plus ΧᵀΧ, so parts of Χ may follow each other. A small system is solved by
         # one thread; a large one wakes all of the linear algebra library's, which cost 40 times their work.
         for first in range(0, len(rows), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
-            self._absorb(rows[part], labels[part], 1.0 if first else keep)
+            self._absorb(rows[part], labels[part], 1.0 if first else forgetting)
         if float(np.trace(self._p)) > _MOST_TRACE * self._config.trust:
             values, vectors = np.linalg.eigh(self._p)
             self._p = (vectors * np.clip(values, 0.0, _CUT * self._config.trust)) @ vectors.T
 
-    def _absorb(self, rows: Floats, labels: FloatVector, keep: float) -> None:
+    def _absorb(self, rows: Floats, labels: FloatVector, forgetting: float) -> None:
         spread = self._p @ rows.T
-        gain = np.linalg.solve(keep * np.eye(len(rows)) + rows @ spread, spread.T).T
+        gain = np.linalg.solve(forgetting * np.eye(len(rows)) + rows @ spread, spread.T).T
         self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
-        p = (self._p - gain @ spread.T) / keep
+        p = (self._p - gain @ spread.T) / forgetting
         self._p = (p + p.T) / 2.0
 
     # State

@@ -261,7 +261,7 @@ class Executors(Reserve, Hooks):
             return [(pending.least, pending.left)]
         job = self._book.jobs.get(pending.job.id)
         classes = [pending.task_class] if job is None else job.classes.values()
-        short = [(one.resources, one.gang_min - state.placed(one.id)) for one in classes if one.gang_min]
+        short = [(member.resources, member.gang_min - state.placed(member.id)) for member in classes if member.gang_min]
         return [(state.view.axis.vector(size), count) for size, count in short if count > 0]
 
     # Algorithms 1 and 2
@@ -291,8 +291,8 @@ class Executors(Reserve, Hooks):
 
     def _is_oldest(self, job: model.JobId, state: CycleState) -> bool:
         """Whether nodes have been reserved for no other application for longer; ties by id."""
-        jobs = {owner for one in state.reserved.values() if (owner := self._job_of(one)) is not None} | {job}
-        return job == min(jobs, key=lambda one: (self._since_s.get(one, state.view.now_s), one))
+        jobs = {other for owner in state.reserved.values() if (other := self._job_of(owner)) is not None} | {job}
+        return job == min(jobs, key=lambda other: (self._since_s.get(other, state.view.now_s), other))
 
     def _prospects(self, pending: PendingClass, state: CycleState, may: model.BoolVector) -> Prospects:
         view, suspension = state.view, self._suspension

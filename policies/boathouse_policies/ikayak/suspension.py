@@ -107,8 +107,9 @@ class Suspension(Filter, Hooks):
         if for_s <= 0:
             return [], view.now_s
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
-        some = [one for one in due if one.task.node in index and one.task.node not in queue.reserved]
-        return [one for one in some if free[index[one.task.node]] >= least], view.now_s + for_s
+        places = {reducer: index.get(reducer.task.node) for reducer in due if reducer.task.node not in queue.reserved}
+        pausing = [reducer for reducer, place in places.items() if place is not None and free[place] >= least]
+        return pausing, view.now_s + for_s
 
     def _delay_factor(self, view: ClusterView) -> float:
         """λ of what jobs hold now."""

@@ -69,7 +69,7 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(elastic)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
-    aged = fspy.KeptForAged(order, apart=ikayak.SPARK)
+    aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
         order=order,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Sized, Where
-    from boathouse_policies.fspy import KeptForAged
+    from boathouse_policies.fspy import AgeingReserve
     from boathouse_policies.ikayak.placement import Executors
     from boathouse_policies.ikayak.shrinking import Shrinking
     from boathouse_policies.ila import Interference, Retry
@@ -94,10 +94,10 @@ class OneOfTwo(Sizer, Filter):
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether all of the memory or all of the CPU is free on one node; with all of the memory, the CPU's answer."""
-        one, free = pending.task_class, state.free_on(node)
-        if one.stage is not _MAP or free[model.CPU] >= one.resources.cpu_milli:
+        ideal, free = pending.task_class.resources, state.free_on(node)
+        if pending.task_class.stage is not _MAP or free[model.CPU] >= ideal.cpu_milli:
             return True
-        return free[model.MEMORY] >= one.resources.memory_bytes and self._cpu.passes(pending, state, node)
+        return free[model.MEMORY] >= ideal.memory_bytes and self._cpu.passes(pending, state, node)
 
 
 class ByStage(Reserve):
@@ -106,17 +106,17 @@ class ByStage(Reserve):
     Args:
         executors: Reserves nodes for drivers and executors (iKayak).
         aged: Reserves a node for whoever waited too long (FSPY).
-        look_again: Sees at once whom no node takes (ILA); asked while nobody is aged.
+        retry: Sees at once whom no node takes (ILA); asked while nobody is aged.
         passing: Says who ends in time (YARN-ME).
     """
 
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
 
-    def __init__(self, executors: Executors, aged: KeptForAged, look_again: Retry, passing: Passing) -> None:
+    def __init__(self, executors: Executors, aged: AgeingReserve, retry: Retry, passing: Passing) -> None:
         self._executors = executors
         self._aged = aged
-        self._look_again = look_again
+        self._retry = retry
         self._passing = passing
 
     def is_idle(self, state: CycleState) -> bool:
@@ -143,13 +143,13 @@ class ByStage(Reserve):
         """Reserve nodes for a class that found none."""
         if pending.task_class.stage in SPARK:
             return self._executors.reserve(pending, state)
-        return [*self._aged.reserve(pending, state), *self._look_again.reserve(pending, state)]
+        return [*self._aged.reserve(pending, state), *self._retry.reserve(pending, state)]
 
     def refused(
         self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """Return whom no node takes, seen at once."""
-        return self._look_again.refused(pending_classes, state) if self._aged.order.nobody_aged else ()
+        return self._retry.refused(pending_classes, state) if self._aged.order.nobody_aged else ()
 
 
 _MAP = model.Stage.MAP  # to look into an enum each time is slow

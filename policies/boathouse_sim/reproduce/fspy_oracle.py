@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import fspy, model
-from boathouse_policies.fspy import shape
+from boathouse_policies.fspy import jobs as fspy_jobs
 from boathouse_policies.fspy.virtual import World
 from boathouse_sim import fluid
 from boathouse_sim.reproduce import fspy_setting
@@ -29,7 +29,7 @@ LOAD = 0.9
 SCHEDSIM_S = {fluid.Order.FIFO: 11_135.0, fluid.Order.PS: 75.2, fluid.Order.SRPT: 32.5, fluid.Order.FSP: 32.8}
 """Mean sojourns that schedsim gives for the trace."""
 NEAR = 0.01
-_WHOLE: shape.Amount = (1000.0, float(1 << 30))
+_WHOLE: fspy_jobs.Amount = (1000.0, float(1 << 30))
 _QUEUE = model.QueueName("default")
 
 
@@ -74,9 +74,9 @@ def finish_s(arrival_s: FloatVector, size_s: FloatVector) -> FloatVector:
 
 
 def _come(world: World, place: int, at_s: float, size_s: float) -> None:
-    phase = shape.Phase(container=_WHOLE, tasks=1, task_s=size_s)
+    phase = fspy_jobs.Phase(container=_WHOLE, tasks=1, task_s=size_s)
     job = model.Job(id=_id(place), queue=_QUEUE, submitted_s=at_s)
-    world.add(job, shape.Shape(phases=(phase,)), at_s)
+    world.add(job, fspy_jobs.Shape(phases=(phase,)), at_s)
 
 
 def _turn(world: World, place: int, now_s: float) -> tuple[float, float, int]:

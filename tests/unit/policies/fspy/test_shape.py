@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_policies.fspy import shape as shapes
-from boathouse_policies.fspy.shape import Phase, Shape
+from boathouse_policies.fspy import jobs as shapes
+from boathouse_policies.fspy.jobs import Phase, Shape
 from tests.unit.policies import builders as make
 
 GIB = float(1 << 30)

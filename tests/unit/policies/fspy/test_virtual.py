@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies.fspy import config, virtual
-from boathouse_policies.fspy.shape import Phase, Shape
+from boathouse_policies.fspy.jobs import Phase, Shape
 from tests.unit.policies import builders as make
 
 ROUNDING = 1 + 1e-9
