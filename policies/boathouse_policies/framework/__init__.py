@@ -1,11 +1,9 @@
 """What runs a policy: the ledger, the scheduling queue, the view, and `run_cycle`, which both shells drive."""
 
-from boathouse_policies.framework.accounts import Account, Freed, State
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.layout import Layout
-from boathouse_policies.framework.ledger import Ledger
+from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.predicates import PREDICATES
 from boathouse_policies.framework.questions import (

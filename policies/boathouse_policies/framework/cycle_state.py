@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.sums import combined
 from boathouse_policies.framework.topology import ALL
+from boathouse_policies.framework.view import combined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.eligibility import Eligibility
     from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass
     from boathouse_policies.framework.shapes import Shape, Sized
-    from boathouse_policies.framework.sums import Step
     from boathouse_policies.framework.topology import Where
-    from boathouse_policies.framework.view import ClusterView
+    from boathouse_policies.framework.view import ClusterView, Share, Step
 
 
 _MEMORY = model.MEMORY
@@ -216,8 +214,8 @@ class CycleState:
         if self._free is not None:
             room: list[int] = self._free[:, node].tolist()
         else:
-            view, layout = self.view, self.view.layout
-            room = layout.free(node, view.held.on_node(layout.names[node], node))
+            view = self.view
+            room = view.free_on(node)
             if len(room) < view.axis.width:
                 room += [0] * (view.axis.width - len(room))
         self._by_node[node] = room

@@ -21,21 +21,166 @@ All pods of all schedulers are counted. One writer: the shell, between two await
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import enum
 import operator
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import accounts, sums
-from boathouse_policies.framework import layout as layouts
-from boathouse_policies.framework.drift import Drift
 from boathouse_policies.framework.eligibility import Eligibilities
-from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.view import ClusterView, NodeTotals, add_to, combined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from boathouse_policies.framework.view import Share, Step
+
+
+class State(enum.Enum):
+    """Where a pod is. What waits, or is gone, is not in the ledger."""
+
+    ASSUMED = "assumed"
+    CONFIRMED = "confirmed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What one pod takes.
+
+    Attributes:
+        id: `namespace/name`.
+        node: spec.nodeName; None while it has none.
+        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated while a resize is on its
+            way.
+        uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
+        job: The job of ours that it belongs to.
+        queue: The queue that it is charged to.
+        namespace: The namespace whose share of the queue it is charged to.
+        task_class: Its class.
+        host_ports: Ports of the node that it takes.
+    """
+
+    id: model.TaskId
+    node: model.NodeName | None
+    resources: model.Resources
+    uid: model.PodUid | None = None
+    job: model.JobId | None = None
+    queue: model.QueueName | None = None
+    namespace: model.NamespaceName = model.NamespaceName("")  # noqa: RUF009 - a text
+    task_class: model.ClassId | None = None
+    host_ports: tuple[model.HostPort, ...] = ()
+
+
+class Freed(NamedTuple):
+    """Room that came free: what may wake those who wait. The node may be gone meanwhile."""
+
+    node: model.NodeName
+    queue: model.QueueName | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """Differences between ledger and LIST; falsy where there are none. Seen twice, it is a fault.
+
+    Attributes:
+        missing_pods: Listed, not in the ledger.
+        ghost_pods: Confirmed in the ledger, not listed.
+        different_pods: Node, UID, resources or host ports differ.
+        missing_nodes: Listed, not in the ledger.
+        ghost_nodes: In the ledger, not listed.
+        different_nodes: Any field differs.
+    """
+
+    missing_pods: tuple[model.TaskId, ...] = ()
+    ghost_pods: tuple[model.TaskId, ...] = ()
+    different_pods: tuple[model.TaskId, ...] = ()
+    missing_nodes: tuple[model.NodeName, ...] = ()
+    ghost_nodes: tuple[model.NodeName, ...] = ()
+    different_nodes: tuple[model.NodeName, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != _NO_DRIFT
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Entry:
+    """A pod in the ledger: what was assumed of it, until it is observed.
+
+    Attributes:
+        node: Its node.
+        amounts: What is charged for it.
+        job: The job that it is charged to.
+        share: The queue and the namespace that it is charged to.
+        counted: The class that it counts for; None where no class needs that, for it does not start with others.
+        host_ports: The ports of the node that it takes.
+        placement: What was assumed.
+        pod: What was observed.
+        resizing: The size of a resize in flight.
+    """
+
+    node: model.NodeName
+    amounts: model.Amounts
+    job: model.JobId | None
+    share: Share | None
+    counted: model.ClassId | None
+    host_ports: tuple[model.HostPort, ...]
+    placement: model.Placement | None = None
+    pod: Account | None = None
+    resizing: model.Resources | None = None
+
+    @classmethod
+    def assumed(cls, placement: model.Placement, amounts: model.Amounts) -> Self:
+        """Return the entry of a decision."""
+        job, task_class = placement.job, placement.task_class
+        counted = task_class.id if task_class.gang_min else None
+        ports = task_class.constraints.host_ports
+        return cls(placement.node, amounts, job.id, (job.queue, job.namespace), counted, ports, placement)
+
+    @classmethod
+    def observed(cls, pod: Account, node: model.NodeName, amounts: model.Amounts) -> Self:
+        """Return the entry of a pod that the watch shows."""
+        share = None if pod.queue is None else (pod.queue, pod.namespace)
+        return cls(node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod)
+
+    @property
+    def state(self) -> State:
+        """How certain it is."""
+        return State.ASSUMED if self.pod is None else State.CONFIRMED
+
+    @property
+    def queue(self) -> model.QueueName | None:
+        """The queue that it is charged to."""
+        return None if self.share is None else self.share[0]
+
+    @property
+    def account(self) -> Account:
+        """The pod. That of an assumption is made on request: most assumptions are over before."""
+        if self.pod is not None:
+            return self.pod
+        assert self.placement is not None
+        task, job, task_class = self.placement.task, self.placement.job, self.placement.task_class
+        return Account(
+            id=task.id,
+            node=self.node,
+            resources=self.placement.resources,
+            uid=task.pod_uid,
+            job=job.id,
+            queue=job.queue,
+            namespace=job.namespace,
+            task_class=task_class.id,
+            host_ports=self.host_ports,
+        )
+
+    @property
+    def size(self) -> model.Resources:
+        """What is charged for it: the larger amounts while a resize is in flight."""
+        resources = self.account.resources
+        return resources if self.resizing is None else resources.most(self.resizing)
 
 
 class Ledger:
@@ -50,19 +195,19 @@ class Ledger:
         self._nodes: dict[model.NodeName, model.Node] = {}
         self._versions: dict[model.NodeName, int] = {}
         self._version = 0
-        self._layout = layouts.Layout((), {}, axis)
+        self._layout = Layout((), {}, axis)
         self._layout_stale = False
         self._renamed = axis.renamed
-        self._entries: dict[model.TaskId, accounts.Entry] = {}
+        self._entries: dict[model.TaskId, _Entry] = {}
         self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
-        self._on_node: sums.OfNodes = sums.Sums(sums.Columns(self._layout), {})
-        self._by_job: sums.OfJobs = sums.Sums(sums.Vectors(), {})
-        self._by_share: sums.OfShares = sums.Sums(sums.Vectors(), {})
-        self._by_class = accounts.Shared[model.ClassId, int]()
-        self._ports = accounts.Shared[model.NodeName, tuple[model.HostPort, ...]]()
+        self._by_node = NodeTotals(self._layout, {})
+        self._by_job: dict[model.JobId, model.Amounts] = {}
+        self._by_share: dict[Share, model.Amounts] = {}
+        self._by_class: collections.Counter[model.ClassId] = collections.Counter()
+        self._ports: dict[model.NodeName, tuple[model.HostPort, ...]] = {}
         self._eligibilities = Eligibilities()
         self._touched: set[model.JobId] = set()
-        self._shown: weakref.ref[sums.Held] | None = None  # what a snapshot shows of the sums as they are now
+        self._view: weakref.ref[ClusterView] | None = None  # the snapshot that shares the sums
         self._snapshots = 0
 
     # Nodes
@@ -89,13 +234,13 @@ class Ledger:
         """
         if name not in self._nodes:
             return ()
-        here = [(task, entry.state) for task, entry in self._entries.items() if entry.node == name]
-        assumed = tuple(sorted(task for task, state in here if state is accounts.State.ASSUMED))
+        here = {task: entry for task, entry in self._entries.items() if entry.node == name}
+        assumed = tuple(sorted(task for task, entry in here.items() if entry.state is State.ASSUMED))
         for task in assumed:
             self._drop(task)
-        confirmed = {task for task, state in here if state is accounts.State.CONFIRMED}
+        confirmed = here.keys() - set(assumed)
         for task in confirmed:
-            self._charge_owner(self._entries[task], self._entries[task].amounts, operator.sub)
+            self._charge_owner(here[task], here[task].amounts, operator.sub)
         if confirmed:
             self._away[name] = confirmed
         del self._nodes[name]
@@ -122,9 +267,9 @@ class Ledger:
         task = placement.task
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
-        self._enter(task.id, accounts.assumed(placement, self._axis.amounts(placement.resources)))
+        self._enter(task.id, _Entry.assumed(placement, self._axis.amounts(placement.resources)))
 
-    def observe(self, pod: accounts.Account) -> accounts.Freed | None:
+    def observe(self, pod: Account) -> Freed | None:
         """Take over what the watch shows of a pod that is not terminal.
 
         Returns:
@@ -132,16 +277,16 @@ class Ledger:
         """
         known = self._entries.get(pod.id)
         if pod.node is None:
-            replaced = known is not None and known.state is accounts.State.CONFIRMED and known.account.uid != pod.uid
+            replaced = known is not None and known.state is State.CONFIRMED and known.account.uid != pod.uid
             return self._drop(pod.id) if replaced else None
         if known is None:
             self._see(pod, pod.node)
             return None
-        if known.state is accounts.State.CONFIRMED and known.account == pod and known.resizing is None:
+        if known.state is State.CONFIRMED and known.account == pod and known.resizing is None:
             return None
         return self._replace(known, pod, pod.node)
 
-    def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> accounts.Freed | None:
+    def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
         """A pod is deleted or in a terminal phase.
 
         Args:
@@ -156,14 +301,14 @@ class Ledger:
             return None
         return self._drop(task)
 
-    def forget(self, task: model.TaskId) -> accounts.Freed | None:
+    def forget(self, task: model.TaskId) -> Freed | None:
         """Take an assumption back after a known failure; nothing happens if the task is not assumed.
 
         Returns:
             The room that came free.
         """
         entry = self._entries.get(task)
-        return self._drop(task) if entry is not None and entry.state is accounts.State.ASSUMED else None
+        return self._drop(task) if entry is not None and entry.state is State.ASSUMED else None
 
     def assume_resize(self, task: model.TaskId, resources: model.Resources) -> None:
         """Count the larger amounts from now on, until the watch shows the size that was asked for."""
@@ -172,7 +317,7 @@ class Ledger:
             entry.resizing = resources
             self._recount(entry, entry.account.resources.most(resources))
 
-    def forget_resize(self, task: model.TaskId) -> accounts.Freed | None:
+    def forget_resize(self, task: model.TaskId) -> Freed | None:
         """A resize is known to have failed: count what the watch showed last."""
         entry = self._entries.get(task)
         if entry is None or entry.resizing is None:
@@ -186,12 +331,12 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def state(self, task: model.TaskId) -> accounts.State | None:
+    def state(self, task: model.TaskId) -> State | None:
         """Where a task is; None for what waits or is gone."""
         entry = self._entries.get(task)
         return None if entry is None else entry.state
 
-    def account(self, task: model.TaskId) -> accounts.Account | None:
+    def account(self, task: model.TaskId) -> Account | None:
         """What is counted for a task."""
         entry = self._entries.get(task)
         return None if entry is None else entry.account
@@ -202,7 +347,7 @@ class Ledger:
         """What is free on a node, by row; None for an unknown node."""
         self._renew_layout()
         i = self._layout.index.get(node)
-        return None if i is None else self._layout.free(i, self._on_node.plain.get(node, ()))
+        return None if i is None else self._layout.free(i, self._by_node.plain.get(node, ()))
 
     def snapshot(
         self, now_s: float, *, offered: Iterable[model.NodeName] | None = None, max_per_node: int | None = None
@@ -216,34 +361,33 @@ class Ledger:
         """
         self._renew_layout()
         self._snapshots += 1
-        return ClusterView(
+        self._detach_view()
+        view = ClusterView(
             now_s=now_s,
             axis=self._axis,
             layout=self._layout,
-            held=self._held(),
-            by_class=self._by_class.freeze(),
-            host_ports=self._ports.freeze(),
+            by_node=self._by_node,
+            by_job=self._by_job,
+            by_share=self._by_share,
+            by_class=self._by_class,
+            host_ports=self._ports,
+            touched=self._touched,
             eligibilities=self._eligibilities,
             offered=None if offered is None else self._mask(offered),
             max_per_node=max_per_node,
             serial=self._snapshots,
         )
+        self._touched = set()
+        self._view = weakref.ref(view)
+        return view
 
-    def _held(self) -> sums.Held:
-        held = self._shown() if self._shown is not None else None
-        if held is None:
-            held = sums.Held(self._on_node, self._by_job, self._by_share, self._touched)
-            self._touched = set()
-            self._shown = weakref.ref(held)
-        return held
+    def _detach_view(self) -> None:
+        """Let the last snapshot, if it is in use, go on with copies: the sums are about to change."""
+        if self._view is not None and (view := self._view()) is not None:
+            view.detach()
+        self._view = None
 
-    def _keep_shown(self) -> None:
-        held = self._shown() if self._shown is not None else None
-        if held is not None:  # somebody may still look at what was known until now
-            held.reserve()
-        self._shown = None
-
-    def compare(self, pods: Iterable[accounts.Account], nodes: Iterable[model.Node]) -> Drift:
+    def compare(self, pods: Iterable[Account], nodes: Iterable[model.Node]) -> Drift:
         """Compare with a LIST at equal resourceVersion (terminal pods left out); assumed tasks are set aside.
 
         Args:
@@ -251,13 +395,13 @@ class Ledger:
             nodes: All nodes.
         """
         listed = {pod.id: pod for pod in pods if pod.node is not None}
-        confirmed = {task: e for task, e in self._entries.items() if e.state is accounts.State.CONFIRMED}
+        confirmed = {task: e for task, e in self._entries.items() if e.state is State.CONFIRMED}
         known = {node.name: node for node in nodes}
         return Drift(
             missing_pods=tuple(sorted(listed.keys() - self._entries.keys())),
             ghost_pods=tuple(sorted(confirmed.keys() - listed.keys())),
             different_pods=tuple(
-                sorted(t for t, e in confirmed.items() if t in listed and accounts.unlike(e.account, listed[t]))
+                sorted(t for t, e in confirmed.items() if t in listed and _counts(e.account) != _counts(listed[t]))
             ),
             missing_nodes=tuple(sorted(known.keys() - self._nodes.keys())),
             ghost_nodes=tuple(sorted(self._nodes.keys() - known.keys())),
@@ -266,18 +410,15 @@ class Ledger:
 
     def _mask(self, names: Iterable[model.NodeName]) -> model.BoolVector:
         mask = np.zeros(len(self._layout), np.bool_)
-        for name in names:
-            i = self._layout.index.get(name)
-            if i is not None:
-                mask[i] = True
+        mask[[self._layout.index[name] for name in names if name in self._layout.index]] = True
         return mask
 
     # Columns
 
-    def _see(self, pod: accounts.Account, node: model.NodeName) -> None:
-        self._enter(pod.id, accounts.seen(pod, node, self._axis.amounts(pod.resources)))
+    def _see(self, pod: Account, node: model.NodeName) -> None:
+        self._enter(pod.id, _Entry.observed(pod, node, self._axis.amounts(pod.resources)))
 
-    def _enter(self, task: model.TaskId, entry: accounts.Entry) -> None:
+    def _enter(self, task: model.TaskId, entry: _Entry) -> None:
         self._entries[task] = entry
         if entry.node not in self._nodes:
             self._away.setdefault(entry.node, set()).add(task)
@@ -285,7 +426,7 @@ class Ledger:
         if entry.counted is not None or entry.host_ports:
             self._count(entry, +1)
 
-    def _drop(self, task: model.TaskId) -> accounts.Freed:
+    def _drop(self, task: model.TaskId) -> Freed:
         entry = self._entries.pop(task)
         if entry.node not in self._nodes:
             self._away[entry.node].discard(task)
@@ -294,14 +435,14 @@ class Ledger:
         self._charge(entry, entry.amounts, operator.sub)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
-        return accounts.Freed(entry.node, None if entry.share is None else entry.share[0])
+        return Freed(entry.node, entry.queue)
 
-    def _replace(self, entry: accounts.Entry, pod: accounts.Account, node: model.NodeName) -> accounts.Freed | None:
-        if entry.account.uid is None or entry.account.uid == pod.uid:
-            pod = accounts.keep_labels(pod, entry.account)
-        same = entry.node == node and entry.account.host_ports == pod.host_ports
-        if same and accounts.charged_to(entry.account) == accounts.charged_to(pod):
-            entry.pod, entry.state = pod, accounts.State.CONFIRMED
+    def _replace(self, entry: _Entry, pod: Account, node: model.NodeName) -> Freed | None:
+        known = entry.account
+        if known.uid is None or known.uid == pod.uid:
+            pod = _with_labels(pod, known)
+        if _charged(known) == _charged(pod):
+            entry.pod = pod
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
             return self._recount(entry, entry.size)
@@ -309,51 +450,44 @@ class Ledger:
         self._see(pod, node)
         return freed
 
-    def _recount(self, entry: accounts.Entry, size: model.Resources) -> accounts.Freed | None:
+    def _recount(self, entry: _Entry, size: model.Resources) -> Freed | None:
         amounts = self._axis.amounts(size)
-        difference = sums.combined(operator.sub, amounts, entry.amounts)
+        difference = combined(operator.sub, amounts, entry.amounts)
         entry.amounts = amounts
         if not any(difference):
             return None
         self._charge(entry, difference, operator.add)
-        return accounts.Freed(node=entry.node, queue=entry.queue) if min(difference) < 0 else None
+        return Freed(entry.node, entry.queue) if min(difference) < 0 else None
 
-    def _charge(self, entry: accounts.Entry, amounts: model.Amounts, step: sums.Step) -> None:
-        if self._shown is not None:
-            self._keep_shown()
-        node = entry.node
-        self._on_node.add(node, amounts, step)
-        if node in self._nodes:
+    def _charge(self, entry: _Entry, amounts: model.Amounts, step: Step) -> None:
+        if self._view is not None:
+            self._detach_view()
+        self._by_node.add(entry.node, amounts, step)
+        if entry.node in self._nodes:
             self._charge_owner(entry, amounts, step)
 
-    def _charge_owner(self, entry: accounts.Entry, amounts: model.Amounts, step: sums.Step) -> None:
-        if self._shown is not None:
-            self._keep_shown()
+    def _charge_owner(self, entry: _Entry, amounts: model.Amounts, step: Step) -> None:
+        if self._view is not None:
+            self._detach_view()
         job, share = entry.job, entry.share
         if job is not None:
             self._touched.add(job)
-            self._by_job.add(job, amounts, step)
+            add_to(self._by_job, job, amounts, step)
         if share is not None:
-            self._by_share.add(share, amounts, step)
+            add_to(self._by_share, share, amounts, step)
 
-    def _count(self, entry: accounts.Entry, step: int) -> None:
+    def _count(self, entry: _Entry, step: int) -> None:
         if entry.counted is not None:
-            counts = self._by_class.write()
-            left = counts.get(entry.counted, 0) + step
-            if left:
-                counts[entry.counted] = left
-            else:
-                del counts[entry.counted]
+            self._by_class[entry.counted] += step
+            if not self._by_class[entry.counted]:
+                del self._by_class[entry.counted]
         if entry.host_ports:
-            ports = self._ports.write()
-            taken = list(ports.pop(entry.node, ()))
-            if step > 0:
-                taken += entry.host_ports
-            else:
-                for port in entry.host_ports:
-                    taken.remove(port)
+            taken = list(self._ports.pop(entry.node, ()))
+            change = taken.append if step > 0 else taken.remove
+            for port in entry.host_ports:
+                change(port)
             if taken:
-                ports[entry.node] = tuple(sorted(taken))
+                self._ports[entry.node] = tuple(sorted(taken))
 
     def _renew_layout(self) -> None:
         """Bring the layout up to date with nodes and axis."""
@@ -365,10 +499,10 @@ class Ledger:
             self._renamed = self._axis.renamed
             for entry in self._entries.values():
                 self._recount(entry, entry.size)
-        self._layout = layouts.Layout(self._nodes.values(), self._versions, self._axis)
+        self._layout = Layout(self._nodes.values(), self._versions, self._axis)
         self._layout_stale = False
-        self._keep_shown()
-        self._on_node = sums.Sums(sums.Columns(self._layout), self._on_node.plain)
+        self._detach_view()
+        self._by_node = NodeTotals(self._layout, self._by_node.plain)
 
     def recomputed(self) -> model.IntMatrix:
         """The requested columns, added up anew from every pod: what the kept ones must equal."""
@@ -378,3 +512,26 @@ class Ledger:
             if i is not None:
                 columns[: len(entry.amounts), i] += np.array(entry.amounts, object)
         return np.minimum(columns, 2 * model.LARGEST).astype(np.int64)
+
+
+def _with_labels(pod: Account, known: Account) -> Account:
+    """Return a pod with the job, queue and class that the ledger knows, where its own labels do not say them."""
+    return dataclasses.replace(
+        pod,
+        job=pod.job if pod.job is not None else known.job,
+        queue=pod.queue if pod.queue is not None else known.queue,
+        task_class=pod.task_class if pod.task_class is not None else known.task_class,
+    )
+
+
+def _charged(pod: Account) -> tuple[object, ...]:
+    """Return where and to whom a pod is charged."""
+    return pod.node, pod.host_ports, pod.job, pod.queue, pod.namespace, pod.task_class
+
+
+def _counts(pod: Account) -> tuple[object, ...]:
+    """Return what of a pod is counted on its node."""
+    return pod.node, pod.uid, pod.resources, pod.host_ports
+
+
+_NO_DRIFT = Drift()

@@ -21,10 +21,10 @@ from boathouse_policies.framework.ranking import Rankings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.cycle_state import CycleState
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
+    from boathouse_policies.framework.view import Share
 
 _Heap: TypeAlias = list[tuple[float, int]]
 """Jobs by key: the open jobs of a band."""

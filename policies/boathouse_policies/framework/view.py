@@ -1,34 +1,97 @@
-"""What one cycle sees of the cluster."""
+"""What nodes, jobs, queues and the namespaces in them hold: the ledger's sums, and the snapshot that a cycle sees."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import itertools
+import operator
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from boathouse_policies.framework.accounts import Share
     from boathouse_policies.framework.eligibility import Eligibilities
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.sums import Held
+
+K = TypeVar("K")
+
+Share: TypeAlias = "tuple[model.QueueName, model.NamespaceName]"
+"""What a namespace's jobs have of a queue."""
+
+Step: TypeAlias = "Callable[[int, int], int]"
+"""`operator.add` or `operator.sub`."""
 
 
-@dataclasses.dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that costs more than all else of a snapshot
+def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
+    """Return amounts row by row; the shorter ones have nothing of what they do not name."""
+    if len(a) == len(b):
+        return tuple(map(step, a, b))
+    return tuple(itertools.starmap(step, itertools.zip_longest(a, b, fillvalue=0)))
+
+
+def add_to(totals: dict[K, model.Amounts], key: K, amounts: model.Amounts, step: Step) -> None:
+    """Add amounts to a key's total, or take them away. Totals of zero are left out."""
+    known = totals.get(key, ())
+    total = tuple(map(step, known, amounts)) if len(known) == len(amounts) else combined(step, known, amounts)
+    if total[_PODS] or any(total):  # the first is the cheaper, and nearly always settles it
+        totals[key] = total
+    else:
+        totals.pop(key, None)
+
+
+class NodeTotals:
+    """What all pods on each node take: plain numbers, for they change one at a time, and columns on request.
+
+    Args:
+        layout: The nodes.
+        plain: The totals with which to begin.
+
+    Attributes:
+        plain: The total of each node by row, a tuple that is replaced when it changes.
+    """
+
+    def __init__(self, layout: Layout, plain: dict[model.NodeName, model.Amounts]) -> None:
+        self.plain = plain
+        self._layout = layout
+        self._columns: model.IntMatrix = np.zeros_like(layout.allocatable)
+        self._stale = set(plain)  # nodes whose total is another than in the columns
+
+    def add(self, name: model.NodeName, amounts: model.Amounts, step: Step) -> None:
+        """Add amounts, or take them away."""
+        self._stale.add(name)
+        add_to(self.plain, name, amounts, step)
+
+    def columns(self) -> model.IntMatrix:
+        """Return the totals, shape [R, N]. The array does not change: later totals are in new ones."""
+        places = {name: self._layout.index[name] for name in self._stale if name in self._layout.index}
+        self._stale.clear()
+        if places:
+            width = len(self._columns)
+            totals = [_vector(self.plain.get(name, ()), width, 2 * model.LARGEST) for name in places]
+            self._columns = self._columns.copy()
+            self._columns[:, list(places.values())] = np.array(totals, np.int64).T
+        self._columns.setflags(write=False)
+        return self._columns
+
+
+@dataclasses.dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)  # frozen would cost more than the rest
 class ClusterView:
-    """A snapshot of the ledger, made by `Ledger.snapshot`: nobody changes it.
+    """A snapshot of the ledger, made by `Ledger.snapshot`: only the ledger changes it, by `detach`.
 
     Attributes:
         now_s: The only time that a policy knows.
         axis: Which row is which resource.
         layout: The nodes and what they have.
-        held: What nodes, jobs, queues and the namespaces in them hold.
+        by_node: What the pods on each node take.
+        by_job: What each job holds, by row: as long as the axis was when the job began.
+        by_share: What each namespace's jobs hold of a queue, by row.
         by_class: Placed tasks of each class that starts together with others.
         host_ports: Ports taken on a node.
+        touched: Jobs that hold something else than in the snapshot before.
         eligibilities: Static masks.
         offered: Nodes that this cycle may use, shape [N]; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
@@ -38,13 +101,24 @@ class ClusterView:
     now_s: float
     axis: model.Axis
     layout: Layout
-    held: Held
+    by_node: NodeTotals
+    by_job: Mapping[model.JobId, model.Amounts]
+    by_share: Mapping[Share, model.Amounts]
     by_class: Mapping[model.ClassId, int]
     host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
+    touched: Collection[model.JobId]
     eligibilities: Eligibilities
     offered: model.BoolVector | None = None
     max_per_node: int | None = None
     serial: int = 0
+    _requested: model.IntMatrix | None = None
+    _by_queue: Mapping[model.QueueName, model.Amounts] | None = None
+
+    def detach(self) -> None:
+        """Go on with copies, for the ledger is about to change its sums."""
+        self._requested = self.requested  # nodes are many: of them, an array is cheaper
+        self.by_job, self.by_share = dict(self.by_job), dict(self.by_share)
+        self.by_class, self.host_ports = dict(self.by_class), dict(self.host_ports)
 
     @property
     def nodes(self) -> tuple[model.Node, ...]:
@@ -54,53 +128,55 @@ class ClusterView:
     @property
     def requested(self) -> model.IntMatrix:
         """What all pods of all schedulers take, assumed ones too, shape [R, N], read-only."""
-        return self.held.requested()
-
-    @property
-    def by_job(self) -> Mapping[model.JobId, model.IntVector]:
-        """What each job holds, shape [R] each."""
-        return self.held.jobs.arrays()
-
-    @property
-    def by_queue(self) -> Mapping[model.QueueName, model.IntVector]:
-        """What each queue's jobs hold, shape [R] each."""
-        return self.held.queues()
-
-    @property
-    def by_share(self) -> Mapping[Share, model.IntVector]:
-        """What each namespace's jobs hold of a queue, shape [R] each."""
-        return self.held.shares.arrays()
+        return self.by_node.columns() if self._requested is None else self._requested
 
     def free(self) -> model.IntMatrix:
-        """Allocatable minus requested, shape [R, N]; below zero where a node is over-committed. A new array."""
+        """Return allocatable minus requested, shape [R, N]; below zero where a node is over-committed. A new array."""
         return self.layout.allocatable - self.requested
 
-    def job_usage(self, job: model.JobId) -> model.IntVector:
-        """What a job holds, shape [R]."""
-        return self._padded(self.by_job.get(job))
+    def free_on(self, place: int) -> list[int]:
+        """Return what is free on a node, by row."""
+        if self._requested is None:
+            return self.layout.free(place, self.by_node.plain.get(self.layout.names[place], ()))
+        return self.layout.free(place, self._requested[:, place].tolist())
+
+    @property
+    def by_queue(self) -> Mapping[model.QueueName, model.Amounts]:
+        """What each queue's jobs hold, by row. Added up at first use: most cycles have one queue without limits."""
+        if self._by_queue is None:
+            totals: dict[model.QueueName, model.Amounts] = {}
+            for (queue, _), amounts in self.by_share.items():
+                add_to(totals, queue, amounts, operator.add)
+            self._by_queue = totals
+        return self._by_queue
 
     def held_by(self, job: model.JobId) -> model.Amounts:
-        """The same as plain numbers, as far as there is something."""
-        return self.held.jobs.plain.get(job, _NOTHING)
+        """Return what a job holds, by row."""
+        return self.by_job.get(job, _NOTHING)
+
+    def job_usage(self, job: model.JobId) -> model.IntVector:
+        """Return what a job holds, shape [R]."""
+        return self._usage(self.held_by(job))
 
     def queue_usage(self, queue: model.QueueName) -> model.IntVector:
-        """What a queue's jobs hold, shape [R]."""
-        return self._padded(self.by_queue.get(queue))
+        """Return what a queue's jobs hold, shape [R]."""
+        return self._usage(self.by_queue.get(queue, _NOTHING))
 
     def queue_held(self, queue: model.QueueName) -> model.Amounts:
-        """What a queue's jobs hold, as plain numbers, as far as there is something."""
-        usage = self.by_queue.get(queue)
-        return _NOTHING if usage is None else tuple(usage.tolist())
+        """Return what a queue's jobs hold, by row."""
+        return self.by_queue.get(queue, _NOTHING)
 
     def held_in(self, share: Share) -> model.Amounts:
-        """What a namespace's jobs hold of a queue, as plain numbers, as far as there is something."""
-        return self.held.shares.plain.get(share, _NOTHING)
+        """Return what a namespace's jobs hold of a queue, by row."""
+        return self.by_share.get(share, _NOTHING)
 
-    def _padded(self, vector: model.IntVector | None) -> model.IntVector:
-        width = len(self.layout.allocatable)
-        if vector is None:
-            return np.zeros(width, np.int64)
-        return vector if len(vector) == width else np.pad(vector, (0, width - len(vector)))
+    def _usage(self, amounts: model.Amounts) -> model.IntVector:
+        return np.array(_vector(amounts, len(self.layout.allocatable), model.LARGEST_SUM), np.int64)
 
 
+def _vector(amounts: model.Amounts, width: int, most: int) -> list[int]:
+    return [min(amount, most) for amount in amounts] + [0] * (width - len(amounts))
+
+
+_PODS = model.PODS
 _NOTHING = (0,) * (model.PODS + 1)

@@ -37,7 +37,7 @@ from boathouse_policies.framework.shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
-    from boathouse_policies.framework.accounts import Freed
+    from boathouse_policies.framework.ledger import Freed
 
 
 class LeftPending(Protocol):

@@ -141,7 +141,7 @@ class SortedClasses:
     def _due(self, order: LastingOrder, view: ClusterView) -> Iterable[model.JobId]:
         if self._serial >= 0 and order.constant:
             return ()
-        return self.job_places.keys() & view.held.touched if self._serial == view.serial - 1 else self.job_places
+        return self.job_places.keys() & view.touched if self._serial == view.serial - 1 else self.job_places
 
     def shapes(self, sizer: LeastSizes, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
         """The shapes of the classes as columns, the column of each class' shape, shape [C], and each class' shape."""
