@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.scheduling import requests
-from boathouse_policies.framework import node_constraints as static
+from boathouse_policies.framework import eligibility as static
 from boathouse_policies.framework import predicates
 from tests.contract.predicates import comparison, generator
 

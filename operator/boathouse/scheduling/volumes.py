@@ -12,7 +12,7 @@ from typing import Self
 from boathouse.cluster import storage
 from boathouse.scheduling import quantities, translate
 from boathouse_policies import model
-from boathouse_policies.framework import node_constraints as static
+from boathouse_policies.framework import eligibility as static
 
 NO_SUCH_CLAIM = "node(s) could not be judged: a PersistentVolumeClaim of the pod does not exist"
 UNREACHABLE = "node(s) didn't match PersistentVolume's node affinity"

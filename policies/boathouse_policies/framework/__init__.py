@@ -2,7 +2,7 @@
 
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
 from boathouse_policies.framework.plan import Left, Plan
 from boathouse_policies.framework.predicates import PREDICATES
@@ -22,7 +22,6 @@ from boathouse_policies.framework.queue import Closeness, QueuedClass, Schedulin
 from boathouse_policies.framework.running import Follower, RunningTask, RunningTasks
 from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.shapes import Sized
-from boathouse_policies.framework.topology import ALL, Groups, Topology, Where
 from boathouse_policies.framework.view import ClusterView
 
 __all__ = [

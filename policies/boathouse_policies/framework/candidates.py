@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.layout import ALL
 from boathouse_policies.framework.questions import NO_PREFERENCE, ShapeScore
-from boathouse_policies.framework.topology import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.queue import SortedClasses
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Shape, ShapeColumns
-    from boathouse_policies.framework.topology import Where
 
 
 class Candidates(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.topology import ALL
+from boathouse_policies.framework.layout import ALL
 from boathouse_policies.framework.view import combined
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.eligibility import Eligibility
+    from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass
     from boathouse_policies.framework.shapes import Shape, Sized
-    from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView, Share, Step
 
 

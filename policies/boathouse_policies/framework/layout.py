@@ -1,27 +1,80 @@
-"""The nodes as columns."""
+"""The nodes as columns, and where they are: hosts and racks, and which nodes share one."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import operator
-import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from boathouse_policies.framework.topology import Groups, Topology
+from boathouse_policies import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
+Where: TypeAlias = slice | npt.NDArray[np.intp]
+"""Some nodes, to select them from a column: everything (`ALL`), one (a slice of one), or an array of places."""
 
-    from boathouse_policies import model
+ALL = slice(None)
+
+Place: TypeAlias = tuple[model.Distance, str]
+"""A node, a host or a rack, by its kind and its name."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Where nodes are: compared by value, so that an index made for one is good for an equal other."""
+
+    server: Mapping[model.NodeName, str]
+    rack: Mapping[model.NodeName, str]
+    _known: dict[model.NodeName, Sequence[Place]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def places(self, name: model.NodeName) -> Sequence[Place]:
+        """The node, its host and its rack, as far as it has them: a memo."""
+        if name not in self._known:
+            named = ((_NODE, name), (_SERVER, self.server.get(name)), (_RACK, self.rack.get(name)))
+            self._known[name] = [(distance, place) for distance, place in named if place is not None]
+        return self._known[name]
+
+
+class Groups:
+    """Nodes that share something, as columns: a node that names nothing is a group of its own.
+
+    Args:
+        keys: What each node names, None for nothing, length N.
+        names: The nodes' names, length N.
+
+    Attributes:
+        of: The group of each node, shape [N].
+        places: The same as plain numbers.
+        names: Of each group: what its nodes name, or the node's own name.
+        members: The places of each group's nodes, ascending.
+        spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
+    """
+
+    def __init__(self, keys: Iterable[str | None], names: Iterable[str]) -> None:
+        found: dict[tuple[bool, str], int] = {}
+        own = [(key is not None, name if key is None else key) for key, name in zip(keys, names, strict=True)]
+        self.of = np.array([found.setdefault(key, len(found)) for key in own], np.intp)
+        self.names = tuple(name for _, name in found)
+        self.places: list[int] = self.of.tolist()
+        order = np.argsort(self.of, kind="stable")
+        sizes = np.bincount(self.of, minlength=len(found))
+        self.members: list[npt.NDArray[np.intp]] = np.split(order, np.cumsum(sizes)[:-1]) if found else []
+        self.spans: list[Where] = [_span(places) for places in self.members]
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 class Layout:
-    """The nodes at one moment, sorted by name: a node's place in it is its index in every column. Immutable.
+    """The nodes, sorted by name: a node's place in it is its index in every column. Immutable.
 
     Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
 
@@ -36,15 +89,14 @@ class Layout:
     def __init__(self, nodes: Iterable[model.Node], versions: Mapping[model.NodeName, int], axis: model.Axis) -> None:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
         self.names = tuple(node.name for node in self.nodes)
-        self.index = {name: i for i, name in enumerate(self.names)}
+        self.index = {name: place for place, name in enumerate(self.names)}
         self.versions = np.array([versions[name] for name in self.names], np.int64)
-        vectors = [axis.capacity(node.allocatable, pods=node.max_pods) for node in self.nodes]
-        self.allocatable = np.zeros((len(axis), len(vectors)), np.int64)
-        for i, vector in enumerate(vectors):
-            self.allocatable[: len(vector), i] = vector
+        self.allocatable = np.zeros((len(axis), len(self.nodes)), np.int64)
+        for place, node in enumerate(self.nodes):
+            vector = axis.capacity(node.allocatable, pods=node.max_pods)
+            self.allocatable[: len(vector), place] = vector
         self.allocatable.flags.writeable = False
-        self._known: dict[bytes, tuple[model.BoolVector, bool]] = {}
-        self._origins: tuple[weakref.ref[Layout], Sequence[int]] | None = None
+        self._large_enough: dict[bytes, model.BoolVector] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -128,38 +180,25 @@ class Layout:
         has = self.allocatable_by_node[place]
         return list(map(operator.sub, has, held if len(held) == len(has) else itertools.chain(held, _NOTHING)))
 
-    def origins(self, before: Layout) -> Sequence[int]:
-        """The place of each node in an earlier layout, -1 where it was not there or was different: a memo of the last.
-
-        Nodes are frozen values: the very same object cannot have become unlike itself.
-        """
-        known = self._origins
-        if known is None or known[0]() is not before:
-            then, old = before.index, before.nodes
-            places = (then.get(node.name, -1) for node in self.nodes)
-            found = [i if i >= 0 and old[i] is node else -1 for i, node in zip(places, self.nodes, strict=True)]
-            known = self._origins = (weakref.ref(before), found)
-        return known[1]
-
     def could_hold(self, need: model.IntVector) -> bool:
-        """Whether some node, empty, would have the resources."""
-        return self._large_enough(need)[1]
+        """Return whether some node, empty, would have the resources."""
+        return bool(self.large_enough(need).any())
 
     def large_enough(self, need: model.IntVector) -> model.BoolVector:
-        """Which nodes, empty, would have the resources, shape [N], read-only; remembered for each size."""
-        return self._large_enough(need)[0]
-
-    def _large_enough(self, need: model.IntVector) -> tuple[model.BoolVector, bool]:
-        key = need.tobytes()
-        known = self._known.get(key)
+        """Return which nodes, empty, would have the resources, shape [N], read-only; remembered for each size."""
+        known = self._large_enough.get(need.tobytes())
         if known is None:
             rows = need.nonzero()[0]
             # A resource that came after this layout was made is one that no node has.
             has = np.zeros((len(need), len(self)), np.int64)
             has[: len(self.allocatable)] = self.allocatable[: len(need)]
-            enough: model.BoolVector = np.logical_and.reduce(has[rows] >= need[rows, None])
-            known = self._known[key] = enough, bool(enough.any())
+            known = self._large_enough[need.tobytes()] = np.logical_and.reduce(has[rows] >= need[rows, None])
         return known
+
+
+def _span(places: npt.NDArray[np.intp]) -> Where:
+    first, stop = int(places[0]), int(places[-1]) + 1
+    return slice(first, stop) if stop - first == len(places) else places
 
 
 def _inverse(amounts: model.IntVector) -> npt.NDArray[np.float64]:
@@ -167,3 +206,4 @@ def _inverse(amounts: model.IntVector) -> npt.NDArray[np.float64]:
 
 
 _NOTHING = itertools.repeat(0)
+_NODE, _SERVER, _RACK, _ = model.Distance

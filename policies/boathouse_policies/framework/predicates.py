@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,10 @@ from boathouse_policies import model
 from boathouse_policies.framework.questions import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.topology import Where
+    from boathouse_policies.framework.layout import Where
 
 
 class Allowed(Filter):
@@ -29,12 +30,8 @@ class Allowed(Filter):
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
         """The first reason of each node."""
-        counts = collections.Counter(
-            reason
-            for reason, asked in zip(pending.eligibility.refusals, among.tolist(), strict=True)
-            if reason and asked
-        )
-        return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items()]
+        counts = collections.Counter(itertools.compress(pending.eligibility.refusals, among.tolist()))
+        return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items() if reason]
 
 
 class FreePorts(Filter):
@@ -51,34 +48,22 @@ class FreePorts(Filter):
         return None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Everywhere for a class without host ports; else the nodes that take any port are looked at."""
-        if not pending.task_class.constraints.host_ports:
-            return None
-        return _free(pending, state)[where]
+        """Everywhere for a class without host ports; else the nodes that take any port are compared."""
+        return self._free(pending, state)[where] if self.concerns(pending) else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """One reason."""
-        if not pending.task_class.constraints.host_ports:
-            return []
-        nodes = int((among & ~_free(pending, state)).sum())
+        nodes = int((among & ~self._free(pending, state)).sum()) if self.concerns(pending) else 0
         return [model.Refusal(reason=PORTS, nodes=nodes)] if nodes else []
 
-
-def _free(pending: PendingClass, state: CycleState) -> model.BoolVector:
-    wanted = pending.task_class.constraints.host_ports
-    mask = np.ones(state.free.shape[1], np.bool_)
-    index = state.view.layout.index
-    for name, taken in state.view.host_ports.items():
-        if name in index and _conflict(wanted, taken):
-            mask[index[name]] = False
-    for node, taken in state.ports.items():
-        if _conflict(wanted, taken):
-            mask[node] = False
-    return mask
-
-
-def _conflict(wanted: Iterable[model.HostPort], taken: Sequence[model.HostPort]) -> bool:
-    return any(one.conflicts(other) for one in wanted for other in taken)
+    @staticmethod
+    def _free(pending: PendingClass, state: CycleState) -> model.BoolVector:
+        ports, index = pending.task_class.constraints.host_ports, state.view.layout.index
+        in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
+        mask = np.ones(len(index), np.bool_)
+        for node, taken in (*in_view, *state.ports.items()):
+            mask[node] &= not any(port.conflicts(other) for port in ports for other in taken)
+        return mask
 
 
 class Room(Filter):

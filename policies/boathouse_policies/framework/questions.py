@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-    from boathouse_policies.framework.layout import Layout
+    from boathouse_policies.framework.layout import Layout, Where
     from boathouse_policies.framework.queue import SchedulingQueue
     from boathouse_policies.framework.shapes import Sized
-    from boathouse_policies.framework.topology import Where
     from boathouse_policies.framework.view import ClusterView
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.topology import Where
+    from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.view import ClusterView
 
 

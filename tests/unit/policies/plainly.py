@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boathouse_policies.framework import candidates, ranking, turn_order
-from boathouse_policies.framework.topology import ALL
+from boathouse_policies.framework.layout import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

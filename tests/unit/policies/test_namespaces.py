@@ -59,7 +59,7 @@ class Cluster(make.World):
 
     def held(self) -> dict[str, int]:
         """Tasks that run, by namespace."""
-        shares = self.view().held.shares.plain
+        shares = self.view().by_share
         return {namespace: amounts[model.PODS] for (_, namespace), amounts in shares.items()}
 
 
@@ -161,7 +161,7 @@ def test_what_a_namespace_holds_of_another_queue_does_not_count():
     for namespace in ("a", "b"):
         world.submit(f"here-{namespace}", 4, namespace=namespace)
     world.cycle()
-    shares = world.view().held.shares.plain
+    shares = world.view().by_share
     assert [shares["default", name][model.PODS] for name in ("a", "b")] == [2, 2]
 
 

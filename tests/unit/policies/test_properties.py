@@ -130,7 +130,6 @@ def test_nothing_is_left_waiting_that_fits_unless_it_is_held_for_a_reason(nodes,
 
 def fits_somewhere(world: make.World, one: model.TaskClass) -> bool:
     """Judged by plain loops, without masks."""
-    from boathouse_policies.framework import node_constraints as static
 
     need = world.axis.vector(one.resources)
     view = world.view()
@@ -138,7 +137,7 @@ def fits_somewhere(world: make.World, one: model.TaskClass) -> bool:
         free = view.free()[:, i]
         taken = view.host_ports.get(node.name, ())
         clash = any(a.conflicts(b) for a in one.constraints.host_ports for b in taken)
-        if static.refusal(one.constraints, node) is None and not clash and (free >= need)[need > 0].all():
+        if eligibility.refusal(one.constraints, node) is None and not clash and (free >= need)[need > 0].all():
             return True
     return False
 
@@ -322,7 +321,7 @@ def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
     here = [a for a in accounts if a.node in view.layout.index]
     assert pods == {job: sum(a.job == job for a in here) for job in {a.job for a in here} if job is not None}
     charged = collections.Counter((a.queue, a.namespace) for a in here if a.queue is not None)
-    assert {share: amounts[model.PODS] for share, amounts in view.held.shares.plain.items()} == charged
+    assert {share: amounts[model.PODS] for share, amounts in view.by_share.items()} == charged
     assert {queue: int(usage[model.PODS]) for queue, usage in view.by_queue.items()} == collections.Counter(
         queue for queue, _ in charged.elements()
     )

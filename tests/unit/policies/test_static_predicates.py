@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse_policies import model
-from boathouse_policies.framework import node_constraints as static
+from boathouse_policies.framework import eligibility as static
 
 from . import builders as make
 

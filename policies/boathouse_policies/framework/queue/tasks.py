@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.topology import Place, Topology
+    from boathouse_policies.framework.layout import Layout, Place, Topology
 
 
 class TaskPool:
