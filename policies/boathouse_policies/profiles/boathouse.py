@@ -64,8 +64,9 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     running = RunningTasks()
     spark = ikayak.Parts(running, config.ikayak)
     interference, delay = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila)
-    ahead = functools.partial(yarn_me.Timeline, standing=order.expected)
-    elastic = yarn_me.Elasticity(config.yarn_me, Unhindered(interference, spark.shrinking), ahead)
+    ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
+    regular = Unhindered(interference, spark.shrinking)
+    elastic = yarn_me.Elasticity(config.yarn_me, regular, yarn_me.Outlook(running), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = ila.Nearest(elastic)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
@@ -82,6 +83,6 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
         sizer=sizes,
         reserve=ByStage(spark.executors, aged, retry, passing),
         controllers=(elastic, spark.suspension),
-        observers=(running, order, elastic, spark.book, spark.locality, interference, delay),
+        observers=(running, order, elastic.outlook, spark.book, spark.locality, interference, delay),
         hooks=(order, aged, passing, spark.executors, spark.suspension, spark.locality, elastic, interference, delay),
     )

@@ -5,9 +5,8 @@ data-parallel applications and its application to cluster scheduling", USENIX AT
 
 | module | section |
 |---|---|
-| `penalty` | 2.2-2.4: run time from memory; Algorithm 1, lines 7 and 9: the least memory with the lowest run time |
-| `fitting` | 2.2-2.4, 2.7: the models from two runs |
-| `book`, `timeline` | 3.2: the timeline generator |
+| `penalty` | 2.2-2.4, 2.7: run time from memory, models from two runs; Algorithm 1, lines 7 and 9: the size |
+| `outlook`, `timeline` | 3.2: the timeline generator |
 | `decide` | 3.3: Algorithm 1, the disk budget |
 | `reserve` | 3.3: node reservations, and who may pass |
 
@@ -21,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.baselines.yarn import LockedNodes, MemoryHeld
-from boathouse_policies.framework import PREDICATES, Profile
+from boathouse_policies.framework import PREDICATES, Profile, RunningTasks
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Reserve
     from boathouse_policies.yarn_me.decide import LookingAhead
 
-__all__ = ["Config", "Elasticity", "Passing", "Timeline", "build"]
+__all__ = ["Config", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
 
 _PAPER = Config()
 
@@ -39,14 +39,15 @@ _PAPER = Config()
 def build(
     placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER, look_ahead: LookingAhead = Timeline
 ) -> Profile:
-    """The profile `yarn-me`. Each call builds a policy with a book of its own.
+    """The profile `yarn-me`. Each call builds a policy with an outlook of its own.
 
     Args:
         placement: Which node, of those with room for the ideal size.
         config: The constants.
         look_ahead: Makes a timeline.
     """
-    elastic = Elasticity(config, scorer(placement), look_ahead)
+    running = RunningTasks()
+    elastic = Elasticity(config, scorer(placement), Outlook(running), look_ahead)
     passing = Passing(elastic) if config.passing else None
     reserve: Reserve = passing or LockedNodes()
     return Profile(
@@ -57,7 +58,7 @@ def build(
         sizer=elastic,
         reserve=reserve,
         controllers=(elastic,),
-        observers=(elastic,),
+        observers=(running, elastic.outlook),
         hooks=(elastic,) if passing is None else (elastic, passing),
         node_driven=True,
     )

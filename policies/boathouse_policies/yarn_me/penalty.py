@@ -11,7 +11,8 @@ to cluster scheduling", USENIX ATC 2017, section 2.
   its own node out of the buffer: `local_bytes`.
 
 Two runs are enough to fit a model: one with the ideal memory, one with less. Spark's has two unknowns and needs the
-under-sized run's own report of what it spilled.
+under-sized run's own report of what it spilled. Prior runs of a recurring job serve as well as profiling runs. Where
+the under-sized run was not slower, spills cost no time: the disk rate is infinite, and elasticity is free.
 """
 
 from __future__ import annotations
@@ -20,14 +21,12 @@ import bisect
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boathouse_policies import model
 
 BUFFER_SHARE = 0.70
@@ -143,45 +142,35 @@ class Mapper:
 
 
 class Levels:
-    """The lowest run time as a step function of free memory: for one amount as plain numbers, for many as columns.
+    """The least memory with the lowest run time, and that run time, as step functions of free memory.
 
     Args:
-        amounts: Free memory in bytes from which on each run time holds, ascending, the first 0, shape [L].
-        seconds: The run times, infinite where the memory is too little, shape [L].
+        edges: Free memory in bytes from which on each level but the first holds, ascending, shape [L - 1].
+        memory: The memory of each level in bytes, shape [L].
+        seconds: The run time of each level, infinite where the memory is too little, shape [L].
 
     Attributes:
-        regular_s: The run time with the ideal memory.
+        seconds: The run times.
+        regular_s: The last of them: with the ideal memory.
+        slow_s: Those above the regular one, descending.
     """
 
-    def __init__(self, amounts: npt.NDArray[np.int64], seconds: npt.NDArray[np.float64]) -> None:
-        falls = np.append(True, seconds[1:] != seconds[:-1])
-        self._amounts, self._seconds = amounts[falls][1:], seconds[falls]
-        self._amounts_listed: list[int] = self._amounts.tolist()
-        self._seconds_listed: list[float] = self._seconds.tolist()
-        self.regular_s: float = self._seconds_listed[-1]
+    def __init__(self, edges: model.IntVector, memory: model.IntVector, seconds: model.FloatVector) -> None:
+        self.seconds = seconds
+        self._edges = edges
+        self._edges_listed: list[int] = edges.tolist()
+        self._levels: list[tuple[int, float]] = list(zip(memory.tolist(), seconds.tolist(), strict=True))
+        self.regular_s = self._levels[-1][1]
+        self.slow_s = sorted({slow_s for _, slow_s in self._levels if self.regular_s < slow_s < math.inf}, reverse=True)
 
-    @overload
-    def seconds(self, free_bytes: int) -> float: ...
+    def on(self, free_bytes: int) -> tuple[int, float]:
+        """Return the memory and the run time on a node with so much free memory."""
+        return self._levels[bisect.bisect_right(self._edges_listed, free_bytes)]
 
-    @overload
-    def seconds(self, free_bytes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]: ...
-
-    def seconds(self, free_bytes: int | npt.NDArray[np.int64]) -> float | npt.NDArray[np.float64]:
-        """Return the lowest run time with so much free memory."""
-        if isinstance(free_bytes, int):
-            return self._seconds_listed[bisect.bisect_right(self._amounts_listed, free_bytes)]
-        seconds: npt.NDArray[np.float64] = self._seconds[self._amounts.searchsorted(free_bytes, "right")]
+    def seconds_on(self, free_bytes: model.IntVector) -> model.FloatVector:
+        """Return the run times on several nodes."""
+        seconds: model.FloatVector = self.seconds[self._edges.searchsorted(free_bytes, "right")]
         return seconds
-
-    def slow(self, free_bytes: int | npt.NDArray[np.int64]) -> Sequence[float]:
-        """Return the run times above the regular one that so much free memory gives, the longest first."""
-        if isinstance(free_bytes, int):
-            found = [self.seconds(free_bytes)]
-        else:
-            given = np.zeros(len(self._seconds), np.bool_)
-            given[self._amounts.searchsorted(free_bytes, "right")] = True
-            found = sorted(self._seconds[given].tolist(), reverse=True)
-        return [seconds for seconds in found if self.regular_s < seconds < math.inf]
 
 
 class Elastic:
@@ -202,55 +191,52 @@ class Elastic:
         self.step_bytes = step_bytes
         least = math.ceil(ideal_bytes * least_share / step_bytes * _SLACK) * step_bytes
         self.least_bytes = min(max(step_bytes, least), ideal_bytes)
-        self._seconds: dict[int, float] = {}  # memos, as those that follow: sizes go in steps
-        self._disk: dict[int, float] = {}
-        self._best: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = None
+        self._runs: dict[int, tuple[float, float]] = {}  # a memo: sizes go in steps
 
     def duration_s(self, resources: model.Resources) -> float | None:
-        """Run time with this memory."""
-        return self.seconds(resources.memory_bytes)
-
-    def seconds(self, memory_bytes: int) -> float:
-        """Run time with this memory; more than the ideal helps no further."""
-        known = self._seconds.get(memory_bytes)
-        if known is None:
-            known = float(self.run_time.run_time_s(np.array(float(min(memory_bytes, self.ideal_bytes)))))
-            self._seconds[memory_bytes] = known
-        return known
-
-    @functools.cached_property
-    def levels(self) -> Levels:
-        """The lowest run time by free memory."""
-        _, seconds = self.table()
-        amounts = np.arange(len(seconds), dtype=np.int64) * self.step_bytes
-        if amounts[-1] < self.ideal_bytes:
-            amounts, seconds = np.append(amounts, self.ideal_bytes), np.append(seconds, 0.0)
-        else:
-            seconds = seconds.copy()
-        seconds[-1] = self.seconds(self.ideal_bytes)
-        return Levels(amounts, seconds)
+        """Return the run time with this memory."""
+        return self.run(resources.memory_bytes)[0]
 
     def input_bytes(self) -> int | None:
-        """What goes through the shuffle buffer, where the model knows it."""
+        """Return what goes through the shuffle buffer, where the model knows it."""
         return int(self.run_time.input_bytes) if isinstance(self.run_time, Reducer) else None
 
     def spilled_bytes(self, resources: model.Resources) -> int | None:
-        """Spills with this memory."""
+        """Return the spills with this memory."""
         memory = np.array(min(resources.memory_bytes, self.ideal_bytes))
         return int(self.run_time.spilled_bytes(memory))
 
     def disk_bytes_per_s(self, memory_bytes: int) -> float:
-        """Disk bandwidth that a task takes on average: spills are written and read, 2·spilled/T(notId)."""
-        known = self._disk.get(memory_bytes)
+        """Return the disk bandwidth that an elastic task takes on average; 0 for a regular one.
+
+        Spills are written and read: 2·spilled/T(notId).
+        """
+        return self.run(memory_bytes)[1] if memory_bytes < self.ideal_bytes else 0.0
+
+    def run(self, memory_bytes: int) -> tuple[float, float]:
+        """Return the run time and the disk bandwidth with this memory; more than the ideal helps no further."""
+        known = self._runs.get(memory_bytes)
         if known is None:
-            memory = np.array(min(memory_bytes, self.ideal_bytes))
+            memory = np.array(float(min(memory_bytes, self.ideal_bytes)))
             seconds = float(self.run_time.run_time_s(memory))
-            known = 2.0 * float(self.run_time.spilled_bytes(memory)) / seconds if seconds > 0 else 0.0
-            self._disk[memory_bytes] = known
+            disk = 2.0 * float(self.run_time.spilled_bytes(memory)) / seconds if seconds > 0 else 0.0
+            known = self._runs[memory_bytes] = seconds, disk
         return known
 
-    def best(self, free_bytes: Bytes) -> tuple[Bytes, Bytes]:
-        """Algorithm 1, lines 7 and 9: the least memory with the lowest run time, in closed form.
+    @functools.cached_property
+    def levels(self) -> Levels:
+        """`best` for each number of whole steps of free memory below the ideal, and the ideal itself."""
+        free = np.arange(0, self.ideal_bytes, self.step_bytes, dtype=np.int64)
+        memory, seconds = self.best(np.maximum(free, self.least_bytes))
+        seconds[free < self.least_bytes] = np.inf
+        return Levels(
+            np.append(free, self.ideal_bytes)[1:],
+            np.append(memory, self.ideal_bytes).astype(np.int64),
+            np.append(seconds, self.run(self.ideal_bytes)[0]),
+        )
+
+    def best(self, free_bytes: Bytes | model.IntVector) -> tuple[Bytes, Bytes]:
+        """Return the least memory with the lowest run time, in closed form (Algorithm 1, lines 7 and 9).
 
         Args:
             free_bytes: At least `least_bytes` each.
@@ -262,9 +248,8 @@ class Elastic:
         most = np.minimum(np.asarray(free_bytes, np.float64), self.ideal_bytes)
         best = np.full_like(most, self.least_bytes)
         best_s = self.run_time.run_time_s(best)
-        for one in [*self.run_time.steps(most), most]:
-            memory = one if one is most else self._on_grid(one)
-            memory = np.where((memory >= self.least_bytes) & (memory <= most), memory, self.least_bytes)
+        for size in [*map(self._on_grid, self.run_time.steps(most)), most]:
+            memory = np.where((size >= self.least_bytes) & (size <= most), size, self.least_bytes)
             seconds = self.run_time.run_time_s(memory)
             equal = np.abs(seconds - best_s) <= _EQUAL * best_s
             better = np.where(equal, memory < best, seconds < best_s)
@@ -275,14 +260,57 @@ class Elastic:
         steps: Bytes = np.ceil((memory_bytes - self.least_bytes) / self.step_bytes * _SLACK)
         return self.least_bytes + steps * self.step_bytes
 
-    def table(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """`best` for each number of whole steps of free memory: (bytes, seconds); infinite where it is too little.
 
-        Shape [steps of the ideal + 1]: look up `min(free, ideal) // step_bytes`.
-        """
-        if self._best is None:
-            free = np.arange(self.ideal_bytes // self.step_bytes + 1, dtype=np.float64) * self.step_bytes
-            memory, seconds = self.best(np.maximum(free, self.least_bytes))
-            seconds[free < self.least_bytes] = np.inf
-            self._best = memory.astype(np.int64), seconds
-        return self._best
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run of a task.
+
+    Attributes:
+        memory_bytes: What it was given.
+        duration_s: How long it ran.
+        input_bytes: What it took in by the shuffle.
+        spilled_bytes: What it reported as written to disk, serialised; None if it did not.
+        spilled_memory_bytes: The same as it lay in memory (Spark's "spill (memory)").
+        local_bytes: Input from its own node that Tez keeps out of the buffer.
+    """
+
+    memory_bytes: int
+    duration_s: float
+    input_bytes: int
+    spilled_bytes: int | None = None
+    spilled_memory_bytes: int | None = None
+    local_bytes: int = 0
+
+
+def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
+    """A step from the run that spilled nothing to the one that did."""
+    return Mapper(
+        ideal_s=ideal.duration_s,
+        ideal_bytes=ideal.memory_bytes,
+        undersized_s=max(ideal.duration_s, undersized.duration_s),
+        output_bytes=undersized.spilled_bytes or 0,
+    )
+
+
+def fit_reducer(ideal: Run, undersized: Run, *, buffer_share: float = BUFFER_SHARE) -> Reducer:
+    """The disk rate from the slowdown: spills as reported, else worked out from input and buffer.
+
+    Raises:
+        ValueError: The under-sized run spilled nothing, so that no rate can be had.
+    """
+    in_memory, reported = undersized.spilled_memory_bytes, undersized.spilled_bytes
+    model_of_free_spills = Reducer(
+        ideal_s=ideal.duration_s,
+        input_bytes=undersized.input_bytes,
+        disk_bytes_per_s=math.inf,
+        buffer_share=buffer_share,
+        expansion=in_memory / reported if in_memory and reported else 1.0,
+        local_bytes=undersized.local_bytes,
+    )
+    memory = np.array(float(undersized.memory_bytes))
+    on_disk = float(model_of_free_spills.spilled_bytes(memory) if reported is None else reported)
+    if on_disk <= 0:
+        raise ValueError(f"the run with {undersized.memory_bytes} bytes spilled nothing: profile one with less memory")
+    slower_s = undersized.duration_s - ideal.duration_s
+    rate = on_disk / slower_s if slower_s > 0 else math.inf
+    return dataclasses.replace(model_of_free_spills, disk_bytes_per_s=rate)

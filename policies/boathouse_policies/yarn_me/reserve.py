@@ -2,190 +2,170 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import operator
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.yarn import reserve_unreserved
-from boathouse_policies.framework.questions import Hooks, Reserve
+from boathouse_policies.baselines.yarn import LockedNodes
+from boathouse_policies.framework import Hooks
+from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from boathouse_policies.framework import CycleState, Layout, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.yarn_me.book import Book
     from boathouse_policies.yarn_me.decide import Elasticity
+    from boathouse_policies.yarn_me.outlook import Outlook
 
 
-class Waits:
-    """When the owner of a kept node will have room there: a memo.
-
-    Args:
-        book: What runs where.
-    """
-
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self._seen = -1
-        self._known: dict[model.NodeName, tuple[tuple[model.ClassId, int, int, int], float]] = {}
-
-    def until_s(self, node: model.NodeName, owner: model.ClassId, room: Sequence[int]) -> float:
-        """When the owner may have a task of its ideal size there.
-
-        -inf where it has room now, or where what runs there is unknown: then nobody may pass.
-
-        Args:
-            node: The kept node.
-            owner: The class that it is kept for.
-            room: What is free there, by row.
-        """
-        key = (owner, self._book.versions.get(node, 0), room[model.MEMORY], room[model.CPU])
-        known = self._known.get(node)
-        if known is None or known[0] != key:
-            known = self._known[node] = key, self._until_s(node, owner, room[model.MEMORY], room[model.CPU])
-        return known[1]
-
-    def on(self, node: int, state: CycleState) -> float:
-        """The same of a node's place; infinite where it is kept for nobody."""
-        owner = state.reserved.get(node)
-        if owner is None:
-            return math.inf
-        return self.until_s(state.view.layout.names[node], owner, state.free_on(node))
-
-    def changed_on(self) -> Sequence[model.NodeName]:
-        """Return the nodes on which tasks started or ended since the last call."""
-        seen, self._seen = self._seen, self._book.changes
-        return list(itertools.takewhile(lambda name: self._book.versions[name] > seen, reversed(self._book.versions)))
-
-    def _until_s(self, node: model.NodeName, owner: model.ClassId, memory: int, cpu: int) -> float:
-        one = self._book.classes.get(owner)
-        if one is None:
-            return -math.inf
-        need = one.resources
-        if memory >= need.memory_bytes and cpu >= need.cpu_milli:
-            return -math.inf
-        for task in sorted(self._book.nodes.get(node, {}).values(), key=_END_S):
-            memory += task.resources.memory_bytes
-            cpu += task.resources.cpu_milli
-            if memory >= need.memory_bytes and cpu >= need.cpu_milli:
-                return task.end_s if task.end_s < math.inf else -math.inf
-        return -math.inf
-
-
-class Passing(Reserve, Hooks):
+class Passing(LockedNodes, Hooks):
     """A reserved node may be used by others whose task ends before the reserved task could start there regularly.
 
     Args:
-        elasticity: Knows what runs where, and how long a task of a class would run on each node.
+        elasticity: Knows what runs until when, and which elastic tasks end in time.
     """
 
-    by_node = idle_once_all_kept = True
+    passing_changes = False
 
     def __init__(self, elasticity: Elasticity) -> None:
         self._elasticity = elasticity
-        self._waits = Waits(elasticity.book)
-        self._columns = _Columns(self._waits)
+        self._outlook = elasticity.outlook
+        self._columns = _Columns(self._outlook)
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Compare what the columns hold with the cluster before they are used."""
         self._columns.begin()
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is kept for nobody, or this class, or where this class does no harm."""
+        """Return where the node is not reserved, or is for this class, or where this class does no harm."""
         if not state.reserved:
             return None
-        columns = self._columns.renewed(state)
-        free: model.BoolVector = columns.owner[where] == pending.task_class.id
-        free |= self._elasticity.seconds(pending, state, where) <= columns.until_s[where] - state.view.now_s
-        return free
+        columns, estimates = self._columns.renewed(state), pending.task_class.estimates
+        own: model.BoolVector = columns.owner[where] == pending.task_class.id
+        seconds = estimates.levels.seconds_on(state.memory(where)) if isinstance(estimates, Elastic) else math.inf
+        harmless: model.BoolVector = seconds <= columns.until_s[where] - state.view.now_s
+        return own | harmless
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """The same of one node."""
-        owner = state.reserved.get(node)
-        if owner is None or owner == pending.task_class.id:
+        """Return the answer for one node."""
+        if super().passes(pending, state, node):
             return True
-        gap_s = self._waits.on(node, state) - state.view.now_s
-        return self._elasticity.seconds(pending, state, node) <= gap_s
-
-    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
-        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
-        return reserve_unreserved(pending, state)
+        estimates, gap_s = pending.task_class.estimates, until_s(self._outlook, state, node) - state.view.now_s
+        return isinstance(estimates, Elastic) and estimates.levels.on(state.memory(node))[1] <= gap_s
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Those whom the nodes are kept for, and those that may use one of them before its owner can."""
+        """Return the owners, and the classes that may use a reserved node before its owner can."""
         places, now_s = state.offered_places(), state.view.now_s
         if len(places) <= _FEW:
             free = [state.memory(node) for node in places]
-            gaps_s = [self._waits.on(node, state) - now_s for node in places]
+            ends_s = [until_s(self._outlook, state, node) for node in places]
         else:
             free = state.memory(np.array(places)).tolist()
-            gaps_s = (self._columns.renewed(state).until_s[places] - now_s).tolist()
-        return self._elasticity.placeable(free, gaps_s, now_s) | state.owners()
+            ends_s = self._columns.renewed(state).until_s[places].tolist()
+        longest_s: dict[int, float] = {}  # by free memory: of equal nodes the one that is free for longest
+        for free_bytes, end_s in zip(free, ends_s, strict=True):
+            if end_s - now_s > longest_s.get(free_bytes, 0.0):
+                longest_s[free_bytes] = end_s - now_s
+        return self._harmless(longest_s, state) | state.owners()
+
+    def _harmless(self, longest_s: dict[int, float], state: CycleState) -> set[model.ClassId]:
+        """Return the classes that end in time with some amount of memory, before that is wanted by its owner."""
+        columns, outlook = self._outlook.columns, self._outlook
+        least_s = np.full(len(columns.ids), np.inf)
+        for free_bytes, gap_s in longest_s.items():
+            seconds = columns.seconds(free_bytes)
+            np.minimum(least_s, seconds, out=least_s, where=seconds <= gap_s)
+        found = set()
+        for row in (least_s < np.inf).nonzero()[0].tolist():
+            class_id, fastest_s = columns.ids[row], float(least_s[row])
+            if outlook.left.get(class_id, 0) <= 0:
+                continue
+            job = outlook.classes[class_id].job
+            if fastest_s <= columns.regular_s[row] or self._elasticity.ends_in_time(job, fastest_s, state):
+                found.add(class_id)
+        return found
+
+
+def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
+    """Return when the owner of a node may have a task of its ideal size there; infinite where there is no owner.
+
+    -inf where it has room now, or where what runs there is unknown: then nobody may pass.
+    """
+    owner = state.reserved.get(node)
+    if owner is None:
+        return math.inf
+    task_class = outlook.classes.get(owner)
+    if task_class is None:
+        return -math.inf
+    free, need = state.free_on(node), task_class.resources
+    memory, cpu, end_s = free[model.MEMORY], free[model.CPU], -math.inf
+    ends = iter(outlook.ends_on(state.view.layout.names[node]))
+    while memory < need.memory_bytes or cpu < need.cpu_milli:
+        end_s, _, _, bytes_freed, cpu_freed, _ = next(ends, _NEVER)
+        if end_s == math.inf:
+            return -math.inf
+        memory += bytes_freed
+        cpu += cpu_freed
+    return end_s
 
 
 class _Columns:
-    """The nodes as columns: who keeps each, and until when it is of no use to its owner.
+    """The nodes as columns: the owner of each, and until when it is of no use to its owner.
 
     They last from cycle to cycle; at the first question of a cycle they are mended where anything differs.
 
     Args:
-        waits: Knows the times.
+        outlook: What runs until when.
 
     Attributes:
-        owner: Whom each node is kept for; None for nobody, shape [N].
-        until_s: When its owner has room there; infinite where it is kept for nobody, shape [N].
+        owner: The class that each node is reserved for, or None, shape [N].
+        until_s: When the owner has room there; infinite where there is none, shape [N].
     """
 
-    def __init__(self, waits: Waits) -> None:
-        self._waits = waits
+    def __init__(self, outlook: Outlook) -> None:
+        self._outlook = outlook
         self._layout: Layout | None = None
         self._reserved: dict[int, model.ClassId] = {}
-        self._seen: int | None = None
-        self._mended: set[int] = set()
+        self._changes: int | None = None
+        self._placed_on: set[int] = set()
 
     def begin(self) -> None:
         """A cycle begins."""
-        self._seen = None
+        self._changes = None
 
-    def renewed(self, state: CycleState) -> Self:
-        """Return the columns, as the cycle has them now."""
-        if self._seen != state.changes:
-            if self._seen is None:
+    def renewed(self, state: CycleState) -> _Columns:
+        """Return the columns as the cycle has them now."""
+        if self._changes != state.changes:
+            if self._changes is None:
                 changed = self._differing(state)
             else:
-                changed = set(state.changed_since(self._seen))
-                self._mended |= changed  # the cycle's placements may come to nothing
-            self._seen = state.changes
+                changed = set(state.changed_since(self._changes))
+                self._placed_on |= changed  # the cycle's placements may come to nothing
+            self._changes = state.changes
             for node in changed:
                 self.owner[node] = state.reserved.get(node)
-                self.until_s[node] = self._waits.on(node, state)
+                self.until_s[node] = until_s(self._outlook, state, node)
         return self
 
     def _differing(self, state: CycleState) -> Collection[int]:
-        """The nodes where anything differs from what the columns were made of."""
+        """Return the nodes where anything differs from what the columns were made of."""
         layout, free = state.view.layout, state.free[:_ROWS]
-        before, self._reserved = self._reserved, state.reserved.copy()
         if layout is not self._layout:
-            self._layout, self._free = layout, free.copy()
+            self._layout, self._free, self._reserved = layout, free, {}
+            self._placed_on.clear()
             self.owner = np.full(len(layout), None, np.object_)
             self.until_s = np.full(len(layout), np.inf)
-            self._waits.changed_on()
-            self._mended.clear()
-            return state.reserved.keys()
-        index = layout.index
-        changed = {node for node, _ in before.items() ^ state.reserved.items()}
-        changed.update(self._mended)
-        self._mended.clear()
-        changed.update((free != self._free).any(axis=0).nonzero()[0].tolist())
-        changed.update(index[name] for name in self._waits.changed_on() if name in index)
-        self._free = free.copy()
+        changed = {layout.index[name] for name in self._outlook.changed_nodes if name in layout.index}
+        changed.update(node for node, _ in self._reserved.items() ^ state.reserved.items())
+        changed.update(self._placed_on, (free != self._free).any(axis=0).nonzero()[0].tolist())
+        self._outlook.changed_nodes.clear()
+        self._placed_on.clear()
+        self._reserved, self._free = state.reserved.copy(), free.copy()
         return changed
 
 
-_END_S = operator.attrgetter("end_s")
+_NEVER = (math.inf, 0, model.NodeName(""), 0, 0, model.JobId(""))
 _ROWS = max(model.CPU, model.MEMORY) + 1
 _FEW = 8

@@ -2,139 +2,146 @@
 
 The paper adds up task durations on each node and merges the nodes. Here the same is done by playing the future on a
 heap of ends: tasks that run end, and their nodes take what the order gives them next, regularly and with node
-reservations. Nothing is copied but the book's heap and numbers, and no further is played than somebody asks: whether an
-elastic task would be its job's last is settled as soon as one of the job's tasks is known to end as late, which is
+reservations. Only numbers of outlook and view are copied, and no further is played than a question needs: whether an
+elastic task would be its job's last is decided as soon as one of the job's tasks is known to end as late, which is
 mostly soon. What was played stays, and is played on from there for the next question.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_policies.yarn_me.outlook import duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from boathouse_policies.framework import ClusterView
-    from boathouse_policies.yarn_me.book import Book, End, JobBook
+    from boathouse_policies.yarn_me.outlook import End, Outlook
 
 
-class _Ahead:
-    """A job in the future that is played."""
+@dataclasses.dataclass(slots=True, eq=False)
+class _Class:
+    """Tasks of a class that are left to place in the future that is played."""
 
-    __slots__ = ("held", "last_end_s", "longest_s", "pending_classes", "rank", "standing")
-
-    def __init__(self, book: JobBook, now_s: float, standing: float) -> None:
-        self.standing = standing
-        self.rank = (book.job.submitted_s, book.job.id)
-        self.held = book.held_bytes
-        last_end_s = book.last_end_s
-        self.last_end_s = max(last_end_s, now_s) if last_end_s > -math.inf else last_end_s  # overdue: any moment now
-        # The first is the last of the list, to be popped.
-        self.pending_classes = [
-            _Wanted(one, left, seconds)
-            for one, seconds in zip(book.classes[::-1], book.seconds[::-1], strict=True)
-            if (left := book.left.get(one.id, 0)) > 0
-        ]
-        self.longest_s = max([pending.seconds for pending in self.pending_classes], default=0.0)
+    id: model.ClassId
+    left: int
+    memory: int
+    cpu: int
+    seconds: float
 
 
-class _Wanted:
-    """Tasks of a class that are left to place."""
+@dataclasses.dataclass(slots=True, eq=False)
+class _Job:
+    """A job in the future that is played.
 
-    __slots__ = ("class_id", "cpu", "left", "memory", "seconds")
+    Attributes:
+        id: Its id.
+        order: Its key in the profile's order, and how equals are ordered that hold as much memory.
+        held: Memory that it holds.
+        last_end_s: When the last of its tasks that have a node ends.
+        pending: Its classes with tasks left, the first at the end of the list.
+    """
 
-    def __init__(self, one: model.TaskClass, left: int, seconds: float) -> None:
-        self.class_id = one.id
-        self.left = left
-        self.memory = one.resources.memory_bytes
-        self.cpu = one.resources.cpu_milli
-        self.seconds = seconds
+    id: model.JobId
+    order: tuple[float, float]
+    held: int
+    last_end_s: float
+    pending: list[_Class]
+
+    @property
+    def entry(self) -> tuple[float, int, float, model.JobId, _Job]:
+        """What it is in the heap of jobs."""
+        return self.order[0], self.held, self.order[1], self.id, self
 
 
 class Timeline:
     """One future, played as far as somebody asked.
 
     Args:
-        book: What is left and what runs.
-        view: What is free, and the time.
+        outlook: What is left and what runs.
+        view: What is free and held, and the time.
         reserved: Reservations.
-        standing: Of a job in the profile's order, the least first; jobs of equal standing by the memory that they hold.
+        job_key: Of a job in the profile's order, the least first; jobs of equal keys by the memory that they hold.
     """
 
     def __init__(
         self,
-        book: Book,
+        outlook: Outlook,
         view: ClusterView,
         reserved: Mapping[model.NodeName, model.ClassId],
-        standing: Callable[[model.JobId], float] = lambda _: 0.0,
+        job_key: Callable[[model.JobId], float] = lambda _: 0.0,
     ) -> None:
-        self._now_s = self._time_s = view.now_s
+        self._now_s = view.now_s
         names, free = view.layout.names, view.layout.allocatable - view.requested
         self._memory: dict[model.NodeName, int] = dict(zip(names, free[model.MEMORY].tolist(), strict=True))
         self._cpu: dict[model.NodeName, int] = dict(zip(names, free[model.CPU].tolist(), strict=True))
-        self._jobs = {job: _Ahead(one, view.now_s, standing(job)) for job, one in book.jobs.items()}
-        self._ends = book.ends()
+        self._ends = outlook.ends()
+        last_ends_s = {end[-1]: max(end[0], view.now_s) for end in self._ends}  # overdue: any moment now
         self._ends.reverse()  # the first is the last of the list, to be popped
+        self._jobs = {
+            job: _Job(
+                job,
+                (job_key(job), submitted.job.submitted_s),
+                view.held_by(job)[model.MEMORY],
+                last_ends_s.get(job, -math.inf),
+                _left(outlook, submitted),
+            )
+            for job, submitted in outlook.jobs.items()
+        }
         self._new_ends: list[End] = []  # a heap: of tasks that are placed in the future
         self._made = 0
-        self._order = [(one.standing, one.held, one.rank, one) for one in self._jobs.values() if one.pending_classes]
+        self._order = [job.entry for job in self._jobs.values() if job.pending]
         heapq.heapify(self._order)
-        self._moved: set[_Ahead] = set()  # those whose place in the order is not that of the heap any more
-        owners = (
-            {pending.class_id: one for one in self._jobs.values() for pending in one.pending_classes}
-            if reserved
-            else {}
-        )
-        self._reserved = {name: owners[one] for name, one in reserved.items() if one in owners and name in self._memory}
-        self._begun = False
+        self._moved: set[_Job] = set()  # their entries in the order are out of date
+        self._reserved = {
+            name: self._jobs[outlook.classes[owner].job]
+            for name, owner in reserved.items()
+            if outlook.left.get(owner, 0) > 0 and name in self._memory
+        }
+        self._unfilled = list(names)
 
-    def reaches(self, job: model.JobId, time_s: float) -> bool:
+    def reaches(self, job_id: model.JobId, time_s: float) -> bool:
         """Whether the job will still run at a time: whether it ends then or later."""
-        one = self._jobs.get(job)
-        if one is None:
-            return False
-        if one.last_end_s >= time_s:
-            return True
-        if not self._begun:
-            self._begun = True
-            for node in self._memory:
-                self._fill(node)
-        self._play(one, time_s)
-        return bool(one.pending_classes) or one.last_end_s >= time_s
+        job = self._jobs.get(job_id)
+        if job is None or job.last_end_s >= time_s:
+            return job is not None
+        for node in self._unfilled:
+            self._fill(node)
+        self._unfilled.clear()
+        while job.last_end_s < time_s and job.pending:
+            if not self._place_next(time_s - max([task_class.seconds for task_class in job.pending])):
+                return True  # nothing that is placed after that ends before it
+        return job.last_end_s >= time_s
 
-    def _play(self, asked: _Ahead, until_s: float) -> None:
-        """End after end, as long as that may show that the job will not still run at a time."""
-        while asked.last_end_s < until_s and asked.pending_classes and self._until_placed(until_s - asked.longest_s):
-            pass
-
-    def _until_placed(self, before_s: float) -> bool:
-        """End after end until something is placed; False if there is none before that time."""
-        known, new, moved, reserved = self._ends, self._new_ends, self._moved, self._reserved
+    def _place_next(self, before_s: float) -> bool:
+        """Play end after end until something is placed; return False if nothing is before that time."""
+        known, new, reserved = self._ends, self._new_ends, self._reserved
         jobs, memory, cpu = self._jobs, self._memory, self._cpu
         while known or new:
             is_known = not new or (bool(known) and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
-            time_s, _, node, bytes_freed, cpu_freed, job, _ = known[-1] if is_known else new[0]
-            if time_s >= before_s:
+            end_s, _, node, bytes_freed, cpu_freed, job_id = known[-1] if is_known else new[0]
+            if end_s >= before_s:
                 return False
             if is_known:
                 known.pop()
             else:
                 heapq.heappop(new)
-            one = jobs.get(job)
-            if one is None or node not in memory:
+            job = jobs.get(job_id)
+            if job is None or node not in memory:
                 continue
-            self._time_s = max(self._time_s, time_s)
+            self._now_s = max(self._now_s, end_s)
             memory[node] = free = memory[node] + bytes_freed
             cpu[node] += cpu_freed
-            one.held -= bytes_freed
-            if one.pending_classes:
-                moved.add(one)
+            job.held -= bytes_freed
+            if job.pending:
+                self._moved.add(job)
             owner = reserved.get(node)
-            if owner is None or not owner.pending_classes or owner.pending_classes[-1].memory <= free:
+            if owner is None or not owner.pending or owner.pending[-1].memory <= free:
                 made = self._made
                 self._fill(node)
                 if self._made > made:
@@ -142,46 +149,56 @@ class Timeline:
         return False
 
     def _fill(self, node: model.NodeName) -> None:
-        """What the node takes now: for its owner, else for the head of the order, which it is kept for if it fails."""
+        """Place what the node takes now: its owner's tasks, else the first job's, which reserves it for the next."""
         while True:
             owner = self._reserved.get(node)
-            if owner is not None and not owner.pending_classes:
-                del self._reserved[node]
-                owner = None
-            one = owner or self._head()
-            if one is None:
+            job = owner if owner is not None and owner.pending else self._head()
+            if job is None:
+                self._reserved.pop(node, None)
                 return
-            pending = one.pending_classes[-1]
-            if pending.memory > self._memory[node] or pending.cpu > self._cpu[node]:
-                self._reserved[node] = one
+            task_class = job.pending[-1]
+            if task_class.memory > self._memory[node] or task_class.cpu > self._cpu[node]:
+                self._reserved[node] = job
                 return
-            if owner is not None:
-                del self._reserved[node]
-            self._place(one, pending, node)
+            self._reserved.pop(node, None)
+            self._place(job, task_class, node)
 
-    def _place(self, one: _Ahead, pending: _Wanted, node: model.NodeName) -> None:
-        self._memory[node] -= pending.memory
-        self._cpu[node] -= pending.cpu
-        one.held += pending.memory
-        end_s = self._time_s + pending.seconds
+    def _place(self, job: _Job, task_class: _Class, node: model.NodeName) -> None:
+        self._memory[node] -= task_class.memory
+        self._cpu[node] -= task_class.cpu
+        job.held += task_class.memory
+        end_s = self._now_s + task_class.seconds
         self._made += 1
-        heapq.heappush(self._new_ends, (end_s, self._made, node, pending.memory, pending.cpu, one.rank[1], None))
-        one.last_end_s = max(one.last_end_s, end_s)
-        pending.left -= 1
-        if not pending.left:
-            one.pending_classes.pop()
-            one.longest_s = max((other.seconds for other in one.pending_classes), default=0.0)
-        if one.pending_classes:
-            self._moved.add(one)
+        heapq.heappush(self._new_ends, (end_s, self._made, node, task_class.memory, task_class.cpu, job.id))
+        job.last_end_s = max(job.last_end_s, end_s)
+        task_class.left -= 1
+        if not task_class.left:
+            job.pending.pop()
+        if job.pending:
+            self._moved.add(job)
 
-    def _head(self) -> _Ahead | None:
-        """The first job in the order; entries of the heap that are out of date are dropped."""
-        for one in self._moved:
-            heapq.heappush(self._order, (one.standing, one.held, one.rank, one))
+    def _head(self) -> _Job | None:
+        """Return the first job in the order; entries of the heap that are out of date are dropped."""
+        for job in self._moved:
+            heapq.heappush(self._order, job.entry)
         self._moved.clear()
         while self._order:
-            _, held, _, one = self._order[0]
-            if one.pending_classes and held == one.held:
-                return one
+            _, held, _, _, job = self._order[0]
+            if job.pending and held == job.held:
+                return job
             heapq.heappop(self._order)
         return None
+
+
+def _left(outlook: Outlook, submitted: model.Submitted) -> list[_Class]:
+    return [
+        _Class(
+            task_class.id,
+            left,
+            task_class.resources.memory_bytes,
+            task_class.resources.cpu_milli,
+            duration_s(task_class, task_class.resources),
+        )
+        for task_class in reversed(submitted.classes)
+        if (left := outlook.left[task_class.id]) > 0
+    ]

@@ -32,13 +32,13 @@ def test_of_a_program_that_never_ran_nothing_is_known(job):
 def test_a_program_that_ran_may_be_given_less_memory_down_to_what_its_job_says(job):
     known = learnt(job, (10, False)).estimates(job, TaskType.MAP, 0, 100)
     assert isinstance(known, penalty.Elastic)
-    assert (known.seconds(known.ideal_bytes), known.seconds(known.least_bytes)) == (10, 15)
+    assert (known.run(known.ideal_bytes)[0], known.run(known.least_bytes)[0]) == (10, 15)
     assert known.least_bytes >= 127 << 20
 
 
 def test_time_grows_with_the_input_and_the_slowdown_is_measured(job):
     known = learnt(job, (10, False), (30, True)).estimates(job, TaskType.MAP, 0, 200)
-    assert (known.seconds(known.ideal_bytes), known.seconds(known.least_bytes)) == (20, 60)
+    assert (known.run(known.ideal_bytes)[0], known.run(known.least_bytes)[0]) == (20, 60)
 
 
 def test_a_stage_whose_task_was_killed_for_want_of_memory_gets_no_less(job):

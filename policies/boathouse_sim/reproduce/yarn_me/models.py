@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from boathouse_policies.yarn_me import fitting
-from boathouse_policies.yarn_me.penalty import BUFFER_SHARE
+from boathouse_policies.yarn_me.penalty import BUFFER_SHARE, Run, fit_reducer
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.sources import sourced
@@ -170,7 +169,7 @@ def tried(framework: Framework, penalty: float, noise: float, random: np.random.
     """A model from two runs, against runs with every size of memory: part of the ideal, and relative error."""
     reducer = Reducer.drawn(framework, penalty, random)
     ideal = reducer.run(1.0, noise, random)
-    model = fitting.fit_reducer(ideal, reducer.run(PROFILED, noise, random), buffer_share=reducer.buffer_share)
+    model = fit_reducer(ideal, reducer.run(PROFILED, noise, random), buffer_share=reducer.buffer_share)
     points = []
     for share in GIVEN:
         run = reducer.run(share, noise, random)
@@ -184,10 +183,10 @@ def _wordcount() -> Claim:
     input_bytes = 7 << 30
     ideal_bytes = round(input_bytes / BUFFER_SHARE)
     runs = {
-        share: fitting.Run(memory_bytes=round(ideal_bytes * share), duration_s=100 * penalty, input_bytes=input_bytes)
+        share: Run(memory_bytes=round(ideal_bytes * share), duration_s=100 * penalty, input_bytes=input_bytes)
         for share, penalty in {1.0: 1.0, **WORDCOUNT}.items()
     }
-    model = fitting.fit_reducer(runs[1.0], runs[0.41])
+    model = fit_reducer(runs[1.0], runs[0.41])
     errors = {
         share: float(model.run_time_s(np.array(float(run.memory_bytes)))) / run.duration_s - 1
         for share, run in runs.items()

@@ -10,8 +10,7 @@ import dataclasses
 import enum
 from typing import TYPE_CHECKING, Final
 
-from boathouse_policies.yarn_me import fitting
-from boathouse_policies.yarn_me.penalty import BUFFER_SHARE
+from boathouse_policies.yarn_me.penalty import BUFFER_SHARE, Run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,12 +80,12 @@ class Reducer:
         """The least memory with which nothing is spilled."""
         return sum(self.outputs) * self._expansion / self.buffer_share
 
-    def run(self, share: float, noise: float, random: np.random.Generator) -> fitting.Run:
+    def run(self, share: float, noise: float, random: np.random.Generator) -> Run:
         """A run with this part of the ideal memory, as the runtime would report it."""
         spilled = self._spilled(self.ideal_bytes * share * self.buffer_share) if share < 1 else 0.0
         seconds = (self.ideal_s + spilled / self.disk_bytes_per_s) * (1 + float(random.normal(0, noise)))
         reports = share < 1
-        return fitting.Run(
+        return Run(
             memory_bytes=round(self.ideal_bytes * share),
             duration_s=seconds,
             input_bytes=round(sum(self.outputs) + self.local_bytes),

@@ -72,14 +72,12 @@ def finish_times(now_s, free, running, jobs, kept):
 class LookAhead:
     """The same as YARN-ME asks for it: the moment at which it was made, played to the end when somebody asks."""
 
-    def __init__(self, book, view, kept):
+    def __init__(self, outlook, view, reserved):
         index = view.layout.index
         free = (view.layout.allocatable - view.requested)[[model.MEMORY, model.CPU]].T.tolist()
-        running = [
-            (end_s, index[node], memory, cpu, job) for end_s, _, node, memory, cpu, job, _ in sorted(book.ends())
-        ]
-        owners = {index[node]: book.classes[one].job for node, one in kept.items()}
-        self._state = view.now_s, free, running, {job.job.id: told(job) for job in book.jobs.values()}, owners
+        running = [(end_s, index[node], memory, cpu, job) for end_s, _, node, memory, cpu, job in outlook.ends()]
+        owners = {index[node]: outlook.classes[owner].job for node, owner in reserved.items()}
+        self._state = view.now_s, free, running, {name: job_of(outlook, view, name) for name in outlook.jobs}, owners
         self._finish_s = None
 
     def reaches(self, job, time_s):
@@ -88,12 +86,14 @@ class LookAhead:
         return job in self._finish_s and self._finish_s[job] >= time_s
 
 
-def told(job):
-    """A job of the book."""
+def job_of(outlook, view, name):
+    """A job of the outlook."""
+    submitted = outlook.jobs[name]
     wants = [
-        [job.left[one.id], one.resources.memory_bytes, one.resources.cpu_milli, seconds(one)] for one in job.classes
+        [outlook.left[one.id], one.resources.memory_bytes, one.resources.cpu_milli, seconds(one)]
+        for one in submitted.classes
     ]
-    return Job(job.job.id, job.job.submitted_s, wants, job.held_bytes)
+    return Job(name, submitted.job.submitted_s, wants, view.held_by(name)[model.MEMORY])
 
 
 def seconds(one):

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from boathouse_policies import model, yarn_me
+from boathouse_policies import framework, model, yarn_me
 from boathouse_policies.framework import neutral
 from boathouse_sim.instant import Instant
 from boathouse_sim.workload import Workload
@@ -111,8 +111,9 @@ def most_elastic_at_once(workload, **config):
     driver = Instant(workload, yarn_me.build(config=yarn_me.Config(**config)))
     most = 0
     while driver.advance():
-        running = driver.world.profile.observers[0].book.nodes.values()
-        most = max(most, sum(task.disk_bytes_per_s > 0 for tasks in running for task in tasks.values()))
+        running, outlook = driver.world.profile.observers
+        sizes = [(outlook.classes[task.task_class].resources, task.resources) for task in running.tasks.values()]
+        most = max(most, sum(size.memory_bytes < ideal.memory_bytes for ideal, size in sizes))
     return most
 
 
@@ -161,7 +162,7 @@ class Ahead:
     def __init__(self):
         self.made_s, self.answer = [], True
 
-    def __call__(self, _book, view, _kept):
+    def __call__(self, _outlook, view, _kept):
         self.made_s.append(view.now_s)
         return self
 
@@ -174,22 +175,26 @@ class Looking:
 
     def __init__(self):
         self.ahead, self.world = Ahead(), builders.World(builders.nodes(1))
-        self.policy = yarn_me.Elasticity(yarn_me.Config(refresh_s=10.0), neutral.NO_PREFERENCE, self.ahead)
+        self.running = framework.RunningTasks()
+        config, outlook = yarn_me.Config(refresh_s=10.0), yarn_me.Outlook(self.running)
+        self.policy = yarn_me.Elasticity(config, neutral.NO_PREFERENCE, outlook, self.ahead)
         self.one = builders.task_class(builders.job("a"), estimates=estimates(1, 10.0))
         self.comes("a", self.one)
 
     def comes(self, name, *classes):
         tasks = {one.id: 3 for one in classes}
-        self.policy.observe(
-            model.Submitted(now_s=self.world.now_s, job=builders.job(name), classes=classes, tasks=tasks)
-        )
+        self.observe(model.Submitted(now_s=self.world.now_s, job=builders.job(name), classes=classes, tasks=tasks))
+
+    def observe(self, event):
+        self.running.observe(event)
+        self.policy.outlook.observe(event)
 
     def cycle(self, now_s):
         self.world.now_s = now_s
         self.policy.advise(self.world.room, self.world.view())
 
     def starts(self, index):
-        self.policy.observe(was_placed(self.one, self.one.resources, index, now_s=self.world.now_s))
+        self.observe(was_placed(self.one, self.one.resources, index, now_s=self.world.now_s))
 
 
 def test_the_future_is_looked_at_anew_when_it_is_old_and_something_changed():
@@ -207,7 +212,7 @@ def test_the_future_is_looked_at_anew_when_a_job_comes_or_ends():
     looking.cycle(0.0)
     looking.comes("b")
     looking.cycle(1.0)
-    looking.policy.observe(model.Ended(now_s=1.0, job=model.JobId("b"), succeeded=True))
+    looking.observe(model.Ended(now_s=1.0, job=model.JobId("b"), succeeded=True))
     looking.cycle(2.0)
     looking.cycle(3.0)
     assert looking.ahead.made_s == [0.0, 1.0, 2.0]
@@ -221,18 +226,6 @@ def test_among_many_jobs_one_that_comes_does_not_yet_make_the_future_look_differ
         looking.cycle(now_s)
         looking.comes(f"then-{now_s}")
     assert looking.ahead.made_s == [0.0, 3.0, 13.0]
-
-
-def test_answers_are_kept_as_long_as_the_future_that_gave_them():
-    looking = Looking()
-    looking.cycle(0.0)
-    answers = [looking.policy.ends_in_time(looking.one.id, 50.0)]
-    looking.ahead.answer = False
-    answers.append(looking.policy.ends_in_time(looking.one.id, 50.0))
-    looking.comes("b")
-    looking.cycle(1.0)
-    answers.append(looking.policy.ends_in_time(looking.one.id, 50.0))
-    assert answers == [True, True, False]
 
 
 def test_tasks_of_which_nothing_is_known_are_never_elastic():

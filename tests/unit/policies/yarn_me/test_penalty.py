@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from boathouse_policies.yarn_me import fitting, penalty
+from boathouse_policies.yarn_me import penalty
 
 MB, GB = 1_000_000, 1_000_000_000
 STEP = 100 * MB
@@ -41,16 +41,20 @@ def elastic(model=None, ideal_mb=2000):
     return penalty.Elastic(model or reducer(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP)
 
 
+def seconds(one, memory_bytes):
+    return one.run(memory_bytes)[0]
+
+
 def test_run_time_grows_by_what_is_spilled():
-    assert elastic().seconds(1000 * MB) == pytest.approx(
+    assert seconds(elastic(), 1000 * MB) == pytest.approx(
         125.0
     )  # half is spilled, and all would cost half as much again
-    assert (elastic().seconds(2000 * MB), elastic().seconds(9000 * MB)) == (100.0, 100.0)
+    assert (seconds(elastic(), 2000 * MB), seconds(elastic(), 9000 * MB)) == (100.0, 100.0)
 
 
 def test_more_than_a_class_asks_for_helps_no_further():
     half = penalty.Elastic(reducer(ideal_mb=2000), ideal_bytes=1000 * MB, step_bytes=STEP)
-    assert half.seconds(2000 * MB) == half.seconds(1000 * MB) == pytest.approx(125.0)
+    assert seconds(half, 2000 * MB) == seconds(half, 1000 * MB) == pytest.approx(125.0)
 
 
 def test_run_times_that_only_rounding_tells_apart_are_equal():
@@ -66,7 +70,7 @@ def test_all_that_is_free_is_taken_where_it_is_the_best():
 
 
 def test_less_memory_may_be_faster():
-    assert elastic().seconds(1000 * MB) < elastic().seconds(1900 * MB)
+    assert seconds(elastic(), 1000 * MB) < seconds(elastic(), 1900 * MB)
 
 
 def test_the_disk_bandwidth_is_what_is_written_and_read_over_the_run_time():
@@ -78,8 +82,7 @@ def test_the_disk_bandwidth_is_what_is_written_and_read_over_the_run_time():
 def scan(one, free):
     """As one would write it: every size on the grid below what is free, and that."""
     sizes = [*range(one.least_bytes, min(free, one.ideal_bytes), STEP), min(free, one.ideal_bytes)]
-    seconds = {size: one.seconds(size) for size in sizes}
-    return min(sizes, key=lambda size: (round(seconds[size], 9), size))
+    return min(sizes, key=lambda size: (round(seconds(one, size), 9), size))
 
 
 @hypothesis.settings(max_examples=300, deadline=None)
@@ -95,9 +98,9 @@ def test_the_closed_form_finds_what_a_scan_of_all_sizes_finds(ideal_mb, share, f
         model = penalty.Mapper(ideal_s=100.0, ideal_bytes=ideal_mb * MB, undersized_s=100.0 * factor)
     one = elastic(model, ideal_mb)
     free = one.least_bytes + round((one.ideal_bytes - one.least_bytes) * share)
-    memory, seconds = one.best(np.array([free]))
+    memory, least_s = one.best(np.array([free]))
     expected = scan(one, free)
-    assert seconds[0] == pytest.approx(one.seconds(expected))
+    assert least_s[0] == pytest.approx(seconds(one, expected))
     assert memory[0] == pytest.approx(expected)
 
 
@@ -109,15 +112,28 @@ def test_the_least_size_is_a_tenth_of_the_ideal_in_whole_steps_and_at_most_the_i
     assert one.least_bytes == least_mb * MB
 
 
-def test_the_table_holds_the_closed_form_for_each_step():
-    memory, seconds = elastic().table()
-    assert math.isinf(seconds[1])  # 100 MB are less than a tenth of 2,000
-    assert (memory[13], seconds[13]) == (1000 * MB, pytest.approx(125.0))
-    assert (memory[20], seconds[20]) == (2000 * MB, pytest.approx(100.0))
+@pytest.mark.parametrize(
+    ("free_mb", "expected"),
+    [
+        pytest.param(199, (200, math.inf), id="less than a tenth of the ideal"),
+        pytest.param(1399, (1000, 125.0), id="between two steps"),
+        pytest.param(1999, (1000, 125.0), id="less than the ideal"),
+        pytest.param(9000, (2000, 100.0), id="more than the ideal"),
+    ],
+)
+def test_the_levels_hold_the_closed_form_for_each_step(free_mb, expected):
+    levels = elastic().levels
+    memory, least_s = levels.on(free_mb * MB)
+    assert (memory / MB, least_s) == (expected[0], pytest.approx(expected[1]))
+    assert levels.seconds_on(np.array([free_mb * MB])).tolist() == [least_s]
+
+
+def test_a_node_that_is_over_committed_has_no_memory_for_any_level():
+    assert elastic().levels.on(-5) == elastic().levels.on(0)
 
 
 def run(memory_mb, seconds, input_mb, **fields):
-    return fitting.Run(memory_bytes=memory_mb * MB, duration_s=seconds, input_bytes=input_mb * MB, **fields)
+    return penalty.Run(memory_bytes=memory_mb * MB, duration_s=seconds, input_bytes=input_mb * MB, **fields)
 
 
 @pytest.mark.parametrize("profiled_at", [0.1, 0.35, 0.52, 0.9])
@@ -125,43 +141,43 @@ def test_two_runs_tell_the_run_time_with_any_other_memory(profiled_at):
     truth = reducer(factor=2.3)
     memory = round(2000 * profiled_at)
     undersized = run(memory, float(truth.run_time_s(np.array(float(memory * MB)))), 1400)
-    fitted = fitting.fit_reducer(run(2000, 100.0, 1400), undersized)
+    fitted = penalty.fit_reducer(run(2000, 100.0, 1400), undersized)
     others = np.linspace(200, 2000, 50) * MB
     assert fitted.run_time_s(others) == pytest.approx(truth.run_time_s(others))
 
 
 def test_reported_spills_are_taken_before_those_worked_out():
     undersized = run(1000, 150.0, 1400, spilled_bytes=350 * MB)
-    assert fitting.fit_reducer(run(2000, 100.0, 1400), undersized).disk_bytes_per_s == pytest.approx(7 * MB)
+    assert penalty.fit_reducer(run(2000, 100.0, 1400), undersized).disk_bytes_per_s == pytest.approx(7 * MB)
 
 
 def test_spark_fills_its_buffer_faster_by_what_its_report_shows():
     undersized = run(1000, 150.0, 700, spilled_bytes=350 * MB, spilled_memory_bytes=700 * MB)
-    fitted = fitting.fit_reducer(run(2000, 100.0, 700), undersized)
+    fitted = penalty.fit_reducer(run(2000, 100.0, 700), undersized)
     assert (fitted.expansion, fitted.ideal_bytes) == (2.0, pytest.approx(2000 * MB))
     assert float(fitted.spilled_bytes(np.array(1000.0 * MB))) == pytest.approx(350 * MB)
 
 
 def test_tez_leaves_local_output_out_of_the_buffer():
-    fitted = fitting.fit_reducer(run(2000, 100.0, 2000), run(1000, 150.0, 2000, local_bytes=600 * MB))
+    fitted = penalty.fit_reducer(run(2000, 100.0, 2000), run(1000, 150.0, 2000, local_bytes=600 * MB))
     assert fitted.ideal_bytes == pytest.approx(2000 * MB)
 
 
 def test_spills_that_cost_nothing_make_elasticity_free():
-    fitted = fitting.fit_reducer(run(2000, 100.0, 1400), run(1000, 99.0, 1400))
+    fitted = penalty.fit_reducer(run(2000, 100.0, 1400), run(1000, 99.0, 1400))
     assert float(fitted.run_time_s(np.array(500.0 * MB))) == 100.0
 
 
 def test_a_run_that_spilled_nothing_teaches_no_rate():
     with pytest.raises(ValueError, match="spilled nothing: profile one with less memory"):
-        fitting.fit_reducer(run(2000, 100.0, 1400), run(2000, 120.0, 1400))
+        penalty.fit_reducer(run(2000, 100.0, 1400), run(2000, 120.0, 1400))
 
 
 def test_a_map_is_never_faster_with_less():
-    assert fitting.fit_mapper(run(1000, 10.0, 500), run(300, 9.0, 500)).undersized_s == 10.0
+    assert penalty.fit_mapper(run(1000, 10.0, 500), run(300, 9.0, 500)).undersized_s == 10.0
 
 
 def test_a_mapper_is_a_step_between_its_two_runs():
-    fitted = fitting.fit_mapper(run(1000, 10.0, 500), run(300, 13.5, 500, spilled_bytes=500 * MB))
+    fitted = penalty.fit_mapper(run(1000, 10.0, 500), run(300, 13.5, 500, spilled_bytes=500 * MB))
     assert fitted.run_time_s(np.array([100.0, 999.0, 1000.0]) * MB).tolist() == [13.5, 13.5, 10.0]
     assert fitted.spilled_bytes(np.array([100.0, 1000.0]) * MB).tolist() == [500 * MB, 0.0]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, model
 from boathouse_policies.yarn_me import penalty
-from boathouse_policies.yarn_me.book import Book
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.timeline import Timeline
 from tests.unit.policies import builders as make
 from tests.unit.policies.yarn_me import reference
@@ -31,9 +31,14 @@ class Future:
         self.ledger = framework.Ledger(model.Axis())
         for node in self.nodes:
             self.ledger.set_node(node)
-        self.book = Book()
+        self.running = framework.RunningTasks()
+        self.outlook = Outlook(self.running)
         self.reserved = {}
         self.classes = {}
+
+    def observe(self, event):
+        self.running.observe(event)
+        self.outlook.observe(event)
 
     def job(self, name, *classes, submitted_s=0.0):
         """Classes are (tasks, gib, seconds)."""
@@ -44,16 +49,16 @@ class Future:
         ]
         tasks = {one.id: count for one, (count, _, _) in zip(made, classes, strict=True)}
         self.classes[name] = made
-        self.book.observe(model.Submitted(now_s=submitted_s, job=job, classes=tuple(made), tasks=tasks))
+        self.observe(model.Submitted(now_s=submitted_s, job=job, classes=tuple(made), tasks=tasks))
 
     def runs(self, name, node, now_s=0.0):
         """One more task of the job's first class was placed."""
         one = self.classes[name][0]
         task = make.task(one, len(self.ledger))
         where = self.nodes[node].name
-        owner = self.book.jobs[one.job].job
+        owner = self.outlook.jobs[one.job].job
         self.ledger.assume(model.Create(task=task, task_class=one, job=owner, node=where, resources=one.resources))
-        self.book.observe(
+        self.observe(
             model.Placed(
                 now_s=now_s,
                 task=task.id,
@@ -70,7 +75,7 @@ class Future:
         one = self.classes[name][0]
         task = make.task(one, index)
         self.ledger.gone(task.id)
-        self.book.observe(
+        self.observe(
             model.Finished(
                 now_s=now_s,
                 task=task.id,
@@ -86,11 +91,11 @@ class Future:
         self.reserved[self.nodes[node].name] = self.classes[name][0].id
 
     def timeline(self, now_s=0.0, **order):
-        return Timeline(self.book, self.ledger.snapshot(now_s), self.reserved, **order)
+        return Timeline(self.outlook, self.ledger.snapshot(now_s), self.reserved, **order)
 
     def exact(self, now_s=0.0):
         """The same moment for the reference."""
-        return reference.LookAhead(self.book, self.ledger.snapshot(now_s), self.reserved)
+        return reference.LookAhead(self.outlook, self.ledger.snapshot(now_s), self.reserved)
 
 
 def test_a_job_ends_when_the_last_of_its_waves_does():
@@ -124,7 +129,7 @@ def test_a_failed_task_is_placed_again():
         now_s=5.0, task=task.id, task_class=task.task_class, job=model.JobId("job"), node=NODES[0], reason="lost"
     )
     future.ledger.gone(task.id)
-    future.book.observe(failed)
+    future.observe(failed)
     assert future.timeline(5.0).reaches(model.JobId("job"), 15.0)
     assert not future.timeline(5.0).reaches(model.JobId("job"), 15.1)
 
@@ -134,9 +139,7 @@ def test_a_task_ends_by_its_run_time_after_it_started_and_not_after_it_was_place
     future.job("job", (1, 8, 10.0))
     future.runs("job", 0)
     one = future.classes["job"][0]
-    future.book.observe(
-        model.Started(now_s=4.0, task=make.task(one, 0).id, task_class=one.id, job=one.job, node=NODES[0])
-    )
+    future.observe(model.Started(now_s=4.0, task=make.task(one, 0).id, task_class=one.id, job=one.job, node=NODES[0]))
     assert future.timeline(5.0).reaches(model.JobId("job"), 14.0)
     assert not future.timeline(5.0).reaches(model.JobId("job"), 14.1)
 
@@ -165,7 +168,7 @@ def test_the_future_is_played_in_the_profiles_order():
     first, second = model.JobId("first"), model.JobId("second")
     assert future.timeline().reaches(second, 20.0)  # it holds nothing, so it comes between the two
     assert not future.timeline().reaches(second, 20.1)
-    assert future.timeline(standing={first: 1.0, second: 2.0}.__getitem__).reaches(second, 30.0)
+    assert future.timeline(job_key={first: 1.0, second: 2.0}.__getitem__).reaches(second, 30.0)
 
 
 def test_a_job_holds_nothing_of_what_has_ended():
@@ -197,14 +200,14 @@ def test_what_will_have_ended_is_not_held_in_the_future_either():
     assert not timeline.reaches(model.JobId("a"), 27.1)
 
 
-def test_the_last_end_of_a_job_is_that_of_what_still_runs():
+def test_the_last_end_is_that_of_what_still_runs():
     future = Future()
     future.job("job", (3, 3, 10.0))
     for now_s in (0.0, 2.0, 5.0):
         future.runs("job", 0, now_s=now_s)
-    assert future.book.jobs[model.JobId("job")].last_end_s == 15.0
+    assert future.outlook.ends()[-1][0] == 15.0
     future.ends("job", 0, 2, now_s=6.0)
-    assert future.book.jobs[model.JobId("job")].last_end_s == 12.0
+    assert future.outlook.ends()[-1][0] == 12.0
 
 
 def test_nothing_is_known_of_a_job_that_was_never_submitted():
@@ -222,7 +225,7 @@ def futures(draw):
         for name in draw(st.lists(st.sampled_from(names), max_size=3)):
             one = future.classes[name][0]
             free = future.ledger.free(future.nodes[node].name)
-            if future.book.jobs[one.job].left[one.id] and free[model.MEMORY] >= one.resources.memory_bytes:
+            if future.outlook.left[one.id] and free[model.MEMORY] >= one.resources.memory_bytes:
                 future.runs(name, node, now_s=float(draw(st.integers(0, 9))))
         if draw(st.booleans()):
             future.keep(node, draw(st.sampled_from(names)))
@@ -233,7 +236,7 @@ def futures(draw):
 @hypothesis.given(future=futures(), asked=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), min_size=1))
 def test_every_answer_is_that_of_the_exact_look_ahead(future, asked):
     # What is kept goes by class here and by job there: the same as long as the class kept for is the one that is next.
-    hypothesis.assume(all(future.book.jobs[future.book.classes[one].job].left[one] for one in future.reserved.values()))
+    hypothesis.assume(all(future.outlook.left[one] for one in future.reserved.values()))
     exact, timeline = future.exact(10.0), future.timeline(10.0)
     for job, time_s in asked:
         name = model.JobId(f"job-{job}")

@@ -1,13 +1,22 @@
 """When a kept node has room for the task that it is kept for."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from boathouse_policies.yarn_me.reserve import Waits
+from boathouse_policies.yarn_me.reserve import until_s
 from tests.unit.policies.yarn_me.test_timeline import GIB, Future
 
 GIB_FREE, CPU_FREE = 1, 5000
+
+
+def waits_until_s(future, cpu_free, gib_free):
+    """The owner of the only node waits, with so much free there."""
+    view = SimpleNamespace(layout=SimpleNamespace(names=[future.nodes[0].name]))
+    owner = future.classes["owner"][0].id
+    state = SimpleNamespace(reserved={0: owner}, free_on=[[cpu_free, gib_free * GIB]].__getitem__, view=view)
+    return until_s(future.outlook, state, 0)
 
 
 def owner_waits_until_s(gib, cpu_free=CPU_FREE, gib_free=GIB_FREE):
@@ -17,8 +26,7 @@ def owner_waits_until_s(gib, cpu_free=CPU_FREE, gib_free=GIB_FREE):
         future.job(name, (1, 3, seconds))
         future.runs(name, 0)
     future.job("owner", (1, gib, 10.0))
-    node, owner = future.nodes[0].name, future.classes["owner"][0].id
-    return Waits(future.book).until_s(node, owner, [cpu_free, gib_free * GIB])
+    return waits_until_s(future, cpu_free, gib_free)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +45,10 @@ def test_the_owner_waits_no_longer_once_there_is_room_and_longer_once_more_runs(
     future.job("running", (2, 3, 10.0))
     future.runs("running", 0)
     future.job("owner", (1, 9, 10.0))
-    node, owner, waits = future.nodes[0].name, future.classes["owner"][0].id, Waits(future.book)
-    assert waits.until_s(node, owner, [CPU_FREE, 7 * GIB]) == 10.0
-    assert waits.until_s(node, owner, [CPU_FREE, 9 * GIB]) == -math.inf
+    assert waits_until_s(future, CPU_FREE, 7) == 10.0
+    assert waits_until_s(future, CPU_FREE, 9) == -math.inf
     future.runs("running", 0, now_s=5.0)
-    assert waits.until_s(node, owner, [CPU_FREE, 4 * GIB]) == 15.0
+    assert waits_until_s(future, CPU_FREE, 4) == 15.0
 
 
 def test_a_second_task_of_the_same_cycle_is_seen_too():
@@ -49,6 +56,4 @@ def test_a_second_task_of_the_same_cycle_is_seen_too():
     future.job("running", (2, 3, 10.0))
     future.runs("running", 0)
     future.job("owner", (1, 9, 10.0))
-    node, owner, waits = future.nodes[0].name, future.classes["owner"][0].id, Waits(future.book)
-    found = [waits.until_s(node, owner, [CPU_FREE, gib * GIB]) for gib in (9, 7, 5)]
-    assert found == [-math.inf, 10.0, -math.inf]
+    assert [waits_until_s(future, CPU_FREE, gib) for gib in (9, 7, 5)] == [-math.inf, 10.0, -math.inf]
