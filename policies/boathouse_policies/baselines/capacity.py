@@ -16,7 +16,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.baselines.fifo import Fifo
+from boathouse_policies.baselines.orders import Fifo
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import Profile

@@ -15,17 +15,14 @@ machines share a host.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import Profile
-from boathouse_policies.framework.questions import Observer, Patience, Score
+from boathouse_policies.framework import Observer, Patience, Profile, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from boathouse_policies.framework import CycleState, PendingClass, Where
 
 
@@ -51,9 +48,7 @@ class Closest(Score):
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The base's score, which is within -1..1, less 4 for each level of distance."""
         scores = self._base.score(pending, state, where)
-        if not pending.queued.pool.located:
-            return scores
-        return scores - _LEVEL * pending.levels[where]
+        return scores - _LEVEL * pending.levels[where] if pending.queued.pool.located else scores
 
 
 _LEVEL = 4.0
@@ -68,7 +63,10 @@ class _Level:
 
 
 class Delay(Patience, Observer):
-    """See the module's docstring. Tasks without input in blocks never wait."""
+    """See the module's docstring. Tasks without input in blocks never wait.
+
+    It dumps nothing: waits are seconds long, and begin anew after a restart.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -81,17 +79,13 @@ class Delay(Patience, Observer):
         found = model.Distance(pending.levels[node])
         level = self._levels.setdefault(pending.job.id, {}).setdefault(pending.task_class.id, _Level())
         if found > level.allowed:
-            until_s = self._until_s(level, found, state.view.now_s)
-            if until_s is not None:
+            if level.since_s is None:
+                level.since_s = state.view.now_s
+            until_s = level.since_s + self._wait_s(level.allowed, found)
+            if state.view.now_s < until_s:
                 return _wait(pending, found, until_s)
         level.allowed, level.since_s = found, None
         return None
-
-    def _until_s(self, level: _Level, found: model.Distance, now_s: float) -> float | None:
-        if level.since_s is None:
-            level.since_s = now_s
-        until_s = level.since_s + self._wait_s(level.allowed, found)
-        return until_s if now_s < until_s else None
 
     def _wait_s(self, allowed: model.Distance, found: model.Distance) -> float:
         for_node = self._config.node_wait_s if allowed is model.Distance.NODE else 0.0
@@ -102,21 +96,14 @@ class Delay(Patience, Observer):
         if isinstance(event, model.Ended):
             self._levels.pop(event.job, None)
 
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing: waits are seconds long, and begin anew after a restart."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Nothing."""
-
 
 def _wait(pending: PendingClass, distance: model.Distance, until_s: float) -> model.Wait:
-    message = f"the closest free node is {_FAR[distance]} its input: it waits for a closer one"
+    message = f"the closest free node is {_WHERE[distance]} its input: it waits for a closer one"
     verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
     return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
-_FAR = {
+_WHERE = {
     model.Distance.SERVER: "on the host of",
     model.Distance.RACK: "in the rack of",
     model.Distance.ANYWHERE: "in another rack than",

@@ -14,19 +14,19 @@ adds up to no less than the 25th percentile of nodes (SlowNodeThreshold).
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import Follower, Profile, RunningTask, RunningTasks
-from boathouse_policies.framework.questions import Observer
+from boathouse_policies.framework import Follower, Observer, Profile, RunningTask, RunningTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from boathouse_policies.framework import ClusterView, SchedulingQueue
 
@@ -57,13 +57,13 @@ class _Attempt:
     Attributes:
         task: The attempt.
         progress: As of its last report.
-        told_s: When that was.
+        reported_s: When that was.
         has_second: Whether a second attempt of it runs, or was refused.
     """
 
     task: RunningTask
     progress: float = 0.0
-    told_s: float = 0.0
+    reported_s: float = 0.0
     has_second: bool = False
 
     @property
@@ -75,7 +75,7 @@ class _Attempt:
     def rate(self) -> float:
         """Progress a second, as of the last report."""
         started_s = self.task.started_s
-        return 0.0 if started_s is None else self.progress / max(self.told_s - started_s, 1e-3)
+        return 0.0 if started_s is None else self.progress / max(self.reported_s - started_s, 1e-3)
 
     @property
     def left_s(self) -> float:
@@ -84,7 +84,7 @@ class _Attempt:
 
 
 class Late(Observer, Follower):
-    """See the module's docstring.
+    """See the module's docstring. It dumps nothing: running tasks report anew after a restart.
 
     Args:
         config: The constants.
@@ -93,38 +93,36 @@ class Late(Observer, Follower):
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
         self.report_every_s = config.report_every_s
-        self.measure_every_s = 0.0
         self._config = config
         self._running = running
-        running.follow(self)
         self._attempts: dict[model.TaskId, _Attempt] = {}
         self._ended_rates: dict[model.ClassId, list[float]] = {}
-        self._node_progress: dict[model.NodeName, float] = {}
+        self._node_progress: collections.defaultdict[model.NodeName, float] = collections.defaultdict(float)
         self._classes: dict[model.JobId, tuple[model.TaskClass, ...]] = {}
-        self._due = False
+        self._is_due = False
+        running.follow(self)
 
     # Deciding
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
-        """Second attempts for the slots that are free."""
-        cap, seconds = self._cap(view), sum(one.is_second for one in self._attempts.values())
-        if not self._due or seconds >= cap:
+        """Decide second attempts for the slots that are free."""
+        cap, seconds = self._cap(view), sum(attempt.is_second for attempt in self._attempts.values())
+        if not self._is_due or seconds >= cap:
             return ()
-        self._due = False  # nothing is known better before the next reports
+        self._is_due = False  # nothing is known better before the next reports
         free, decisions = view.free(), []
         for slow in self._slow(queue, view):
             node = self._node(slow, free, view)
             if node is not None and seconds < cap:
                 free[:, node] -= view.axis.vector(slow.task.resources)
                 seconds += 1
-                decisions.append(self._speculate(slow, view.layout.names[node]))
+                decisions.append(_speculate(slow, view.layout.names[node]))
         return decisions
 
     def _cap(self, view: ClusterView) -> float:
-        """Of the slots that there are for tasks such as those that run."""
-        sizes = {one.task_class: one.resources for one in self._running.tasks.values()}.values()
+        """Return the share of the slots that there are for tasks such as those that run."""
         slots = 0.0
-        for size in sizes:
+        for size in {task.task_class: task.resources for task in self._running.tasks.values()}.values():
             vector = view.axis.vector(size)
             rows = vector.nonzero()[0]
             fit = (view.layout.allocatable[rows] // vector[rows, None]).min(axis=0, initial=np.iinfo(np.int64).max)
@@ -132,115 +130,100 @@ class Late(Observer, Follower):
         return self._config.speculative_cap * slots
 
     def _slow(self, queue: SchedulingQueue, view: ClusterView) -> list[_Attempt]:
-        """Who may have a second attempt, the job with the least share first, then the longest time left."""
-        waiting = [one for one in queue.sorted_classes().queued if one.pool.count]
-        least = min((_share(one.job.id, view) for one in waiting), default=np.inf)
-        some = [
-            one
-            for job, classes in sorted(self._classes.items())
-            if _share(job, view) <= least
+        """Return who may have a second attempt, the job with the least share first, then the longest time left."""
+        pending = {queued.task_class.id: queued.job.id for queued in queue.sorted_classes().queued if queued.pool.count}
+        shares = {job: view.layout.dominant_share(view.held_by(job)) for job in {*self._classes, *pending.values()}}
+        least = min((shares[job] for job in pending.values()), default=np.inf)
+        slow = [
+            attempt
+            for job, classes in self._classes.items()
+            if shares[job] <= least
             for task_class in classes
-            if not any(each.task_class.id == task_class.id for each in waiting)
-            for one in self._slow_of(task_class.id, view.now_s)
+            if task_class.id not in pending
+            for attempt in self._slow_of(task_class.id, view.now_s)
         ]
-        return sorted(some, key=lambda one: (_share(one.task.job, view), -one.left_s, one.task.task))
+        return sorted(slow, key=lambda attempt: (shares[attempt.task.job], -attempt.left_s, attempt.task.task))
 
     def _slow_of(self, task_class: model.ClassId, now_s: float) -> Iterator[_Attempt]:
-        known = [self._attempts[one.task] for one in self._running.of(task_class)]
-        running = [one for one in known if one.task.started_s is not None]
-        rates = [*self._ended_rates.get(task_class, ()), *(one.rate for one in running)]
+        attempts = [self._attempts[task.task] for task in self._running.of(task_class) if task.started_s is not None]
+        rates = [*self._ended_rates.get(task_class, ()), *(attempt.rate for attempt in attempts)]
         if len(rates) < _TO_COMPARE:
             return
         slow = float(np.percentile(rates, self._config.slow_task_percentile))
-        for one in running:
-            ran_s = now_s - (one.task.started_s or 0.0)
-            if one.rate < slow and ran_s >= self._config.least_run_s and not (one.is_second or one.has_second):
-                yield one
+        for attempt in attempts:
+            ran_s = now_s - (attempt.task.started_s or 0.0)
+            may_have_one = ran_s >= self._config.least_run_s and not (attempt.is_second or attempt.has_second)
+            if attempt.rate < slow and may_have_one:
+                yield attempt
 
     def _node(self, slow: _Attempt, free: model.IntMatrix, view: ClusterView) -> int | None:
-        """A node that is not slow, has room, and is another; the first by name of those with most progress."""
+        """Return a node that is not slow, has room, and is another; the first by name of those with most progress."""
         vector = view.axis.vector(slow.task.resources)
-        rows = vector.nonzero()[0]
         progress = np.array([self._node_progress.get(name, 0.0) for name in view.layout.names])
-        fit = (free[rows] >= vector[rows, None]).all(axis=0)
+        fit = ((free >= vector[:, None]) | (vector[:, None] == 0)).all(axis=0)
         fit &= progress >= np.percentile(progress, self._config.slow_node_percentile)
-        own = view.layout.index.get(slow.task.node)
-        if own is not None:
-            fit[own] = False
+        fit &= np.array(view.layout.names) != slow.task.node
         return int(np.where(fit, progress, -1.0).argmax()) if fit.any() else None
-
-    @staticmethod
-    def _speculate(slow: _Attempt, node: model.NodeName) -> model.Speculate:
-        task = slow.task
-        return model.Speculate(
-            task=model.Task(id=task.task, task_class=task.task_class),
-            attempt=model.TaskId(f"{task.task}{_SECOND}"),
-            node=node,
-            resources=task.resources,
-            reason=f"{slow.progress:.0%} done at {slow.rate:.2%} a second: {slow.left_s:.0f} s left",
-        )
 
     # Learning
 
     def observe(self, event: model.Event) -> None:
-        """Follow what runs."""
+        """Learn how far tasks are."""
         match event:
             case model.Submitted():
                 self._classes[event.job.id] = event.classes
             case model.Progress() if event.task in self._attempts:
                 self._proceed(self._attempts[event.task], event.fraction, event.now_s)
-                self._due = True
+                self._is_due = True
             case model.Refused(decision=model.Speculate(task=task)) if task.id in self._attempts:
                 self._attempts[task.id].has_second = True  # it may not have one
             case model.Ended():
-                for gone in self._classes.pop(event.job, ()):
-                    self._ended_rates.pop(gone.id, None)
+                for task_class in self._classes.pop(event.job, ()):
+                    self._ended_rates.pop(task_class.id, None)
             case model.NodeChanged(node=None):
                 self._node_progress.pop(event.name, None)
             case _:
                 pass
 
     def placed(self, task: RunningTask) -> None:
-        """An attempt was placed: the first or the second."""
-        one = self._attempts[task.task] = _Attempt(task)
-        self._second_of(one, runs=True)
+        """Begin an attempt, the first or the second."""
+        attempt = self._attempts[task.task] = _Attempt(task)
+        self._mark_first(attempt, has_second=True)
 
     def started(self, task: RunningTask, now_s: float) -> None:
-        """Its progress counts from now on."""
-        self._attempts[task.task].told_s = now_s
+        """Count its progress from now on."""
+        self._attempts[task.task].reported_s = now_s
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
-        """Its rate counts where it succeeded, and its progress nowhere where it did not."""
-        one = self._attempts.pop(task.task)
-        if isinstance(event, model.Finished):
-            self._proceed(one, 1.0, event.now_s)
-            self._ended_rates.setdefault(task.task_class, []).append(one.rate)
+        """Count its rate where it succeeded, and its progress nowhere where it did not."""
+        attempt, succeeded = self._attempts.pop(task.task), isinstance(event, model.Finished)
+        self._proceed(attempt, float(succeeded), event.now_s)
+        if succeeded:
+            self._ended_rates.setdefault(task.task_class, []).append(attempt.rate)
         else:
-            self._proceed(one, 0.0, event.now_s)
-            self._second_of(one, runs=False)
+            self._mark_first(attempt, has_second=False)
 
-    def _second_of(self, second: _Attempt, *, runs: bool) -> None:
-        """The attempt runs, or is lost: whether its first has a second, if it is one."""
-        first = self._attempts.get(model.TaskId(second.task.task.removesuffix(_SECOND))) if second.is_second else None
-        if first is not None:
-            first.has_second = runs
+    def _mark_first(self, attempt: _Attempt, *, has_second: bool) -> None:
+        """Say of the attempt that this is the second of, if it is one, whether it has a second."""
+        first = self._attempts.get(model.TaskId(attempt.task.task.removesuffix(_SECOND)))
+        if first is not None and attempt.is_second:
+            first.has_second = has_second
 
-    def _proceed(self, one: _Attempt, progress: float, now_s: float) -> None:
-        node = one.task.node
-        self._node_progress[node] = self._node_progress.get(node, 0.0) + progress - one.progress
-        one.progress, one.told_s = progress, now_s
-
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing: running tasks report anew after a restart."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Nothing."""
+    def _proceed(self, attempt: _Attempt, progress: float, now_s: float) -> None:
+        node = attempt.task.node
+        self._node_progress[node] = self._node_progress[node] + progress - attempt.progress
+        attempt.progress, attempt.reported_s = progress, now_s
 
 
-def _share(job: model.JobId, view: ClusterView) -> float:
-    usage = view.job_usage(job)
-    return float((usage * view.layout.inverse_totals).max(initial=0.0))
+def _speculate(slow: _Attempt, node: model.NodeName) -> model.Speculate:
+    task = slow.task
+    return model.Speculate(
+        task=model.Task(id=task.task, task_class=task.task_class),
+        attempt=model.TaskId(f"{task.task}{_SECOND}"),
+        node=node,
+        resources=task.resources,
+        reason=f"{slow.progress:.0%} done at {slow.rate:.2%} a second: {slow.left_s:.0f} s left",
+    )
 
 
 _SECOND = "-second"

@@ -15,21 +15,20 @@ order reserved (2.1): what comes free there goes to nobody else, and the executo
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import Profile, RunningTasks
-from boathouse_policies.framework.predicates import PREDICATES
-from boathouse_policies.framework.questions import Filter, Observer, Reserve, Score
+from boathouse_policies.framework import PREDICATES, Filter, Observer, Profile, Reserve, RunningTasks, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Where
 
@@ -37,129 +36,96 @@ HEARTBEAT_S = 1.0
 """Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""
 
 
-class Strategy(Protocol):
-    """In which order an application's executors take nodes."""
-
-    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:
-        """When each node is next.
-
-        Args:
-            ranks: 0..N-1: the order in which nodes ask, shape [N].
-            placed: Executors that have a node.
-
-        Returns:
-            The least goes first, shape [N].
-        """
-        ...
-
-    def taken(self, spare: model.IntVector) -> model.IntVector:
-        """How many executors a node is reserved for at once, of those that it can still take, both of shape [N]."""
-        ...
-
-
-class SpreadOut:
-    """One on each node, then the next round."""
-
-    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:
-        """The round-robin's next turn; a node that was passed over keeps its earlier one until it is asked again."""
-        turns: model.IntVector = placed + (ranks - placed) % len(ranks)
-        return turns
-
-    def taken(self, spare: model.IntVector) -> model.IntVector:
-        """One."""
-        return np.minimum(spare, 1)
-
-
-class NonSpreadOut:
-    """As many as fit on the first node, then the next."""
-
-    def turns(self, ranks: model.IntVector, placed: int) -> model.IntVector:  # noqa: ARG002 - the protocol's
-        """Always the same."""
-        return ranks
-
-    def taken(self, spare: model.IntVector) -> model.IntVector:
-        """All."""
-        return spare
-
-
+@dataclasses.dataclass(frozen=True, slots=True)
 class InTurn(Score):
-    """Score of executors: the node whose turn it is."""
+    """Score of executors: the node whose turn it is.
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
+    Attributes:
+        spread: Whether each node gets one executor before the next round begins, or as many as fit before the next.
+    """
+
+    spread: bool
+
+    def turns(self, pending: PendingClass, state: CycleState) -> model.IntVector:
+        """Return when each node is next, the least first, shape [N].
+
+        Spread out, this is the next turn of a round-robin: a node that was passed over keeps its earlier one.
+        """
+        count, placed = len(state.view.nodes), state.placed(pending.task_class.id)
+        first = int.from_bytes(hashlib.blake2b(pending.task_class.id.encode(), digest_size=4).digest(), "big")
+        ranks: model.IntVector = (np.arange(count) - first) % count  # the order in which nodes ask
+        return placed + (ranks - placed) % count if self.spread else ranks
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """Minus its turn."""
-        turns = self._strategy.turns(_ranks(pending, state), state.placed(pending.task_class.id))
-        return -turns[where].astype(np.float64)
+        """Return minus the node's turn."""
+        return -self.turns(pending, state)[where].astype(np.float64)
 
 
 _LOCKED = LockedNodes()
 
 
 class Reservations(Reserve):
-    """Nodes reserved for executors that found no room, in the strategy's order."""
+    """Nodes reserved for executors that found no room, in the order of their turns.
+
+    Args:
+        order: The nodes' turns.
+        running: Which task runs where.
+        applications: Whose turn it is, where one application runs at a time.
+    """
 
     passing_changes = True
 
-    def __init__(self, strategy: Strategy, running: RunningTasks, one: OneApplication | None = None) -> None:
-        self._strategy, self._running, self._one = strategy, running, one
+    def __init__(self, order: InTurn, running: RunningTasks, applications: OneApplication | None = None) -> None:
+        self._order, self._running, self._applications = order, running, applications
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where nobody else reserved; for whom all are reserved, on those nodes alone."""
+        """Return where nobody else reserved; for a class that has reserved all that it needs, on those nodes alone."""
         free = _LOCKED.mask(pending, state, where)
-        mine = [node for node, owner in state.reserved.items() if owner == pending.task_class.id]
-        if free is None or not mine or self._takes(pending, state)[mine].sum() < pending.left:
+        own = [node for node, owner in state.reserved.items() if owner == pending.task_class.id]
+        if free is None or not own or self._takes(pending, state)[own].sum() < pending.left:
             return free
-        only = np.zeros(state.free.shape[1], np.bool_)
-        only[mine] = True
+        only = np.zeros(len(state.offered), np.bool_)
+        only[own] = True
         return free & only[where]
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
-        """Reserve as many nodes as take all that wait.
+        """Reserve as many nodes as take all that are pending.
 
         What this cycle placed is not counted by node yet: then at the next heartbeat.
         """
-        if pending.task_class.stage is not model.Stage.EXECUTOR or not (
-            self._one is None or self._one.has_turn(pending)
-        ):
+        task_class, missing = pending.task_class, pending.left
+        if task_class.stage is not model.Stage.EXECUTOR:
             return ()
-        here = pending.task_class.id
-        if state.placed(here) > state.view.by_class.get(here, 0):
+        if self._applications is not None and not self._applications.has_turn(pending):
+            return ()
+        if state.placed(task_class.id) > state.view.by_class.get(task_class.id, 0):
             until_s = state.view.now_s + HEARTBEAT_S
-            return (
-                model.Wait(task_class=pending.task_class, job=pending.job, verdict=_COUNTED_LATER, until_s=until_s),
-            )
-        held, missing, takes = [], pending.left, self._takes(pending, state)
-        for node in np.argsort(self._strategy.turns(_ranks(pending, state), state.placed(here)), kind="stable"):
-            owner = state.reserved.get(int(node))
-            if missing > 0 and takes[node] and owner in {None, here}:
+            return (model.Wait(task_class=task_class, job=pending.job, verdict=_COUNTED_LATER, until_s=until_s),)
+        found, takes = [], self._takes(pending, state)
+        for node in np.argsort(self._order.turns(pending, state), kind="stable").tolist():
+            owner = state.reserved.get(node)
+            if missing > 0 and takes[node] and owner in {None, task_class.id}:
                 missing -= int(takes[node])
                 if owner is None:
-                    state.reserve(int(node), here)
-                    name = state.view.layout.names[node]
-                    held.append(_reservation(pending, name))
-        return held
+                    state.reserve(node, task_class.id)
+                    found.append(_reservation(pending, state.view.layout.names[node]))
+        return found
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Those whom the nodes are reserved for."""
+        """Return the owners."""
         return state.owners()
 
     def _takes(self, pending: PendingClass, state: CycleState) -> model.IntVector:
-        """How many more executors each node would be reserved for if nothing else ran there, shape [N]."""
-        rows = pending.rows
-        whole = state.view.layout.allocatable
-        if rows[-1] >= len(whole):
-            return np.zeros(whole.shape[1], np.int64)  # nobody has that resource
-        spare = (whole[rows] // pending.need).min(axis=0) - self._here(pending, state)
-        return self._strategy.taken(np.where(pending.eligibility.mask, np.maximum(spare, 0), 0))
-
-    def _here(self, pending: PendingClass, state: CycleState) -> model.IntVector:
-        """Executors on each node, without those placed in this cycle, shape [N]."""
-        index = state.view.layout.index
-        places = [index[one.node] for one in self._running.of(pending.task_class.id) if one.node in index]
-        counts: model.IntVector = np.bincount(np.array(places, np.intp), minlength=len(state.view.nodes))
-        return counts
+        """Return how many more executors each node would be reserved for if nothing else ran there, shape [N]."""
+        layout, rows = state.view.layout, pending.rows
+        if rows[-1] >= len(layout.allocatable):
+            return np.zeros(len(layout), np.int64)  # nobody has that resource
+        spare = (layout.allocatable[rows] // pending.need).min(axis=0)
+        for task in self._running.of(pending.task_class.id):
+            if task.node in layout.index:
+                spare[layout.index[task.node]] -= 1
+        most = 1 if self._order.spread else np.iinfo(np.int64).max
+        return np.where(pending.eligibility.mask, spare.clip(0, most), 0)
 
 
 class OneApplication(Filter, Observer):
@@ -169,47 +135,32 @@ class OneApplication(Filter, Observer):
         self._applications: dict[model.JobId, float] = {}
 
     def observe(self, event: model.Event) -> None:
-        """Who came, who ended."""
-        if isinstance(event, model.Submitted) and any(one.stage in _SPARK for one in event.classes):
+        """Learn which applications there are."""
+        if isinstance(event, model.Submitted) and not _SPARK.isdisjoint(
+            task_class.stage for task_class in event.classes
+        ):
             self._applications[event.job.id] = event.job.submitted_s
         elif isinstance(event, model.Ended):
             self._applications.pop(event.job, None)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Nowhere for an application that is not the first."""
-        if self.has_turn(pending):
-            return None
-        return np.zeros(state.free.shape[1], np.bool_)[where]
+        """Return that an application that is not the first may go nowhere."""
+        return None if self.has_turn(pending) else np.zeros(len(state.offered), np.bool_)[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
-        """All of them."""
+        """Return that all of them are refused."""
         return [model.Refusal(reason=f"Spark application {self._first(pending)} runs", nodes=int(among.sum()))]
 
     def has_turn(self, pending: PendingClass) -> bool:
-        """Whether it is of the first application, or of none."""
+        """Return whether a class is of the first application, or of none."""
         return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
 
     def _first(self, pending: PendingClass) -> model.JobId:
         known = {pending.job.id: pending.job.submitted_s, **self._applications}
         return min(known, key=lambda job: (known[job], job))
 
-    def dump(self) -> Mapping[str, Any]:
-        """Nothing: the shell submits every job again after a restart."""
-        return {}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Nothing."""
-
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}
-
-
-def _ranks(pending: PendingClass, state: CycleState) -> model.IntVector:
-    """The order in which nodes ask, as far as a class sees it."""
-    count = len(state.view.nodes)
-    first = int.from_bytes(hashlib.blake2b(pending.task_class.id.encode(), digest_size=4).digest(), "big")
-    ranks: model.IntVector = (np.arange(count) - first) % count
-    return ranks
 
 
 def _reservation(pending: PendingClass, node: model.NodeName) -> model.Reservation:
@@ -222,34 +173,25 @@ _COUNTED_LATER = model.Verdict(
 )
 
 
-def _build(name: str, strategy: Strategy, placement: Placement, *, alone: bool = False) -> Profile:
-    running, one = RunningTasks(), OneApplication() if alone else None
+def build(
+    name: str, placement: Placement = Placement.LEAST_LOADED, *, spread: bool = True, alone: bool = False
+) -> Profile:
+    """Build one of the profiles `spread-out`, `non-spread-out`, `yarn-client` and `yarn-cluster`.
+
+    Args:
+        name: Of the profile.
+        placement: Which node, for tasks that are no executors.
+        spread: SpreadOut or NonSpreadOut.
+        alone: Whether one Spark application runs at a time.
+    """
+    running, order = RunningTasks(), InTurn(spread)
+    applications = (OneApplication(),) if alone else ()
     return Profile(
         name=name,
         order=FairShare(),
-        filters=PREDICATES if one is None else (*PREDICATES, one),
+        filters=(*PREDICATES, *applications),
         score=scorer(placement),
-        scores={model.Stage.EXECUTOR: InTurn(strategy)},
-        reserve=Reservations(strategy, running, one),
-        observers=(running,) if one is None else (running, one),
+        scores={model.Stage.EXECUTOR: order},
+        reserve=Reservations(order, running, *applications),
+        observers=(running, *applications),
     )
-
-
-def build_spread_out(placement: Placement = Placement.LEAST_LOADED) -> Profile:
-    """The profile `spread-out`."""
-    return _build("spread-out", SpreadOut(), placement)
-
-
-def build_non_spread_out(placement: Placement = Placement.LEAST_LOADED) -> Profile:
-    """The profile `non-spread-out`."""
-    return _build("non-spread-out", NonSpreadOut(), placement)
-
-
-def build_client(placement: Placement = Placement.LEAST_LOADED) -> Profile:
-    """The profile `yarn-client`."""
-    return _build("yarn-client", SpreadOut(), placement, alone=True)
-
-
-def build_cluster(placement: Placement = Placement.LEAST_LOADED) -> Profile:
-    """The profile `yarn-cluster`."""
-    return _build("yarn-cluster", SpreadOut(), placement)

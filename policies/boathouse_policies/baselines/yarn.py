@@ -1,8 +1,8 @@
 """YARN's fair scheduler as the YARN-ME paper compares with (3.3): by memory held, with node reservations.
 
-The job that holds least memory goes first. With reservations, a node that cannot take its next task is kept for it, and
-nobody else may use that node until it got a task there or has no task left to place; a job may have any number of nodes
-kept. Without them, the next job in the order is tried (backfill).
+The job that holds least memory goes first. With reservations, a node that cannot take its next task is reserved for it,
+and nobody else may use that node until it got a task there or has no task left to place; a job may have any number of
+nodes reserved. Without them, the next job in the order is tried (backfill).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import Profile
-from boathouse_policies.framework.questions import JobOrder, Reserve
+from boathouse_policies.framework import JobOrder, Profile, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -34,29 +33,45 @@ class MemoryHeld(JobOrder):
 
 
 class LockedNodes(Reserve):
-    """Nodes kept for the first job that they cannot take, and locked for all others."""
+    """Nodes reserved for the first job that they cannot take, and locked for all others."""
 
     by_node = idle_once_all_kept = passing_changes = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is kept for nobody, or for this class."""
+        """Return where the node is not reserved, or is for this class."""
         if not state.reserved:
             return None
-        own = pending.task_class.id
-        reserved = state.reserved
+        own, reserved = pending.task_class.id, state.reserved
         return np.array([reserved.get(node, own) == own for node in places_of(where, state)], np.bool_)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """The same of one node."""
+        """Return the answer for one node."""
         own = pending.task_class.id
         return state.reserved.get(node, own) == own
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
-        """All nodes on offer that are kept for nobody and would, empty, hold the class' ideal size."""
-        return reserve_unreserved(pending, state)
+        """Reserve the unreserved nodes on offer that the class may use and that would, empty, hold its ideal size.
+
+        All of them; or those that lack least of it, where only so many may be reserved (`CycleState.most_reserved`).
+        """
+        if state.all_reserved:
+            return ()
+        view, most, task_class = state.view, state.most_reserved, pending.task_class
+        possible = view.layout.large_enough(view.axis.vector(task_class.resources)) & pending.eligibility.mask
+        places = [node for node in state.offered_places() if node not in state.reserved and possible[node]]
+        if most is not None and len(places) > most:
+            lacking = np.maximum(pending.need - state.free[pending.rows][:, places], 0) / pending.need
+            places = np.array(places)[lacking.max(axis=0).argsort(kind="stable")[:most]].tolist()
+        for node in places:
+            state.reserve(node, task_class.id)
+        names = [view.layout.names[node] for node in places]
+        return [
+            model.Reservation(task_class=task_class, job=pending.job, verdict=_verdict(name), node=name)
+            for name in names
+        ]
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Those whom the nodes are kept for."""
+        """Return the owners."""
         return state.owners()
 
 
@@ -66,38 +81,6 @@ def places_of(where: Where, state: CycleState) -> Sequence[int]:
         return range(*where.indices(len(state.offered)))
     places: list[int] = where.tolist()
     return places
-
-
-def reserve_unreserved(pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
-    """Keep nodes on offer for a class that are kept for nobody and would, empty, hold its ideal size.
-
-    All of them; or those that lack least of it, where only so many may be kept (`CycleState.most_kept`).
-    """
-    if state.all_reserved:
-        return ()
-    places = [node for node in state.offered_places() if node not in state.reserved]
-    places = may_be_reserved(pending, state, places)
-    if state.most_reserved is not None:
-        if len(places) > state.most_reserved:
-            lacking = np.maximum(pending.need - state.free[pending.rows][:, places], 0) / pending.need
-            places = np.array(places)[lacking.max(axis=0).argsort(kind="stable")].tolist()
-        places = places[: state.most_reserved]
-    for node in places:
-        state.reserve(node, pending.task_class.id)
-    names = state.view.layout.names
-    return [_reservation(pending, names[node]) for node in places]
-
-
-def may_be_reserved(pending: PendingClass, state: CycleState, places: Sequence[int]) -> list[int]:
-    """Return the nodes for which waiting makes sense: the class may use them, and they are large enough when empty."""
-    view = state.view
-    large_enough = view.layout.large_enough(view.axis.vector(pending.task_class.resources))
-    possible = large_enough & pending.eligibility.mask
-    return [node for node in places if possible[node]]
-
-
-def _reservation(pending: PendingClass, node: model.NodeName) -> model.Reservation:
-    return model.Reservation(task_class=pending.task_class, job=pending.job, verdict=_verdict(node), node=node)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score, neutral
 from boathouse_policies.ikayak.book import SPARK, Book

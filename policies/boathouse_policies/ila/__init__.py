@@ -26,7 +26,7 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import PREDICATES, Profile, neutral
 from boathouse_policies.ila.config import Config, Family, static

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
-from boathouse_policies.baselines import capacity, delay, fair, fifo, late, spark, srjf, yarn
+from boathouse_policies.baselines import capacity, delay, late, orders, spark, yarn
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.profiles import boathouse
 
@@ -24,8 +25,8 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "boathouse": boathouse.build,
     "capacity": capacity.build,
     "delay": delay.build,
-    "fair": fair.build,
-    "fifo": fifo.build,
+    "fair": orders.build_fair,
+    "fifo": orders.build_fifo,
     "fspy": lambda placement: fspy.build(score=scorer(placement)),
     "iao": ila.build_iao,
     "ikayak": ikayak.build,
@@ -34,12 +35,12 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "koala": lambda placement: koala.build(score=scorer(placement)),
     "lao": ila.build_lao,
     "late": late.build,
-    "non-spread-out": spark.build_non_spread_out,
-    "spread-out": spark.build_spread_out,
-    "srjf": srjf.build,
+    "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
+    "spread-out": functools.partial(spark.build, "spread-out"),
+    "srjf": orders.build_srjf,
     "yarn": yarn.build,
-    "yarn-client": spark.build_client,
-    "yarn-cluster": spark.build_cluster,
+    "yarn-client": functools.partial(spark.build, "yarn-client", alone=True),
+    "yarn-cluster": functools.partial(spark.build, "yarn-cluster"),
     "yarn-me": yarn_me.build,
     "yarn-no-reservations": yarn.build_without_reservations,
 }

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
-from boathouse_policies.baselines import fifo
+from boathouse_policies.baselines import Fifo
 from boathouse_sim import table2
 from boathouse_sim.instant import Instant
 from tests.unit.policies import builders as make
@@ -204,7 +204,7 @@ def test_a_cycle_in_which_nobody_is_looked_at_decides_nothing():
 
 
 def test_an_order_whose_keys_are_constant_is_not_asked_again_for_jobs_that_got_nothing():
-    class Counted(fifo.Fifo):
+    class Counted(Fifo):
         asked = 0
 
         def key(self, *those):

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from boathouse_policies import ikayak, model, profiles
 from boathouse_policies.baselines import delay, placement
-from boathouse_policies.baselines.fifo import Fifo
+from boathouse_policies.baselines.orders import Fifo
 from boathouse_policies.framework import Patience
 from boathouse_policies.ikayak.book import Book
 from boathouse_policies.ikayak.remaining import Bank

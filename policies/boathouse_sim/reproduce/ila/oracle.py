@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from boathouse_policies import ila, model
 from boathouse_policies.baselines import LeastLoaded
-from boathouse_policies.baselines.fair import FairShare
+from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.framework import PREDICATES, Filter, Groups, Observer, Patience, Profile, Reserve
 from boathouse_sim.reproduce.ila import programs
 

@@ -10,7 +10,7 @@ import dataclasses
 
 from boathouse_policies import profiles
 from boathouse_policies.baselines import LeastLoaded
-from boathouse_policies.baselines.fifo import Fifo
+from boathouse_policies.baselines.orders import Fifo
 from boathouse_policies.framework import Profile
 from boathouse_sim.reproduce.ila import oracle
 from boathouse_sim.reproduce.ila.programs import PAPER, Assumed

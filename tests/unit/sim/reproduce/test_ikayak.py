@@ -6,8 +6,7 @@ import json
 import pytest
 
 from boathouse_policies import ikayak, model
-from boathouse_policies.baselines.fair import FairShare
-from boathouse_policies.baselines.fifo import Fifo
+from boathouse_policies.baselines.orders import FairShare, Fifo
 from boathouse_policies.ikayak.remaining import Bank, History
 from boathouse_sim import simulation
 from boathouse_sim.live import Live, MapReduce, Spark

@@ -1,0 +1,91 @@
+"""The profiles that are an order of jobs and nothing else: FIFO, fair sharing, and shortest remaining job first.
+
+What does not fit lets others pass (backfill).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.framework import JobOrder, Observer, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_policies.framework import CycleState, Layout
+
+
+class Fifo(JobOrder):
+    """The job submitted first."""
+
+    lasts = constant = True
+
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
+        """Return the time of submission."""
+        return job.submitted_s
+
+
+class FairShare(JobOrder):
+    """Weighted max-min fairness of dominant shares (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, 4.1, 4.3).
+
+    The job with the least dominant share over weight goes first.
+    """
+
+    lasts = True
+
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
+        """Return the dominant share over the job's weight."""
+        return layout.dominant_share(usage) / job.weight
+
+
+class ShortestRemaining(JobOrder, Observer):
+    """The job with the least work left to place, in seconds of run time; what runs does not count.
+
+    It learns what is left from Submitted and Placed. Classes of unknown duration count as no work.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[model.JobId, dict[model.ClassId, tuple[int, float]]] = {}
+
+    def observe(self, event: model.Event) -> None:
+        """Count what is left."""
+        if isinstance(event, model.Submitted):
+            self._left[event.job.id] = {
+                task_class.id: (
+                    event.tasks.get(task_class.id, 0),
+                    task_class.estimates.duration_s(task_class.resources) or 0.0,
+                )
+                for task_class in event.classes
+            }
+        elif isinstance(event, model.Placed) and event.task_class in self._left.get(event.job, {}):
+            count, seconds = self._left[event.job][event.task_class]
+            self._left[event.job][event.task_class] = (count - 1, seconds)
+
+    def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
+        """Return the seconds of run time left to place, placements of this cycle deducted."""
+        before = state.view.by_class
+        return [
+            sum(
+                (count - state.placed(class_id) + before.get(class_id, 0)) * seconds
+                for class_id, (count, seconds) in self._left.get(job.id, {}).items()
+            )
+            for job in jobs
+        ]
+
+
+def build_fifo(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """Build the profile `fifo`."""
+    return Profile(name="fifo", order=Fifo(), score=scorer(placement))
+
+
+def build_fair(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """Build the profile `fair`."""
+    return Profile(name="fair", order=FairShare(), score=scorer(placement))
+
+
+def build_srjf(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+    """Build the profile `srjf`."""
+    order = ShortestRemaining()
+    return Profile(name="srjf", order=order, score=scorer(placement), observers=(order,))
