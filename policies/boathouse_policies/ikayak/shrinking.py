@@ -163,6 +163,8 @@ class Shrinking(Sizer, Filter):
         if not pending.queued.pool.located or whole.all():
             return whole
         local: model.BoolVector = pending.levels[where] == _AT_INPUT
+        if not np.count_nonzero(local):  # as a rule: few nodes have room, and few have its input
+            return whole
         passing: model.BoolVector = whole | (local & self._fits_shrunk(pending, state, where))
         return passing
 
