@@ -40,13 +40,13 @@ class Config:
         disk_mb_per_s: What the disks of a host carry: the unit of the I/O metrics (ours).
         slot_cpu_milli: A slot's CPU: slots are counted by it, as Kubernetes has none (ours).
         slot_memory_bytes: A slot's memory (ours).
-        locality: Whether Algorithm 2 looks after locality; if not, whichever node gets its closest task (5.1).
+        locality: Whether Algorithm 2 decides on locality; if not, whichever node gets its closest task (5.1).
         node_delay_s: T_0, the wait before a server-local task will do (4.2: 0.5 s).
         delay_s: T_1 and T_2, before a rack-local and an off-rack one will do (4.4: 5 s).
         block_bytes: F_b, the HDFS block size (5.1: 128 MB).
         least_input_share: Of a block; tasks with less never wait (eq. 4: 1 %).
         measure_every_s: How often the shell should tell what nodes use (ours).
-        recheck_s: A class that interference keeps out everywhere looks again after so long, events aside (ours).
+        recheck_s: A class that interference keeps out everywhere is retried after so long, events aside (ours).
         longest_wait_s: After so long it goes where it is slowed down least, so that nothing starves beside what never
             ends or leaves no slot idle (ours).
         programs_kept: Programs whose demand is remembered; the one unused for longest is forgotten (ours).

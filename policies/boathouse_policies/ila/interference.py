@@ -90,8 +90,8 @@ class Interference(Filter, Score, Hooks, Observer):
         """Where Algorithm 1 accepts the class."""
         if not self.concerns(pending):
             return None
-        demand = self.profiles.demand(pending.task_class)
-        accepted: model.BoolVector = self.slowdowns.on_all(demand)[where] <= self.slowdowns.limits[where]
+        slowdowns, demand = self.slowdowns, self.profiles.demand(pending.task_class)
+        accepted: model.BoolVector = slowdowns.on_all(demand)[where] <= slowdowns.limits[where]
         return accepted
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:  # noqa: ARG002 - the protocol's
@@ -133,9 +133,10 @@ class Interference(Filter, Score, Hooks, Observer):
         known = self.profiles.get(task_class.id)
         if known is not None:
             known.refused_s = math.inf
-        self.slowdowns.place(node, self.profiles.demand(task_class), is_judged=task_class.stage in STAGES)
+        slowdowns = self.slowdowns
+        slowdowns.place(node, self.profiles.demand(task_class), is_judged=task_class.stage in STAGES)
         host = self.monitor.hosts.places[node]
-        self._reached[assignment.pick.task.id] = float(self.slowdowns.thresholds.reached[host])
+        self._reached[assignment.pick.task.id] = float(slowdowns.thresholds.reached[host])
 
     def waits(self, wait: model.Wait, state: CycleState) -> None:
         """A class was refused everywhere: since now, unless it was before."""
