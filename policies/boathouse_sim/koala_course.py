@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import koala, model
-from boathouse_policies.koala import Kind, master
+from boathouse_policies.koala import Kind, cluster
 from boathouse_sim import blocks
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
@@ -342,4 +342,4 @@ class HadoopCourse(Course):
         if self.ready_ms < 0 or pod.task.index != min((one.pod.task.index for one in self._up.values()), default=-1):
             return None
         share = len(self.records) / len(self._spec.jobs)
-        return Report(fraction=share, phase="cluster", counters=master.written(self.state()))
+        return Report(fraction=share, phase="cluster", counters=cluster.written(self.state()))

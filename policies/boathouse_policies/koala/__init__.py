@@ -5,11 +5,9 @@ Systems", MTAGS 2012.
 
 | module | section |
 |---|---|
-| `load` | IV.C: the ratio F |
-| `growers` | IV.C: GSP, GGP, GGDP; VI.C: static clusters, and the constants (`config`) |
+| `growers` | IV.C: the ratio F, GSP, GGP, GGDP; VI.C: static clusters, and the constants (`config`) |
 | `provider` | IV.B, IV.C: offers by Equipartition, reclaims |
-| `cluster` | IV.A: core and transient nodes; what a policy sees and answers |
-| `master` | IV.B: what the MR-Runner monitors |
+| `cluster` | IV.A, IV.B: core and transient nodes; what a policy sees and answers; what the MR-Runner monitors |
 | `controller` | IV.B, IV.C: the two levels together, as a controller of the cycle |
 
 Each module lists its deviations with their reasons. Nodes that were given back leave once their tasks, and the jobs
@@ -22,12 +20,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import Profile, neutral
-from boathouse_policies.koala.cluster import Answer, Cluster, Decline, Grow, Kind, Shrink, Worker, leaving
+from boathouse_policies.koala.cluster import Answer, Cluster, Counter, Decline, Grow, Kind, Shrink, Worker, leaving
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala
-from boathouse_policies.koala.growers import Grower, grower
-from boathouse_policies.koala.load import load
-from boathouse_policies.koala.master import Counter
+from boathouse_policies.koala.growers import Grower, grower, load
 
 if TYPE_CHECKING:
     from boathouse_policies.framework import Score

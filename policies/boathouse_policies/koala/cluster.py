@@ -1,4 +1,8 @@
-"""A dynamic cluster as its policy sees it, and what the policy may answer."""
+"""A dynamic cluster as its policy sees it, what the policy may answer, and what the cluster's master reports.
+
+In the paper the MR-Runner counts jobs and tasks of its cluster (Koala, IV.B). Here the master's pod reports, with the
+counters of its `Progress` events.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies import model
 
@@ -99,5 +103,33 @@ class Worker:
 
 def leaving(workers: Sequence[Worker], count: int) -> tuple[str, ...]:
     """Who leaves: transient nodes with the fewest tasks, then by name (the paper does not say). Never a core node."""
-    transient = sorted((one.tasks, one.name) for one in workers if one.kind is Kind.TRANSIENT)
+    transient = sorted((worker.tasks, worker.name) for worker in workers if worker.kind is Kind.TRANSIENT)
     return tuple(name for _, name in transient[:count])
+
+
+class Counter(enum.StrEnum):
+    """Each is a number; see `Cluster` for what they count."""
+
+    RUNNING = "running_tasks"
+    WAITING = "runnable_tasks"
+    SLOTS = "slots"
+    NODE_SLOTS = "node_slots"
+    CORE = "core_nodes"
+    TRANSIENT = "transient_nodes"
+    FIRST_CORE = "first_core_nodes"
+    PENDING = "pending_nodes"
+    LEAVING = "leaving_nodes"
+    ENDED = "workload_ended"
+
+
+def written(cluster: Cluster) -> Mapping[str, float]:
+    """Return a state as counters, for the shell that reports it."""
+    return {counter.value: float(getattr(cluster, counter.name.lower())) for counter in Counter}
+
+
+def read(job: model.JobId, counters: Mapping[str, float]) -> Cluster | None:
+    """Return the state of a cluster; None where some counter is missing, as in reports of other programs."""
+    if any(counter.value not in counters for counter in Counter):
+        return None
+    fields = {counter.name.lower(): int(counters[counter.value]) for counter in Counter if counter is not Counter.ENDED}
+    return Cluster(name=job, ended=bool(counters[Counter.ENDED.value]), **fields)

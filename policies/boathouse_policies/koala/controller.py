@@ -1,27 +1,27 @@
 """Koala's two levels in the cycle: the provider offers and reclaims, each cluster's policy answers (Koala, IV.C).
 
-Clusters are the jobs whose master reports (`master.Counter`). Each is offered its part of the idle nodes every T
+Clusters are the jobs whose master reports (`cluster.Counter`). Each is offered its part of the idle nodes every T
 seconds of its policy. Jobs that wait for nodes and are no such cluster ("new job submissions") come first: idle nodes
 are kept for them, and where those do not suffice clusters are asked to give transient nodes back.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Observer
-from boathouse_policies.koala import master, provider
-from boathouse_policies.koala.cluster import Grow, Kind, Shrink
+from boathouse_policies.koala import provider
+from boathouse_policies.koala.cluster import Grow, Kind, Shrink, read
 from boathouse_policies.koala.config import Policy
 from boathouse_policies.koala.growers import grower
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from boathouse_policies.framework import ClusterView, SchedulingQueue
     from boathouse_policies.koala.cluster import Answer, Cluster
@@ -33,12 +33,20 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 @dataclasses.dataclass(slots=True)
 class _Member:
-    """A job, and what is known of it as a cluster."""
+    """A cluster.
 
+    Attributes:
+        cluster: What its master reported, and what was decided since.
+        classes: Its workers.
+        grower: Its policy.
+        offer_s: When it is offered nodes next.
+        reclaim_s: When it may be asked for nodes again.
+    """
+
+    cluster: Cluster
     classes: tuple[model.TaskClass, ...]
     grower: Grower
-    cluster: Cluster | None = None
-    offer_s: float = math.inf
+    offer_s: float
     reclaim_s: float = 0.0
 
 
@@ -56,163 +64,133 @@ class Koala(Observer):
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self._jobs: dict[model.JobId, model.Submitted] = {}
         self._members: dict[model.JobId, _Member] = {}
         self.report_every_s = config.report_every_s
 
     # Observer
 
     def observe(self, event: model.Event) -> None:
-        """Jobs come and go; masters report."""
+        """Learn which jobs there are, and what masters report."""
         match event:
             case model.Submitted():
-                known = self._members.get(event.job.id)
-                if known is None:
-                    self._members[event.job.id] = _Member(event.classes, self._grower(event.job))
-                else:
-                    known.classes = event.classes
+                self._jobs[event.job.id] = event
+                if event.job.id in self._members:
+                    self._members[event.job.id].classes = event.classes
             case model.Ended():
+                self._jobs.pop(event.job, None)
                 self._members.pop(event.job, None)
-            case model.Progress():
-                self._reported(event)
+            case model.Progress() if event.job in self._jobs and (cluster := read(event.job, event.counters)):
+                self._report(cluster, event.now_s)
             case _:
                 pass
 
-    def _grower(self, job: model.Job) -> Grower:
-        named = job.kind in tuple(Policy)
-        return grower(Policy(job.kind) if named else self._config.policy, self._config)
-
-    def _reported(self, event: model.Progress) -> None:
-        member, cluster = self._members.get(event.job), master.read(event.job, event.counters)
-        if member is None or cluster is None:
+    def _report(self, cluster: Cluster, now_s: float) -> None:
+        if cluster.name in self._members:
+            self._members[cluster.name].cluster = cluster
             return
-        if member.cluster is None:
-            member.offer_s = event.now_s + member.grower.every_s
-        member.cluster = cluster
+        submitted = self._jobs[cluster.name]
+        named = submitted.job.kind in tuple(Policy)
+        policy = grower(Policy(submitted.job.kind) if named else self._config.policy, self._config)
+        self._members[cluster.name] = _Member(cluster, submitted.classes, policy, now_s + policy.every_s)
 
     # Controller
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
-        """Growth and shrinking that are due."""
-        clusters = {name: one for name, one in self._members.items() if one.cluster is not None}
-        if not clusters:
+        """Decide what growth and shrinking is due."""
+        members = [self._members[name] for name in self._jobs if name in self._members]
+        if not members:
             return ()
-        needed = self._needed(queue, view)
-        offered_to = [name for name, one in clusters.items() if view.now_s >= one.offer_s]
-        decisions = [*self._offer(offered_to, view, needed)]
-        if needed:
-            decisions += self._reclaim(clusters, view, needed)
-        return decisions
+        sizes = [view.axis.vector(task_class.resources) for member in members for task_class in member.classes]
+        worker: model.IntVector = np.max(sizes, axis=0)  # the largest of all clusters
+        needed = self._needed(queue, worker, view)
+        due = [member for member in members if view.now_s >= member.offer_s]
+        if not due and not needed:
+            return ()
+        idle = _idle(worker, view)
+        short = needed - idle.total()
+        decisions = [*self._offer(due, members, idle, view, needed)]
+        return [*decisions, *self._reclaim(members, short, view.now_s)] if needed else decisions
 
-    def _needed(self, queue: SchedulingQueue, view: ClusterView) -> int:
-        """Nodes that submissions wait for, in workers of the largest kind."""
-        worker = self._worker(view)
+    def _needed(self, queue: SchedulingQueue, worker: model.IntVector, view: ClusterView) -> int:
+        """Return how many nodes submissions wait for, in workers of the largest kind."""
         total = np.zeros(worker.shape)  # not whole numbers: many tasks of the largest size would overflow
-        for name, member in self._members.items():
-            if member.cluster is None:
-                for one in queue.classes_of(name):
-                    total += float(one.pool.count) * view.axis.vector(one.task_class.resources, pods=0)
+        for queued in [queued for name in self._jobs if name not in self._members for queued in queue.classes_of(name)]:
+            total += float(queued.pool.count) * view.axis.vector(queued.task_class.resources, pods=0)
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
 
-    def _worker(self, view: ClusterView) -> model.IntVector:
-        """The largest worker of all clusters, shape [R]."""
-        sizes = [
-            view.axis.vector(one.resources)
-            for member in self._members.values()
-            if member.cluster is not None
-            for one in member.classes
+    def _offer(
+        self,
+        due: Sequence[_Member],
+        members: Sequence[_Member],
+        idle: collections.Counter[str],
+        view: ClusterView,
+        needed: int,
+    ) -> Iterator[model.Decision]:
+        """Offer their parts of the idle nodes to the clusters that are due; submissions come first."""
+        if not due:
+            return
+        for _ in range(min(needed, idle.total())):
+            idle[min(idle, key=lambda site: (-idle[site], site))] -= 1
+        claimants = [
+            provider.Claimant(
+                cluster=member.cluster, sites=_sites(member.classes, view) if member.grower.most else frozenset()
+            )
+            for member in members
         ]
-        largest: model.IntVector = np.max(sizes, axis=0)
-        return largest
-
-    def _offer(self, names: Sequence[model.JobId], view: ClusterView, needed: int) -> Sequence[model.Decision]:
-        if not names:
-            return ()
-        idle, claimants = self._idle(view), self._claimants(view)
-        _reserve(idle, needed)
         parts = provider.split(idle, claimants, self._config.partition)
-        decisions: list[model.Decision] = []
-        for name in names:
-            member = self._members[name]
+        for member in due:
             member.offer_s = view.now_s + member.grower.every_s
-            assert member.cluster is not None
             answer: Answer = member.grower.unasked(member.cluster)
             if not isinstance(answer, Shrink):
-                nodes = min(member.grower.most, sum(parts[name].values()))
+                nodes = min(member.grower.most, sum(parts[member.cluster.name].values()))
                 answer = member.grower.offered(member.cluster, nodes)
-            decisions += self._carried_out(member, answer)
-        return decisions
+            yield from _carried_out(member, answer)
 
-    def _reclaim(
-        self, clusters: Mapping[model.JobId, _Member], view: ClusterView, needed: int
-    ) -> Sequence[model.Decision]:
-        short = needed - sum(self._idle(view).values())
-        asked = provider.reclaims(short, [one.cluster for one in clusters.values() if one.cluster is not None])
-        decisions: list[model.Decision] = []
-        for name, nodes in asked.items():
-            member = clusters[name]
-            if member.cluster is not None and view.now_s >= member.reclaim_s:
-                member.reclaim_s = view.now_s + self._config.reclaim_every_s
-                decisions += self._carried_out(member, member.grower.reclaimed(member.cluster, nodes))
-        return decisions
+    def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
+        """Ask clusters for the nodes that submissions are short of."""
+        by_name = {member.cluster.name: member for member in members}
+        for name, nodes in provider.reclaims(short, [member.cluster for member in members]).items():
+            member = by_name[name]
+            if now_s >= member.reclaim_s:
+                member.reclaim_s = now_s + self._config.reclaim_every_s
+                yield from _carried_out(member, member.grower.reclaimed(member.cluster, nodes))
 
-    def _carried_out(self, member: _Member, answer: Answer) -> Sequence[model.Decision]:
-        """As a decision; the state follows at once, for the master reports later."""
-        cluster = member.cluster
-        assert cluster is not None
-        if isinstance(answer, Grow):
-            member.cluster = dataclasses.replace(cluster, pending=cluster.pending + answer.nodes)
-            stores = answer.kind is Kind.CORE
-            workers = cluster.nodes + answer.nodes
-            return (model.Scale(job=cluster.name, workers=workers, stores=stores, reason=answer.reason),)
-        if isinstance(answer, Shrink):
-            member.cluster = dataclasses.replace(
-                cluster,
-                transient=cluster.transient - answer.nodes,
-                leaving=cluster.leaving + answer.nodes,
-                slots=cluster.slots - answer.nodes * cluster.node_slots,
-            )
-            return (model.Scale(job=cluster.name, workers=cluster.nodes - answer.nodes, reason=answer.reason),)
-        return ()
 
-    # Nodes
-
-    def _idle(self, view: ClusterView) -> dict[str, int]:
-        """Nodes with room for a worker, by site."""
-        worker = self._worker(view)
-        rows = worker > 0
-        fits: model.BoolVector = np.logical_and.reduce(view.free()[rows] >= worker[rows, np.newaxis])
-        if view.offered is not None:
-            fits = fits & view.offered
-        found: dict[str, int] = {}
-        for node, fit in zip(view.nodes, fits.tolist(), strict=True):
-            site = _site(node)
-            found[site] = found.get(site, 0) + fit
-        return found
-
-    def _claimants(self, view: ClusterView) -> Sequence[provider.Claimant]:
-        """All clusters with the sites that their constraints allow; none for those that take no offers."""
-        return [
-            provider.Claimant(
-                cluster=member.cluster, sites=self._sites(member, view) if member.grower.most else frozenset()
-            )
-            for member in self._members.values()
-            if member.cluster is not None
-        ]
-
-    @staticmethod
-    def _sites(member: _Member, view: ClusterView) -> frozenset[str]:
-        allowed = np.logical_or.reduce(
-            [view.eligibilities.of(one.constraints, view.layout).mask for one in member.classes]
+def _carried_out(member: _Member, answer: Answer) -> Iterator[model.Decision]:
+    """Yield an answer as a decision; the state follows at once, for the master reports later."""
+    cluster = member.cluster
+    if isinstance(answer, Grow):
+        member.cluster = dataclasses.replace(cluster, pending=cluster.pending + answer.nodes)
+        stores, workers = answer.kind is Kind.CORE, cluster.nodes + answer.nodes
+        yield model.Scale(job=cluster.name, workers=workers, stores=stores, reason=answer.reason)
+    elif isinstance(answer, Shrink):
+        member.cluster = dataclasses.replace(
+            cluster,
+            transient=cluster.transient - answer.nodes,
+            leaving=cluster.leaving + answer.nodes,
+            slots=cluster.slots - answer.nodes * cluster.node_slots,
         )
-        return frozenset(_site(view.nodes[i]) for i in np.flatnonzero(allowed).tolist())
+        yield model.Scale(job=cluster.name, workers=cluster.nodes - answer.nodes, reason=answer.reason)
+
+
+def _idle(worker: model.IntVector, view: ClusterView) -> collections.Counter[str]:
+    """Return the nodes with room for a worker, by site; sites without any have 0."""
+    rows = worker > 0
+    fits: model.BoolVector = np.logical_and.reduce(view.free()[rows] >= worker[rows, np.newaxis])
+    if view.offered is not None:
+        fits = fits & view.offered
+    found: collections.Counter[str] = collections.Counter()
+    for node, fit in zip(view.nodes, fits.tolist(), strict=True):
+        found[_site(node)] += fit
+    return found
+
+
+def _sites(classes: Sequence[model.TaskClass], view: ClusterView) -> frozenset[str]:
+    """Return the sites that the constraints of a cluster's workers allow."""
+    masks = [view.eligibilities.of(task_class.constraints, view.layout).mask for task_class in classes]
+    return frozenset(_site(view.nodes[i]) for i in np.flatnonzero(np.logical_or.reduce(masks)).tolist())
 
 
 def _site(node: model.Node) -> str:
     return node.labels.get(ZONE_LABEL, "")
-
-
-def _reserve(idle: dict[str, int], needed: int) -> None:
-    """Take nodes that submissions wait for out of what is offered, from the sites that have most."""
-    for _ in range(min(needed, sum(idle.values()))):
-        site = min(idle, key=lambda one: (-idle[one], one))
-        idle[site] -= 1

@@ -3,7 +3,8 @@
 import pytest
 
 from boathouse_policies import koala, model
-from boathouse_policies.koala import Config, Policy, master
+from boathouse_policies.koala import Config, Policy
+from boathouse_policies.koala.cluster import read, written
 from tests.unit.policies import builders as make
 from tests.unit.policies.koala.states import cluster
 
@@ -38,7 +39,7 @@ class Shell(make.World):
                 node=model.NodeName("n0"),
                 fraction=0.0,
                 phase="cluster",
-                counters=master.written(state),
+                counters=written(state),
             )
         )
 
@@ -182,12 +183,12 @@ def test_jobs_that_ended_are_forgotten():
 
 
 def test_reports_of_other_programs_are_no_clusters():
-    assert master.read(model.JobId("c"), {"phase_fraction": 0.5}) is None
+    assert read(model.JobId("c"), {"phase_fraction": 0.5}) is None
 
 
 def test_a_report_reads_as_it_was_written():
     state = cluster(5, transient=3, waiting=7, pending=2, leaving=1, ended=True)
-    assert master.read(state.name, master.written(state)) == state
+    assert read(state.name, written(state)) == state
 
 
 def test_a_dump_holds_nothing_and_loads():
