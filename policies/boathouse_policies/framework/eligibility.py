@@ -41,10 +41,8 @@ def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
 
 def untolerated(taints: tuple[model.Taint, ...], tolerations: tuple[model.Toleration, ...]) -> model.Taint | None:
     """The first taint that keeps the pod away."""
-    for taint in taints:
-        if taint.effect is not model.TaintEffect.PREFER_NO_SCHEDULE and not tolerated(taint, tolerations):
-            return taint
-    return None
+    hard = (taint for taint in taints if taint.effect is not model.TaintEffect.PREFER_NO_SCHEDULE)
+    return next((taint for taint in hard if not tolerated(taint, tolerations)), None)
 
 
 def tolerated(taint: model.Taint, tolerations: tuple[model.Toleration, ...]) -> bool:
@@ -53,9 +51,7 @@ def tolerated(taint: model.Taint, tolerations: tuple[model.Toleration, ...]) -> 
 
 
 def _tolerates(toleration: model.Toleration, taint: model.Taint) -> bool:
-    if toleration.effect is not None and toleration.effect is not taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
+    if toleration.effect not in (None, taint.effect) or toleration.key not in ("", taint.key):
         return False
     match toleration.operator:
         case model.TolerationOperator.EXISTS:

@@ -82,15 +82,13 @@ class Layout:
         nodes: The nodes, length N.
         names: Their names.
         index: Place by name.
-        versions: For each node the ledger's count when it last changed, shape [N].
         allocatable: Shape [R, N].
     """
 
-    def __init__(self, nodes: Iterable[model.Node], versions: Mapping[model.NodeName, int], axis: model.Axis) -> None:
+    def __init__(self, nodes: Iterable[model.Node], axis: model.Axis) -> None:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
         self.names = tuple(node.name for node in self.nodes)
         self.index = {name: place for place, name in enumerate(self.names)}
-        self.versions = np.array([versions[name] for name in self.names], np.int64)
         self.allocatable = np.zeros((len(axis), len(self.nodes)), np.int64)
         for place, node in enumerate(self.nodes):
             vector = axis.capacity(node.allocatable, pods=node.max_pods)

@@ -193,9 +193,7 @@ class Ledger:
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
         self._nodes: dict[model.NodeName, model.Node] = {}
-        self._versions: dict[model.NodeName, int] = {}
-        self._version = 0
-        self._layout = Layout((), {}, axis)
+        self._layout = Layout((), axis)
         self._layout_stale = False
         self._renamed = axis.renamed
         self._entries: dict[model.TaskId, _Entry] = {}
@@ -221,7 +219,7 @@ class Ledger:
         if self._nodes.get(node.name) == node:
             return False
         self._nodes[node.name] = node
-        self._touch(node.name)
+        self._layout_stale = True
         for task in self._away.pop(node.name, ()):
             self._charge_owner(self._entries[task], self._entries[task].amounts, operator.add)
         return True
@@ -244,17 +242,12 @@ class Ledger:
         if confirmed:
             self._away[name] = confirmed
         del self._nodes[name]
-        self._touch(name)
+        self._layout_stale = True
         return assumed
 
     def queues_on(self, name: model.NodeName) -> set[model.QueueName]:
         """The queues that pods on a node are charged to."""
         return {entry.queue for entry in self._entries.values() if entry.node == name and entry.queue is not None}
-
-    def _touch(self, name: model.NodeName) -> None:
-        self._version += 1
-        self._versions[name] = self._version
-        self._layout_stale = True
 
     # Pods
 
@@ -499,7 +492,7 @@ class Ledger:
             self._renamed = self._axis.renamed
             for entry in self._entries.values():
                 self._recount(entry, entry.size)
-        self._layout = Layout(self._nodes.values(), self._versions, self._axis)
+        self._layout = Layout(self._nodes.values(), self._axis)
         self._layout_stale = False
         self._detach_view()
         self._by_node = NodeTotals(self._layout, self._by_node.plain)

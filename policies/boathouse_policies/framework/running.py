@@ -1,7 +1,7 @@
 """Which task runs where: the one account of it, learnt from events, that the policies of a profile share.
 
 A policy that keeps more of a running task than is here (an estimated end, a history of progress) is a `Follower`: it is
-told of each task, and keeps what it learns by task. In a profile's observers `RunningTasks` comes first.
+notified of each task, and stores what it learns by task. In a profile's observers `RunningTasks` comes first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RunningTask:
 
 
 class Follower:
-    """Is told of running tasks, right after `RunningTasks` knows."""
+    """Is notified of running tasks, right after `RunningTasks` knows."""
 
     def placed(self, task: RunningTask) -> None:
         """A task was placed."""
@@ -70,7 +70,7 @@ class RunningTasks(Observer):
         self._followers: list[Follower] = []
 
     def follow(self, follower: Follower) -> None:
-        """Tell somebody of every task from now on."""
+        """Notify a follower of every task from now on."""
         self._followers.append(follower)
 
     def on(self, node: model.NodeName) -> Iterable[RunningTask]:
@@ -89,8 +89,8 @@ class RunningTasks(Observer):
             case model.Started():
                 if (task := self.tasks.get(event.task)) is not None:
                     task.started_s = event.now_s
-                    for one in self._followers:
-                        one.started(task, event.now_s)
+                    for follower in self._followers:
+                        follower.started(task, event.now_s)
             case model.Finished() | model.Failed():
                 self._ended(event)
             case model.Resized() | model.Suspended() | model.Resumed():
@@ -114,8 +114,8 @@ class RunningTasks(Observer):
         self.tasks[task.task] = task
         self._by_node.setdefault(task.node, {})[task.task] = task
         self._by_class.setdefault(task.task_class, {})[task.task] = task
-        for one in self._followers:
-            one.placed(task)
+        for follower in self._followers:
+            follower.placed(task)
 
     def _ended(self, event: model.Finished | model.Failed) -> None:
         task = self.tasks.pop(event.task, None)
@@ -123,8 +123,8 @@ class RunningTasks(Observer):
             return
         _remove(self._by_node, task.node, task)
         _remove(self._by_class, task.task_class, task)
-        for one in self._followers:
-            one.ended(task, event)
+        for follower in self._followers:
+            follower.ended(task, event)
 
     def _adjusted(self, event: model.Resized | model.Suspended | model.Resumed) -> None:
         task = self.tasks.get(event.task)

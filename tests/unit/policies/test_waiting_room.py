@@ -145,6 +145,11 @@ def test_a_failed_request_backs_off_longer_each_time():
     assert delays == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
+def test_a_task_that_fails_for_hours_backs_off_for_ten_seconds_each_time(full):
+    (task,) = full.room.classes_of(model.JobId("job"))[0].pool.order[:1]
+    assert {full.room.back_off(task.id, CLASS, now_s=10.0 * i) for i in range(2000)} == {1.0, 2.0, 4.0, 8.0, 10.0}
+
+
 def test_a_task_that_backs_off_is_not_placed_before_its_time():
     world = make.World(make.nodes(1))
     world.submit(count=1)
