@@ -91,7 +91,6 @@ class Plan:
         elif not self._left_for_want_of_room(attempt):
             return
         self._reserve(attempt.pending)
-        turns.confine()
         for pending, verdict, wait in self._profile.reserve.refused(turns.rest(), self._state):
             turns.close(pending)
             if wait is not None:
@@ -132,6 +131,7 @@ class Plan:
             else:
                 self._wait(answer)
             self._leave(pending, answer.verdict)
+        self._turns.confine()
 
     def _wait(self, wait: model.Wait) -> None:
         self.decisions.append(wait)

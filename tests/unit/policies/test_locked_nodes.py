@@ -18,3 +18,17 @@ def test_who_lost_its_last_reserved_node_has_no_turn_any_more_in_a_cycle_in_whic
     # `huge` reserves n2, and `large` n0 once `small` has used it: on n1 `last` leaves room, but `small` has no turn.
     placed = [("small/map-0", "n0"), ("last/map-0", "n1"), ("last/map-1", "n1")]
     assert make.where(shell.cycle()) == placed
+
+
+def test_whose_namespace_may_reserve_no_more_nodes_takes_no_turn_from_others():
+    shell = make.World(make.nodes(2, make.amount(64_000, 4)), profile=profiles.build("yarn"))
+    for node, gib in {"n0": 3, "n1": 1}.items():
+        shell.ledger.observe(make.pod(f"filler-{node}", node, make.amount(0, gib)))
+    for name, gib, namespace in (("large", 2, "a"), ("owner", 1, "b"), ("small", 1, "b")):
+        shell.submit(name, 2, make.amount(0, gib), namespace=namespace)
+    shell.room.reserved |= {
+        model.NodeName("n0"): model.ClassId("large/map"),
+        model.NodeName("n1"): model.ClassId("owner/map"),
+    }
+    placed = [("owner/map-0", "n1"), ("small/map-0", "n1"), ("owner/map-1", "n1")]
+    assert make.where(shell.cycle()) == placed
