@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 from boathouse_policies import model
 from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import Observer, Patience, Profile, Score
+from boathouse_policies.framework import Hooks, Observer, Patience, Profile, Score
 
 if TYPE_CHECKING:
     from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework.cycle_state import Assignment
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class _Level:
     since_s: float | None = None
 
 
-class Delay(Patience, Observer):
+class Delay(Patience, Hooks, Observer):
     """See the module's docstring. Tasks without input in blocks never wait.
 
     It dumps nothing: waits are seconds long, and begin anew after a restart.
@@ -73,23 +74,37 @@ class Delay(Patience, Observer):
         self._levels: dict[model.JobId, dict[model.ClassId, _Level]] = {}
 
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
-        """Until when the class waits for a closer node."""
-        if not pending.queued.pool.located:
+        """Return until when the class waits for a closer node; None takes this node."""
+        level, found = self._levels.get(pending.job.id, {}).get(pending.task_class.id, _NEW), pending.levels[node]
+        if not pending.queued.pool.located or found <= level.allowed:
             return None
-        found = model.Distance(pending.levels[node])
-        level = self._levels.setdefault(pending.job.id, {}).setdefault(pending.task_class.id, _Level())
-        if found > level.allowed:
-            if level.since_s is None:
-                level.since_s = state.view.now_s
-            until_s = level.since_s + self._wait_s(level.allowed, found)
-            if state.view.now_s < until_s:
-                return _wait(pending, found, until_s)
-        level.allowed, level.since_s = found, None
-        return None
+        since_s = state.view.now_s if level.since_s is None else level.since_s
+        until_s = since_s + self._wait_s(level.allowed, found)
+        if state.view.now_s >= until_s:
+            return None
+        message = f"the closest free node is {_WHERE[found]} its input: it waits for a closer one"
+        verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
+        return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
-    def _wait_s(self, allowed: model.Distance, found: model.Distance) -> float:
+    def waits(self, wait: model.Wait, state: CycleState) -> None:
+        """Remember since when a class has been passed over."""
+        level = self._level(wait.job.id, wait.task_class.id)
+        if level.since_s is None:
+            level.since_s = state.view.now_s
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Remember the level that a class took; it is not passed over any more."""
+        pending = assignment.pending
+        if pending.queued.pool.located:
+            level = self._level(pending.job.id, pending.task_class.id)
+            level.allowed, level.since_s = assignment.pick.distance, None
+
+    def _level(self, job: model.JobId, task_class: model.ClassId) -> _Level:
+        return self._levels.setdefault(job, {}).setdefault(task_class, _Level())
+
+    def _wait_s(self, allowed: model.Distance, found: int) -> float:
         for_node = self._config.node_wait_s if allowed is model.Distance.NODE else 0.0
-        return for_node + (self._config.rack_wait_s if found is model.Distance.ANYWHERE else 0.0)
+        return for_node + (self._config.rack_wait_s if found == model.Distance.ANYWHERE else 0.0)
 
     def observe(self, event: model.Event) -> None:
         """Forget jobs that are over."""
@@ -97,12 +112,7 @@ class Delay(Patience, Observer):
             self._levels.pop(event.job, None)
 
 
-def _wait(pending: PendingClass, distance: model.Distance, until_s: float) -> model.Wait:
-    message = f"the closest free node is {_WHERE[distance]} its input: it waits for a closer one"
-    verdict = model.Verdict(code=model.Code.PATIENCE, message=message)
-    return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
-
-
+_NEW = _Level()
 _WHERE = {
     model.Distance.SERVER: "on the host of",
     model.Distance.RACK: "in the rack of",
@@ -119,5 +129,6 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config | None =
         score=Closest(scorer(placement)),
         patience=delay,
         observers=(delay,),
+        hooks=(delay,),
         sees_hosts=False,
     )

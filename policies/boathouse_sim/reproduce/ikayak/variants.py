@@ -156,4 +156,5 @@ def _with_delay(base: Profile) -> Profile:
         scores=MappingProxyType({**base.scores, model.Stage.MAP: closest}),
         patience=_MapsWait(patience),
         observers=(*base.observers, patience),
+        hooks=(*base.hooks, patience),
     )
