@@ -36,7 +36,7 @@ class Claimant:
 def split(
     idle: Mapping[str, int], claimants: Sequence[Claimant], partition: Partition
 ) -> dict[model.JobId, dict[str, int]]:
-    """The part of each cluster.
+    """Return the part of each cluster.
 
     Args:
         idle: Idle nodes by site.
@@ -46,31 +46,31 @@ def split(
     Returns:
         Nodes by site for each cluster. They add up to the idle nodes of the sites that some cluster may use.
     """
-    parts: dict[model.JobId, dict[str, int]] = {one.cluster.name: {} for one in claimants}
-    extra = {one.cluster.name: one.cluster.nodes - one.cluster.first_core for one in claimants}
+    parts: dict[model.JobId, dict[str, int]] = {claimant.cluster.name: {} for claimant in claimants}
+    extra = {claimant.cluster.name: claimant.cluster.nodes - claimant.cluster.first_core for claimant in claimants}
     dealt = dict.fromkeys(parts, 0)
     # Sites that fewest may use first: with the others the rest can still be evened out.
-    for site in sorted(idle, key=lambda site: (sum(site in one.sites for one in claimants), site)):
-        here = [one.cluster.name for one in claimants if site in one.sites]
+    for site in sorted(idle, key=lambda site: (sum(site in claimant.sites for claimant in claimants), site)):
+        here = [claimant.cluster.name for claimant in claimants if site in claimant.sites]
         counted = dealt if partition is Partition.ALL else dict.fromkeys(here, 0)
         for _ in range(idle[site] if here else 0):
-            name = min(here, key=lambda one: (counted[one], extra[one], one))
+            name = min(here, key=lambda name: (counted[name], extra[name], name))
             parts[name][site] = parts[name].get(site, 0) + 1
             counted[name] += 1
     return parts
 
 
 def reclaims(needed: int, clusters: Sequence[Cluster]) -> dict[model.JobId, int]:
-    """How many nodes each cluster is asked for.
+    """Return how many nodes each cluster is asked for.
 
     Args:
         needed: Nodes that submissions wait for; those that leave already are taken off here.
         clusters: All of them.
     """
-    left = {one.name: one.transient for one in clusters}
+    left = {cluster.name: cluster.transient for cluster in clusters}
     asked = dict.fromkeys(left, 0)
-    for _ in range(max(0, needed - sum(one.leaving for one in clusters))):
-        name = min(left, key=lambda one: (-left[one], one), default=None)
+    for _ in range(max(0, needed - sum(cluster.leaving for cluster in clusters))):
+        name = min(left, key=lambda name: (-left[name], name), default=None)
         if name is None or not left[name]:
             break
         left[name] -= 1
