@@ -156,7 +156,7 @@ class TurnOrder:
             return turns
         allowed = np.zeros(len(self._open), np.bool_)
         allowed[self._places(self._allowed)] = True
-        return allowed & self._open
+        return allowed & np.array(self._open, np.bool_)
 
     def _join_all(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""

@@ -32,3 +32,9 @@ def test_whose_namespace_may_reserve_no_more_nodes_takes_no_turn_from_others():
     }
     placed = [("owner/map-0", "n1"), ("small/map-0", "n1"), ("owner/map-1", "n1")]
     assert make.where(shell.cycle()) == placed
+
+
+def test_a_cycle_without_pending_tasks_decides_nothing_while_all_nodes_are_reserved():
+    shell = make.World(make.nodes(1), profile=profiles.build("yarn"))
+    shell.room.reserved[model.NodeName("n0")] = model.ClassId("gone/map")
+    assert shell.cycle().decisions == []
