@@ -98,7 +98,7 @@ class Attempt:
 
     def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
-        state, turns, hooks_of = self._state, self._turns, self._profile.hooks
+        state = self._state
         is_least = sized is member.ideal and member.is_rigid
         amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
         count = 1 if self.gang else sized.count
@@ -106,9 +106,9 @@ class Attempt:
             assignment = Assignment(member, pick, node, sized.resources, amounts)
             state.place(assignment)
             self.assignments.append(assignment)
-            for hooks in hooks_of:
+            for hooks in self._profile.hooks:
                 hooks.placed(assignment, state)
-            turns.placed(member)
+            self._turns.placed(member)
             count -= 1
             if not count or not member.left or not self._one_more(member, node, amounts):
                 return

@@ -183,6 +183,7 @@ class CycleState:
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.exhausted = False
         self.most_reserved: int | None = None
+        self._uncounted: list[tuple[Step, Assignment]] = []  # what `_jobs` and `_classes` do not count yet
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._queues: dict[model.QueueName, model.Amounts] = {}
         self._shares: dict[Share, model.Amounts] = {}
@@ -233,6 +234,8 @@ class CycleState:
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
         """What a job holds, tasks of this cycle included, by row."""
+        if self._uncounted:
+            self._count()
         return self._jobs.get(job) or self.view.held_by(job)
 
     def queue_usage(self, queue: model.QueueName) -> model.Amounts:
@@ -253,6 +256,8 @@ class CycleState:
 
     def placed(self, task_class: model.ClassId) -> int:
         """Tasks of a class that are placed, those of this cycle included."""
+        if self._uncounted:
+            self._count()
         return self._classes.get(task_class, 0) + self.view.by_class.get(task_class, 0)
 
     def changed_since(self, count: int) -> list[int]:
@@ -282,6 +287,7 @@ class CycleState:
     @property
     def jobs(self) -> Mapping[model.JobId, model.Amounts]:
         """What the jobs hold that got tasks in this cycle."""
+        self._count()
         return self._jobs
 
     @property
@@ -326,19 +332,23 @@ class CycleState:
 
     def place(self, assignment: Assignment) -> None:
         """Take the room of a task."""
-        node = assignment.node
-        self._change(node, operator.sub, assignment.amounts)
-        self._charge(assignment, operator.add)
-        ports = assignment.pending.task_class.constraints.host_ports
+        pending, _, node, _, amounts = assignment
+        self._change(node, operator.sub, amounts)
+        self._uncounted.append((operator.add, assignment))
+        if self._queues or self._shares:
+            self._charge(assignment, operator.add)
+        ports = pending.task_class.constraints.host_ports
         if ports:
             self._ports[node] = self._ports.get(node, ()) + ports
-        limit = self.view.max_per_node
-        if limit is not None and self._placed_on[node] >= limit:
-            self.withdraw(node)
+        if self.view.max_per_node is not None:
+            self._placed_on[node] = count = self._placed_on.get(node, 0) + 1
+            if count >= self.view.max_per_node:
+                self.withdraw(node)
 
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
         self._change(assignment.node, operator.add, assignment.amounts)
+        self._uncounted.append((operator.sub, assignment))
         self._charge(assignment, operator.sub)
         ports = assignment.pending.task_class.constraints.host_ports
         if ports:
@@ -346,11 +356,13 @@ class CycleState:
             for port in ports:
                 left.remove(port)
             self._ports[assignment.node] = tuple(left)
-        if self.view.max_per_node is not None and not self.offered[assignment.node]:
-            self.offered[assignment.node] = True
-            self._places = None
-            self._offers += 1
-            self.exhausted = False
+        if self.view.max_per_node is not None:
+            self._placed_on[assignment.node] -= 1
+            if not self.offered[assignment.node]:
+                self.offered[assignment.node] = True
+                self._places = None
+                self._offers += 1
+                self.exhausted = False
 
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
         """Take room for what no waiting task is: a second attempt of a running one."""
@@ -397,13 +409,19 @@ class CycleState:
         self.changes += 1
 
     def _charge(self, assignment: Assignment, step: Step) -> None:
-        pending, _, _, _, amounts = assignment
-        job, class_id, jobs = pending.job, pending.task_class.id, self._jobs
-        jobs[job.id] = combined(step, jobs.get(job.id) or self.view.held_by(job.id), amounts)
-        if self._queues and job.queue in self._queues:
+        """Charge the queue and the namespace that are counted."""
+        job, amounts = assignment.pending.job, assignment.amounts
+        share = (job.queue, job.namespace)
+        if job.queue in self._queues:
             self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)
-        if self._shares and (share := (job.queue, job.namespace)) in self._shares:
+        if share in self._shares:
             self._shares[share] = combined(step, self._shares[share], amounts)
-        self._classes[class_id] = step(self._classes.get(class_id, 0), 1)
-        if self.view.max_per_node is not None:
-            self._placed_on[assignment.node] = step(self._placed_on.get(assignment.node, 0), 1)
+
+    def _count(self) -> None:
+        """Count what jobs and classes got: when somebody asks, for many profiles never do."""
+        jobs, classes = self._jobs, self._classes
+        for step, (pending, _, _, _, amounts) in self._uncounted:
+            job, class_id = pending.job.id, pending.task_class.id
+            jobs[job] = combined(step, jobs.get(job) or self.view.held_by(job), amounts)
+            classes[class_id] = step(classes.get(class_id, 0), 1)
+        self._uncounted.clear()

@@ -402,14 +402,14 @@ class TurnOrder:
         """A task of the class was placed."""
         if not pending.left:
             self._close(pending.place)
-        self.taken_back(pending)
+        if self._only is None or not self._profile.order.constant:
+            self.taken_back(pending)
 
     def taken_back(self, pending: PendingClass) -> None:
         """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
-        job, state = pending.job, self._state
+        job, state, order = pending.job, self._state, self._profile.order
         if self._only is None:
             self._share_out(self._queues[job.queue], job.namespace)
-        order = self._profile.order
         if order.constant:
             return
         place = self._sorted.job_of[pending.place]
