@@ -183,7 +183,8 @@ class CycleState:
         self._offers = self._offers_first = int(np.count_nonzero(self.offered))
         self.exhausted = False
         self.most_reserved: int | None = None
-        self._uncounted: list[tuple[Step, Assignment]] = []  # what `_jobs` and `_classes` do not count yet
+        # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
+        self._uncounted: list[tuple[Step, model.JobId, model.ClassId, Sequence[int]]] = []
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._queues: dict[model.QueueName, model.Amounts] = {}
         self._shares: dict[Share, model.Amounts] = {}
@@ -334,7 +335,7 @@ class CycleState:
         """Take the room of a task."""
         pending, _, node, _, amounts = assignment
         self._change(node, operator.sub, amounts)
-        self._uncounted.append((operator.add, assignment))
+        self._uncounted.append((operator.add, pending.job.id, pending.task_class.id, amounts))
         if self._queues or self._shares:
             self._charge(assignment, operator.add)
         ports = pending.task_class.constraints.host_ports
@@ -348,7 +349,8 @@ class CycleState:
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
         self._change(assignment.node, operator.add, assignment.amounts)
-        self._uncounted.append((operator.sub, assignment))
+        pending = assignment.pending
+        self._uncounted.append((operator.sub, pending.job.id, pending.task_class.id, assignment.amounts))
         self._charge(assignment, operator.sub)
         ports = assignment.pending.task_class.constraints.host_ports
         if ports:
@@ -420,8 +422,7 @@ class CycleState:
     def _count(self) -> None:
         """Count what jobs and classes got: when somebody asks, for many profiles never do."""
         jobs, classes = self._jobs, self._classes
-        for step, (pending, _, _, _, amounts) in self._uncounted:
-            job, class_id = pending.job.id, pending.task_class.id
+        for step, job, class_id, amounts in self._uncounted:
             jobs[job] = combined(step, jobs.get(job) or self.view.held_by(job), amounts)
             classes[class_id] = step(classes.get(class_id, 0), 1)
         self._uncounted.clear()
