@@ -41,7 +41,7 @@ class Interference(Filter, Score, Hooks, Observer):
     """
 
     by_node = True
-    _state: CycleState
+    slowdowns: Slowdowns
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -51,27 +51,11 @@ class Interference(Filter, Score, Hooks, Observer):
         self.monitor = Monitor(config.disk_mb_per_s)
         self.thresholds = Thresholds(config)
         self._adopt_model()
-        self._slowdowns: Slowdowns | None = None
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
 
     def _adopt_model(self) -> None:
         self._model = self.learner.model
         self._weights = functools.lru_cache(_DEMANDS_KEPT)(self._model.weights)
-
-    @property
-    def slowdowns(self) -> Slowdowns:
-        """What is predicted in this cycle, from when somebody is first asked about: a cycle may judge nobody.
-
-        A cycle that judges nobody leaves H_d, and since when hosts have idle slots, as they are.
-        """
-        if self._slowdowns is None:
-            self.monitor.adopt(self._state.view.layout)
-            if self._model is not self.learner.model:
-                self._adopt_model()
-            self._slowdowns = Slowdowns(
-                self._state, self.monitor, self.thresholds, self._model, weights=self._weights, config=self._config
-            )
-        return self._slowdowns
 
     # Questions
 
@@ -123,8 +107,13 @@ class Interference(Filter, Score, Hooks, Observer):
     # Hooks
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """A cycle begins."""
-        self._state, self._slowdowns = state, None
+        """A cycle begins: see which hosts are full, and predict for what runs there."""
+        self.monitor.adopt(state.view.layout)
+        if self._model is not self.learner.model:
+            self._adopt_model()
+        self.slowdowns = Slowdowns(
+            state, self.monitor, self.thresholds, self._model, weights=self._weights, config=self._config
+        )
         self._reached.clear()
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
