@@ -177,6 +177,10 @@ class Reserve(NodeQuestion):
     idle_once_all_kept = False
     passing_changes = False
 
+    def concerns(self, pending: PendingClass) -> bool:
+        """All, unless it is idle: a node that is reserved later in the cycle closes to classes ranked before."""
+        return not self.is_idle(pending.state)
+
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Whether it does nothing in this cycle for a class that no node on offer has room for."""
         return False
@@ -288,10 +292,6 @@ class _IdealSize(Sizer):
 
 class _NoReserve(Reserve):
     """No node is kept for anybody: work-conserving backfill."""
-
-    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
-        """Never."""
-        return False
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Always."""

@@ -201,10 +201,6 @@ class Executors(Reserve, Hooks):
         """Whether no node is reserved, nor will be."""
         return not state.reserved and SPARK.isdisjoint(self._classes.stages)
 
-    def concerns(self, pending: PendingClass) -> bool:
-        """All classes, where nodes are reserved or may be in this cycle."""
-        return not self.is_idle(pending.state)
-
     def key(self, pending: PendingClass) -> Hashable:
         """The job, whose own nodes are open to it."""
         return pending.job.id

@@ -221,10 +221,6 @@ class Retry(Reserve):
     def __init__(self, interference: Interference) -> None:
         self._interference = interference
 
-    def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
-        """No class: it keeps no node."""
-        return False
-
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Always: a class without room waits for room."""
         return True

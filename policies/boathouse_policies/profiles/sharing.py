@@ -123,10 +123,6 @@ class ByStage(Reserve):
         """Whether no node is reserved, nor will be."""
         return self._executors.is_idle(state) and self._aged.is_idle(state)
 
-    def concerns(self, pending: PendingClass) -> bool:
-        """All classes, where nodes are reserved or may be in this cycle."""
-        return not self.is_idle(pending.state)
-
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is reserved for no class, or where the class may pass."""
         in_time = self._passing.mask(pending, state, where) if state.reserved else None
