@@ -130,11 +130,10 @@ class Elasticity(Filter, Score, Sizer, Hooks):
 
     def ends_in_time(self, job: model.JobId, seconds: float, state: CycleState) -> bool:
         """Line 9: does an elastic task with this run time finish no later than its job?"""
-        return (
-            self._timeline is not None
-            and seconds < math.inf
-            and self._timeline.reaches(job, state.view.now_s + seconds)
-        )
+        if self._timeline is None or seconds == math.inf:
+            return False
+        end_s = state.view.now_s + seconds
+        return self.outlook.last_end_s(job) >= end_s or self._timeline.reaches(job, end_s)
 
     # Disk
 

@@ -44,6 +44,7 @@ class Outlook(Observer, Follower):
         self.changes = self.job_changes = 0
         self._columns: Columns | None = None
         self._ends: dict[model.TaskId, End] = {}
+        self._last_ends_s: dict[model.JobId, float] = {}  # a memo of `last_end_s`
         self._made = 0
         self._running = running
         running.follow(self)
@@ -55,6 +56,16 @@ class Outlook(Observer, Follower):
     def ends_on(self, node: model.NodeName) -> list[End]:
         """Return the estimated ends on a node, ascending."""
         return sorted([self._ends[task.task] for task in self._running.on(node) if task.task in self._ends])
+
+    def last_end_s(self, job: model.JobId) -> float:
+        """Return when the last of a job's running tasks ends; -inf where nothing runs."""
+        last_s = self._last_ends_s.get(job)
+        if last_s is None:
+            classes = self.jobs[job].classes if job in self.jobs else ()
+            tasks = [task.task for task_class in classes for task in self._running.of(task_class.id)]
+            last_s = max([self._ends[task][0] for task in tasks if task in self._ends], default=-math.inf)
+            self._last_ends_s[job] = last_s
+        return last_s
 
     def disk_bytes_per_s(self, node: model.NodeName) -> float:
         """Return what the elastic tasks on a node take of its disk."""
@@ -90,6 +101,7 @@ class Outlook(Observer, Follower):
             self.job_changes += 1
 
     def _forget(self, job: model.JobId) -> None:
+        self._last_ends_s.pop(job, None)
         for task_class in self.jobs.pop(job).classes if job in self.jobs else ():
             del self.classes[task_class.id], self.left[task_class.id]
 
@@ -109,7 +121,7 @@ class Outlook(Observer, Follower):
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Forget its end; a task that failed is left to place again."""
         if self._ends.pop(task.task, None) is not None:
-            self.changed_nodes.add(task.node)
+            self._changed(task)
             if isinstance(event, model.Failed) and task.task_class in self.left:
                 self.left[task.task_class] += 1
 
@@ -117,7 +129,11 @@ class Outlook(Observer, Follower):
         size, self._made = task.resources, self._made + 1
         end_s = start_s + duration_s(self.classes[task.task_class], size)
         self._ends[task.task] = (end_s, self._made, task.node, size.memory_bytes, size.cpu_milli, task.job)
+        self._changed(task)
+
+    def _changed(self, task: RunningTask) -> None:
         self.changed_nodes.add(task.node)
+        self._last_ends_s.pop(task.job, None)
 
 
 class Columns:

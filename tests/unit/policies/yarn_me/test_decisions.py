@@ -228,6 +228,16 @@ def test_among_many_jobs_one_that_comes_does_not_yet_make_the_future_look_differ
     assert looking.ahead.made_s == [0.0, 3.0, 13.0]
 
 
+def test_a_task_that_runs_now_counts_before_the_future_is_looked_at_anew():
+    looking = Looking()
+    looking.cycle(0.0)
+    looking.ahead.answer = False
+    job, state = looking.one.job, framework.CycleState(looking.world.view())
+    assert not looking.policy.ends_in_time(job, 10.0, state)
+    looking.starts(0)
+    assert [looking.policy.ends_in_time(job, seconds, state) for seconds in (10.0, 10.1)] == [True, False]
+
+
 def test_tasks_of_which_nothing_is_known_are_never_elastic():
     workload = make.workload(make.job("0", spilling(4)))
     driver = Instant(workload, yarn_me.build())

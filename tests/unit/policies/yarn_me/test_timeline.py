@@ -200,14 +200,14 @@ def test_what_will_have_ended_is_not_held_in_the_future_either():
     assert not timeline.reaches(model.JobId("a"), 27.1)
 
 
-def test_the_last_end_is_that_of_what_still_runs():
+def test_the_last_end_of_a_job_is_that_of_what_still_runs():
     future = Future()
     future.job("job", (3, 3, 10.0))
     for now_s in (0.0, 2.0, 5.0):
         future.runs("job", 0, now_s=now_s)
-    assert future.outlook.ends()[-1][0] == 15.0
+    assert future.outlook.last_end_s(model.JobId("job")) == 15.0
     future.ends("job", 0, 2, now_s=6.0)
-    assert future.outlook.ends()[-1][0] == 12.0
+    assert future.outlook.last_end_s(model.JobId("job")) == 12.0
 
 
 def test_nothing_is_known_of_a_job_that_was_never_submitted():
