@@ -49,10 +49,10 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     """The places of the nodes where all filters pass, whether the node is offered, or kept for somebody, or not."""
     room = state.room(pending)
     nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
-    for one in profile.filters:
-        if one.of_shape or not len(nodes):
+    for filter_ in profile.filters:
+        if filter_.of_shape or not len(nodes):
             continue
-        passed = one.mask(pending, state, nodes)
+        passed = filter_.mask(pending, state, nodes)
         if passed is not None:
             nodes = nodes[passed]
     return nodes
@@ -86,9 +86,9 @@ def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tup
     """Each filter speaks of the nodes that the filters before it passed."""
     among = np.ones(state.free.shape[1], np.bool_)
     found: list[model.Refusal] = []
-    for one in profile.filters:
-        found += one.refusals(pending, state, among)
-        passed = one.mask(pending, state, slice(None))
+    for filter_ in profile.filters:
+        found += filter_.refusals(pending, state, among)
+        passed = filter_.mask(pending, state, slice(None))
         if passed is not None:
             among &= passed
     return tuple(sorted(found, key=lambda refusal: (-refusal.nodes, refusal.reason)))

@@ -224,7 +224,7 @@ class Gang:
             classes: The open classes of the job, in its order, one of which asks for a gang.
             state: The state of the cycle.
         """
-        short = ((one, one.task_class.gang_min - state.placed(one.task_class.id)) for one in classes)
+        short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
         return [(one, count) for one, count in short if count > 0]
 
 

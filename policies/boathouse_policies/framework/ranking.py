@@ -121,7 +121,7 @@ class Rankings:
             profile.sizer.key(pending),
             score,
             score.key(pending),
-            *((one, one.key(pending)) for one in questions),
+            *((question, question.key(pending)) for question in questions),
         )
         ranking = self._known.get(key)
         if ranking is None:
@@ -171,7 +171,7 @@ class Rankings:
             scores[i] = NEVER
             if still_fits(pending.shape, listed[i], self._state):
                 left.append(i)
-        if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(one.by_node for one in questions)):
+        if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(question.by_node for question in questions)):
             for i in left:
                 scores[i] = self._score_on(pending, listed[i], questions)
         elif left:
@@ -181,8 +181,8 @@ class Rankings:
 
     def _score_on(self, pending: PendingClass, node: int, questions: Sequence[Filter | Reserve]) -> float:
         """The score of one node that has room, -inf where a filter or a reservation is in the way."""
-        for one in questions:
-            if not one.passes(pending, self._state, node):
+        for question in questions:
+            if not question.passes(pending, self._state, node):
                 return NEVER
         if len(self._candidates.listed) == 1:
             return 0.0  # nothing to choose from
@@ -202,8 +202,8 @@ class Rankings:
     ) -> model.BoolVector | None:
         """Where all filters and the reserve pass; None for everywhere."""
         passing: model.BoolVector | None = None
-        for one in questions:
-            passed = one.mask(pending, self._state, where)
+        for question in questions:
+            passed = question.mask(pending, self._state, where)
             if passed is not None:
                 passing = passed if passing is None else passing & passed
                 if not np.count_nonzero(passing):  # quicker than any()

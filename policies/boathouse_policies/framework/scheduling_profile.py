@@ -64,7 +64,7 @@ class Profile:
 
     def __post_init__(self) -> None:
         """Work out once what every cycle asks."""
-        object.__setattr__(self, "until_freed", all(one.until_freed for one in self.filters))
+        object.__setattr__(self, "until_freed", all(filter_.until_freed for filter_ in self.filters))
         asked = [question for question in self.filters if not question.of_shape]
         reserves = [self.reserve] if self.reserve is not questions.NO_RESERVE else []
         object.__setattr__(self, "asked", (*asked, *reserves))

@@ -114,9 +114,9 @@ class ShapeColumns:
     @classmethod
     def of(cls, shapes: Sequence[Shape], rows: int) -> Self:
         """The columns of some shapes, of so many resources."""
-        sizes = np.array([one.least for one in shapes], np.int64).reshape(len(shapes), rows)
+        sizes = np.array([shape.least for shape in shapes], np.int64).reshape(len(shapes), rows)
         numbers: dict[model.Constraints, int] = {}
-        constraints_of = [numbers.setdefault(one.constraints, len(numbers)) for one in shapes]
+        constraints_of = [numbers.setdefault(shape.constraints, len(numbers)) for shape in shapes]
         return cls(np.ascontiguousarray(sizes.T), tuple(numbers), np.array(constraints_of, np.intp))
 
     def __len__(self) -> int:

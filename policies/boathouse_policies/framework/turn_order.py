@@ -126,7 +126,7 @@ class TurnOrder:
 
     def _has_begun(self, place: int, queue: SchedulingQueue) -> bool:
         classes = (queued.task_class for queued in queue.classes_of(self._sorted.queued[place].job.id))
-        return any(one.gang_min and self._state.placed(one.id) for one in classes)
+        return any(task_class.gang_min and self._state.placed(task_class.id) for task_class in classes)
 
     def _join_beside_reserved(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
         """Line the open jobs up, and find those whom nodes are kept for."""
