@@ -111,11 +111,15 @@ class SortedClasses:
     def consider(self, unschedulable: UnschedulableClasses) -> None:
         """Take over which classes the next cycle considers: with a class of a gang all classes of the gang."""
         active = unschedulable.active | unschedulable.always_active
-        self.matched = (unschedulable.matches_freed & ~active)[self._rows]
+        self.only_matched = not np.count_nonzero(active) and not self._orphans
+        self.open = self.matched = unschedulable.matches_freed[self._rows]
+        self.orphans = []
+        if self.only_matched:
+            return
+        self.matched = self.matched & ~active[self._rows]
         self.open = active[self._rows] | self.matched
         considered = active | unschedulable.matches_freed
         self.orphans = [queued for queued in self._orphans if considered[queued.row]]
-        self.only_matched = not active.any() and not self._orphans
         gangs = {self.job_of[place] for place in self.gangs if self.open[place]}
         if gangs:
             self.open[[place for place in self.gangs if self.job_of[place] in gangs]] = True

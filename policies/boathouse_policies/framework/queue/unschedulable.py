@@ -170,7 +170,7 @@ class UnschedulableClasses:
 
     def woken_by_time(self, now_s: float) -> list[QueuedClass]:
         """Return the classes that are unschedulable until now, or for long."""
-        return self._selected(self._until_s <= now_s)
+        return [] if self.next_s() > now_s else self._selected(self._until_s <= now_s)
 
     def match_freed(self) -> list[QueuedClass]:
         """Compare the room that came free since the last call with the sizes of all unschedulable classes.
