@@ -8,9 +8,27 @@ from typing import TYPE_CHECKING, Any
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload, WorkloadError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 FORMAT = "neutral-cluster-workload/1"
+
+_WORKLOAD = ("format", "name", "cluster", "timing", "jobs")
+_CLUSTER = ("nodes", "node_mem_mb", "node_cores", "racks", "mem_granularity_mb", "min_mem_fraction")
+_TIMING = (
+    "node_heartbeat_ms",
+    "am_heartbeat_ms",
+    "am_container_mb",
+    "am_container_cores",
+    "allocs_per_node_heartbeat",
+)
+_JOB = ("id", "namespace", "submit_ms", "after", "phases")
+_PHASE = ("kind", "tasks", "duration_ms", "mem_ideal_mb", "cores", "penalty")
+_PENALTY = ("model", "factor")
+
+# Fields that are accepted and not read: comments, and options of other simulators that read the same files.
+_WORKLOAD_IGNORED = ("about", "units")
+_TIMING_IGNORED = ("reservations",)
 
 
 def read_neutral(path: Path) -> Workload:
@@ -27,6 +45,7 @@ def read_neutral(path: Path) -> Workload:
     root = _Place(decoded, path.name)
     if root.text("format", "") != FORMAT:
         raise WorkloadError(f'{path.name}: "format" must be "{FORMAT}"')
+    root.refuse_unknown(_WORKLOAD, ignored=_WORKLOAD_IGNORED)
     jobs = tuple(_job(place) for place in root.items("jobs"))
     if not jobs:
         raise WorkloadError(f"{path.name}: holds no jobs")
@@ -38,6 +57,7 @@ def read_neutral(path: Path) -> Workload:
 
 
 def _cluster(place: _Place) -> Cluster:
+    place.refuse_unknown(_CLUSTER)
     fraction = place.number("min_mem_fraction", 0.1)
     if not 0 < fraction <= 1:
         raise WorkloadError(f"{place.where}.min_mem_fraction: must be above 0 and at most 1, not {fraction}")
@@ -55,6 +75,7 @@ def _timing(root: _Place) -> Timing:
     if "timing" not in root.value:
         return Timing()
     place, plain = root.at("timing"), Timing()
+    place.refuse_unknown(_TIMING, ignored=_TIMING_IGNORED)
     return Timing(
         node_heartbeat_ms=place.whole("node_heartbeat_ms", plain.node_heartbeat_ms, least=1),
         am_heartbeat_ms=place.whole("am_heartbeat_ms", plain.am_heartbeat_ms, least=1),
@@ -65,6 +86,7 @@ def _timing(root: _Place) -> Timing:
 
 
 def _job(place: _Place) -> JobSpec:
+    place.refuse_unknown(_JOB)
     after = place.value.get("after")
     if after is None and place.value.get("submit_ms") is None:
         raise WorkloadError(f'{place.where}: needs "submit_ms", or "after" with the id of another job')
@@ -76,10 +98,12 @@ def _job(place: _Place) -> JobSpec:
         submit_ms=place.whole("submit_ms") if after is None else None,
         after=None if after is None else str(after),
         phases=phases,
+        namespace=place.text("namespace", ""),
     )
 
 
 def _phase(place: _Place) -> Phase:
+    place.refuse_unknown(_PHASE)
     return Phase(
         kind=place.text("kind", "task"),
         tasks=place.whole("tasks", least=1),
@@ -91,6 +115,7 @@ def _phase(place: _Place) -> Phase:
 
 
 def _penalty(place: _Place) -> Penalty:
+    place.refuse_unknown(_PENALTY)
     name, factor = place.text("model", ""), place.number("factor", 1.0)
     if name not in tuple(PenaltyModel):
         raise WorkloadError(f"{place.where}.model: {name!r} is not known; choose one of: {', '.join(PenaltyModel)}")
@@ -107,6 +132,11 @@ class _Place:
             raise WorkloadError(f"{where}: must be an object")
         self.value = value
         self.where = where
+
+    def refuse_unknown(self, fields: Sequence[str], *, ignored: Sequence[str] = ()) -> None:
+        unknown = sorted(self.value.keys() - {*fields, *ignored})
+        if unknown:
+            raise WorkloadError(f'{self.where}: unknown field "{unknown[0]}": choose from {", ".join(fields)}')
 
     def required(self, key: str) -> Any:
         if self.value.get(key) is None:

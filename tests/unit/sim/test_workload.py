@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_sim import neutral, swim, swim_model
+from boathouse_sim import neutral, simulation, swim, swim_model
 from boathouse_sim.workload import WorkloadError
 from tests.unit.sim import make
 
@@ -28,6 +28,51 @@ def test_a_workload_has_the_values_of_its_file(tmp_path):
     read_back = read(tmp_path)
     assert (read_back.name, read_back.cluster.nodes, read_back.tasks) == ("work", 2, 2)
     assert read_back.jobs == (make.job("0", make.phase(2, 1.0, 500), at_s=0.005),)
+
+
+def test_a_job_has_the_namespace_of_its_file(tmp_path):
+    job = GOOD["jobs"][0]
+    read_back = read(tmp_path, jobs=[job, job | {"id": 1, "namespace": "ant"}])
+    assert [job.namespace for job in read_back.jobs] == ["", "ant"]
+
+
+def test_a_namespace_of_the_file_shares_the_queue(tmp_path):
+    long, short = ([PHASE | {"tasks": tasks}] for tasks in (40, 4))
+    jobs = [{"id": 0, "submit_ms": 0, "phases": long}, {"id": 1, "submit_ms": 1, "phases": short}]
+    alone = simulation.simulate(read(tmp_path, jobs=jobs), "fifo")
+    jobs[1]["namespace"] = "ant"
+    shared = simulation.simulate(read(tmp_path, jobs=jobs), "fifo")
+    assert shared.job_times_s[1] < alone.job_times_s[1]
+
+
+def test_fields_of_other_simulators_and_comments_are_accepted(tmp_path):
+    assert read(tmp_path, about="a test", units={}, timing={"reservations": True}).tasks == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"job": []}, r'work.json: unknown field "job": choose from format, name, cluster, timing, jobs'),
+        ({"cluster": GOOD["cluster"] | {"rack": 2}}, r'work.json: cluster: unknown field "rack": choose from nodes, '),
+        ({"timing": {"heartbeat_ms": 2}}, r'timing: unknown field "heartbeat_ms": choose from node_heartbeat_ms, '),
+        (
+            {"jobs": [GOOD["jobs"][0] | {"queue": "a"}]},
+            r'jobs\[0\]: unknown field "queue": choose from id, namespace, ',
+        ),
+        (
+            {"jobs": [GOOD["jobs"][0] | {"phases": [PHASE | {"core": 2}]}]},
+            r'jobs\[0\]: phases\[0\]: unknown field "core": choose from kind, tasks, ',
+        ),
+        (
+            {"jobs": [GOOD["jobs"][0] | {"phases": [PHASE | {"penalty": {"model": "step", "by": 2}}]}]},
+            r'penalty: unknown field "by": choose from model, factor$',
+        ),
+    ],
+    ids=["workload", "cluster", "timing", "job", "phase", "penalty"],
+)
+def test_an_unknown_field_is_refused_with_the_fields_that_exist(tmp_path, changed, message):
+    with pytest.raises(WorkloadError, match=message):
+        read(tmp_path, **changed)
 
 
 def test_the_shared_workloads_can_be_read():
