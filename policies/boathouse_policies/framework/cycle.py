@@ -33,7 +33,7 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     advice = plans.advised(queue, profile, state)
     for hooks in profile.hooks:
         hooks.begins(queue, state)
-    # 1. Order jobs: queues by share, jobs by the profile's keys.
+    # 1. Order jobs: queues and namespaces by share, then priority, then the profile's keys.
     turns = TurnOrder(queue, profile, state)
     plan = plans.Plan(advice, turns, profile, state)
     plan.leave_orphans(queue.queues)

@@ -25,24 +25,38 @@ if TYPE_CHECKING:
 
 
 class JobOrder:
-    """Which job's task is next, within a queue. The neutral order is that of submission.
+    """Order the jobs of one namespace, queue and priority.
+
+    Queues, namespaces and priorities are ordered before it (see `TurnOrder`). The neutral order is that of submission.
+    Override `key` and set `lasts` if the key depends only on the job and its usage (set `constant` too if only on the
+    job). Otherwise override `keys`. With `lasts`, `keys` is never called. A key is a float.
 
     Attributes:
-        lasts: Whether a key depends on the job and what it holds alone, so that it lasts until that changes.
-        constant: Whether it depends on the job alone.
+        lasts: Whether a key depends only on the job and its usage, so that it is valid until the usage changes.
+        constant: Whether a key depends only on the job.
     """
 
     lasts = False
     constant = False
 
+    def __init_subclass__(cls) -> None:
+        """Refuse a class that sets `lasts` and has no `key`: all of its keys would be equal.
+
+        Raises:
+            TypeError: The class sets `lasts`, and neither it nor a base overrides `key`.
+        """
+        super().__init_subclass__()
+        if cls.lasts and cls.key is JobOrder.key:
+            raise TypeError(f"{cls.__qualname__} sets lasts but does not override key: override key, or unset lasts")
+
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
-        """The key of a job that holds so much, by row; of orders that `lasts`."""
+        """The key of a job with this usage, by row; called only where `lasts` is set."""
         return 0.0
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
         """One key for each job, the least goes first; ties by submission, then id.
 
-        Asked for all jobs when a cycle begins, and for one job after each of its placements.
+        Called for all jobs when a cycle begins, and for one job after each of its placements; not where `lasts` is set.
         """
         layout = state.view.layout
         return [self.key(job, state.job_usage(job.id), layout) for job in jobs]

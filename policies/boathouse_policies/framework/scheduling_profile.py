@@ -22,7 +22,7 @@ class Profile:
 
     Attributes:
         name: As in the chart's values and on the command line.
-        order: Which job is next within a queue.
+        order: Orders the jobs of one namespace, queue and priority.
         filters: In this order; the predicates of Kubernetes come first and should stay.
         score: Ranks nodes for stages without a score of their own.
         scores: By kind of stage.
