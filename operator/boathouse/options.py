@@ -14,7 +14,7 @@ from boathouse.resources import config
 _FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("namespace", "POD_NAMESPACE", "namespace", "the operator's own namespace"),
     ("watch-namespaces", "BOATHOUSE_WATCH_NAMESPACES", "watch_namespaces", "comma-separated; empty for all"),
-    ("profile", "BOATHOUSE_PROFILE", "profile", "the scheduling profile: fair, fifo, fspy, srjf or yarn-me"),
+    ("profile", "BOATHOUSE_PROFILE", "profile", f"the scheduling profile: {', '.join(config.PROFILES)}"),
     ("pending-ahead", "BOATHOUSE_PENDING_AHEAD", "pending_ahead", "pods made ahead for a class that waits for nodes"),
     ("task-image", "BOATHOUSE_TASK_IMAGE", "task.image", "the image of jobs that name none"),
     ("lease-duration-s", "BOATHOUSE_LEASE_DURATION_S", "lease.duration_seconds", "how long others respect the lease"),

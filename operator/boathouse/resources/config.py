@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Callable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -14,6 +14,9 @@ QuantityText = Annotated[
     str, pydantic.BeforeValidator(str), pydantic.AfterValidator(lambda text: (quantity.parse(text), text)[1])
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
+ProfileName = Literal["fair", "fifo", "fspy", "srjf", "yarn-me"]
+PROFILES: tuple[str, ...] = get_args(ProfileName)
+"""The profiles that a cluster offers: those that need nothing from the simulator."""
 
 
 class _Section(pydantic.BaseModel):
@@ -176,7 +179,7 @@ class OperatorConfig(_Section):
     queues: list[QueueConfig] = Field(default_factory=lambda: [QueueConfig(name="default")], min_length=1)
     default_queue: str = "default"
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="The default queue of a namespace.")
-    profile: Literal["fair", "fifo", "fspy", "srjf", "yarn-me"] = "fair"
+    profile: ProfileName = "fair"
     pending_ahead: int = Field(default=5, ge=0, le=1000)
     tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
     task: TaskDefaults = Field(default_factory=TaskDefaults)

@@ -59,6 +59,12 @@ def test_the_choices_are_those_of_the_operator(value, field):
     assert set(value["enum"]) == set(field["enum"])
 
 
+def test_the_comment_on_the_profile_names_every_choice():
+    before = (CHART / "values.yaml").read_text().partition("\nprofile:")[0]
+    comment = before.rpartition("\n# -- ")[2]
+    assert {name for name in config.PROFILES if not re.search(rf"\b{name}\b", comment)} == set()
+
+
 def test_the_dashboard_shows_metrics_that_exist():
     dashboard = json.loads((CHART / "files" / "dashboard.json").read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]

@@ -6,6 +6,7 @@ import pydantic
 import pytest
 
 from boathouse.resources import config
+from boathouse_policies import profiles
 
 
 def test_an_empty_file_gives_one_queue_and_fair_share(tmp_path):
@@ -14,6 +15,10 @@ def test_an_empty_file_gives_one_queue_and_fair_share(tmp_path):
     read = config.load(path)
     assert [queue.name for queue in read.queues] == ["default"]
     assert read.profile == "fair"
+
+
+def test_the_core_has_every_profile_that_the_configuration_offers():
+    assert set(config.PROFILES) <= set(profiles.names())
 
 
 def test_a_misspelt_value_is_refused():
