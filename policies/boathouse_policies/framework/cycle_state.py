@@ -180,7 +180,7 @@ class CycleState:
         self.reserved = {layout.index[name]: owner for name, owner in reserved.items() if name in layout.index}
         self.released: set[int] = set()
         self._places: list[int] | None = None
-        self._offers = self._offers_first = int(np.count_nonzero(self.offered))
+        self._offers = len(layout) if view.offered is None else int(np.count_nonzero(self.offered))
         self.exhausted = False
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
@@ -304,11 +304,6 @@ class CycleState:
     def offers(self) -> int:
         """How many nodes are on offer."""
         return self._offers
-
-    @property
-    def withdrawn(self) -> bool:
-        """Whether nodes that were on offer are not any more."""
-        return self._offers < self._offers_first
 
     @property
     def all_reserved(self) -> bool:

@@ -110,12 +110,12 @@ class SortedClasses:
 
     def consider(self, unschedulable: UnschedulableClasses) -> None:
         """Take over which classes the next cycle considers: with a class of a gang all classes of the gang."""
-        active = unschedulable.active | unschedulable.always_active
-        self.only_matched = not np.count_nonzero(active) and not self._orphans
+        self.only_matched = not self._orphans and not unschedulable.considers_all_nodes()
         self.open = self.matched = unschedulable.matches_freed[self._rows]
         self.orphans = []
         if self.only_matched:
             return
+        active = unschedulable.active | unschedulable.always_active
         self.matched = self.matched & ~active[self._rows]
         self.open = active[self._rows] | self.matched
         considered = active | unschedulable.matches_freed
@@ -126,6 +126,8 @@ class SortedClasses:
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
         """Which jobs have an open class, shape [J]."""
+        if self.single:
+            return open_classes
         open_jobs: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return open_jobs
 

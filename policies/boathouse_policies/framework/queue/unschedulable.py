@@ -61,7 +61,8 @@ class UnschedulableClasses:
         self._classes: list[QueuedClass | None] = []
         self._vacant: list[int] = []
         self._limited: dict[model.QueueName, dict[int, QueuedClass]] = collections.defaultdict(dict)
-        self._flags = np.zeros((4, 0), np.bool_)
+        self._bytes = bytearray()  # the flags as they lie in memory: to search them costs less than an array's methods
+        self._earliest_s = math.inf
         self._woken_by = np.zeros(0, np.int64)  # 0 for a class that is not unschedulable
         self._until_s = np.zeros(0)
         self._least = np.zeros((len(axis), 0), np.int64)
@@ -88,8 +89,10 @@ class UnschedulableClasses:
 
     def _grow(self, more: int) -> None:
         rows = len(self._classes)
-        self._flags = np.pad(self._flags, ((0, 0), (0, more)))
-        self.active, self.always_active, self.matches_freed, self._needs_only_room = self._flags
+        flags = np.frombuffer(self._bytes, np.bool_).reshape(4, rows)
+        self._bytes = bytearray(np.pad(flags, ((0, 0), (0, more))).tobytes())
+        columns = np.frombuffer(self._bytes, np.bool_).reshape(4, rows + more)
+        self.always_active, self.active, self.matches_freed, self._needs_only_room = columns
         self._woken_by = np.pad(self._woken_by, (0, more))
         self._until_s = np.pad(self._until_s, (0, more), constant_values=math.inf)
         self._least = np.pad(self._least, ((0, 0), (0, more)))
@@ -122,7 +125,8 @@ class UnschedulableClasses:
             self._limited[queued.job.queue][row] = queued
         self._needs_only_room[row] = verdict.code is model.Code.UNSCHEDULABLE and queued.is_plain
         self.active[row] = False
-        self._until_s[row] = min(until_s, now_s + FLUSH_S)
+        self._until_s[row] = until_s = min(until_s, now_s + FLUSH_S)
+        self._earliest_s = min(self._earliest_s, until_s)
 
     def _measure(self, queued: QueuedClass, least: model.IntVector) -> None:
         if len(self._axis) > len(self._least):
@@ -148,15 +152,20 @@ class UnschedulableClasses:
 
     def any_active(self) -> bool:
         """Whether a class is a reason to run a cycle."""
-        return bool(np.count_nonzero(self.active) or np.count_nonzero(self.matches_freed))
+        rows = len(self._classes)
+        return self._bytes.find(1, rows, 3 * rows) >= 0
+
+    def considers_all_nodes(self) -> bool:
+        """Whether the next cycle considers all nodes for a class."""
+        return self._bytes.find(1, 0, 2 * len(self._classes)) >= 0
 
     def considers(self, queued: QueuedClass) -> bool:
         """Whether the next cycle considers a class."""
         return bool(self.active[queued.row] or self.matches_freed[queued.row])
 
     def next_s(self) -> float:
-        """When `woken_by_time` returns a class; infinity if never."""
-        return float(self._until_s.min())
+        """When `woken_by_time` may return a class, at the earliest; infinity if never."""
+        return self._earliest_s
 
     # Waking
 
@@ -170,7 +179,11 @@ class UnschedulableClasses:
 
     def woken_by_time(self, now_s: float) -> list[QueuedClass]:
         """Return the classes that are unschedulable until now, or for long."""
-        return [] if self.next_s() > now_s else self._selected(self._until_s <= now_s)
+        if now_s < self._earliest_s:
+            return []
+        due = self._until_s <= now_s
+        self._earliest_s = float(self._until_s[~due].min(initial=math.inf))
+        return self._selected(due)
 
     def match_freed(self) -> list[QueuedClass]:
         """Compare the room that came free since the last call with the sizes of all unschedulable classes.
@@ -182,7 +195,7 @@ class UnschedulableClasses:
             The other classes that the room fits: they may fit elsewhere too by now.
         """
         rooms, self.unmatched = self.unmatched, {}
-        if not rooms or not np.count_nonzero(self._woken_by):
+        if not rooms:
             return []
         self.freed.update(rooms)
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:
