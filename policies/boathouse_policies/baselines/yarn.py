@@ -35,7 +35,7 @@ class MemoryHeld(JobOrder):
 class LockedNodes(Reserve):
     """Nodes reserved for the first job that they cannot take, and locked for all others."""
 
-    by_node = idle_once_all_kept = passing_changes = True
+    by_node = idle_once_all_reserved = passing_changes = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where the node is not reserved, or is for this class."""

@@ -19,7 +19,7 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     """Place what can be placed, and say why the rest waits.
 
     Deterministic; changes neither queue nor view. Work-conserving: a class that does not fit is passed over, unless the
-    profile's Reserve keeps a node for it.
+    profile's Reserve reserves a node for it.
 
     Args:
         queue: What waits.
@@ -49,7 +49,7 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
                 if sized is None:
                     rankings.refuse(member, node)
                     continue
-                # 6. Reserve: is it worth to wait for a better node?
+                # 6. Patience: wait for a better node?
                 if profile.is_patient and attempt.waits(member, node):
                     break
                 # 7. Pick the closest tasks and take their room on the cycle state.

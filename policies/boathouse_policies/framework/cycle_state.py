@@ -162,9 +162,9 @@ class CycleState:
         offered: Nodes that may still take tasks in this cycle, shape [N].
         exhausted: Whether nodes were on offer and none of them takes anything more.
         changes: How often a node changed so far.
-        reserved: Which class a node is kept for, by place.
-        let_go: Places of nodes that were kept for somebody and are not any more.
-        most_kept: How many more nodes may be kept for the class whose turn it is; None for any number.
+        reserved: The class for which a node is reserved, by place.
+        released: Places of nodes that were reserved and are not any more.
+        most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
     """
 
     def __init__(self, view: ClusterView, reserved: Mapping[model.NodeName, model.ClassId] = _NO_RESERVATIONS) -> None:
@@ -307,13 +307,13 @@ class CycleState:
 
     @property
     def all_reserved(self) -> bool:
-        """Whether every node on offer is kept for somebody."""
+        """Whether every node on offer is reserved."""
         if self._offers > len(self.reserved) or not self._offers:
             return False
         return self._offers == len(self.offered) or all(map(self.reserved.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
-        """The classes that nodes on offer are kept for."""
+        """The classes for which nodes on offer are reserved."""
         if self._offers == len(self.offered):
             return set(self.reserved.values())
         return {self.reserved[node] for node in self.offered_places() if node in self.reserved}
@@ -367,13 +367,13 @@ class CycleState:
         self._change(place, operator.sub, self.view.axis.amounts(resources))
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:
-        """Keep a node for a class for the rest of the cycle."""
+        """Reserve a node for a class for the rest of the cycle."""
         self.reserved[node] = task_class
         self.released.discard(node)
         self.touch(node)
 
     def release(self, node: int) -> None:
-        """The node is kept for nobody any more, in the cycles to come neither."""
+        """Release a reserved node, for the cycles to come too."""
         del self.reserved[node]
         self.released.add(node)
         self.touch(node)

@@ -29,7 +29,7 @@ def refusal(
         pending: The class.
         profile: The policies.
         state: The state of the cycle.
-        is_passed_over: Whether the reserve has said that every node that fits is kept for others.
+        is_passed_over: Whether the reserve has said that every node that fits is reserved for others.
     """
     view = state.view
     if view.layout.nodes and not view.layout.could_hold(pending.least):
@@ -46,7 +46,7 @@ def refusal(
 
 
 def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.NDArray[np.intp]:
-    """The places of the nodes where all filters pass, whether the node is offered, or kept for somebody, or not."""
+    """The places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
     room = state.room(pending)
     nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
     for filter_ in profile.filters:

@@ -83,7 +83,7 @@ class Plan:
                 self.decisions.append(pending.queued.placement(pick, names[place], resources))
 
     def diagnose(self, attempt: Attempt) -> None:
-        """Close what failed, keep a node for it if the profile says so, and close what cannot fare better."""
+        """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
         turns = self._turns
         if attempt.lacks_room:
             turns.close(attempt.pending)
@@ -123,7 +123,7 @@ class Plan:
                 node = state.view.layout.index[answer.node]
                 owner = state.reserved.get(node)
                 if owner not in (None, own):
-                    continue  # first come, first kept
+                    continue  # reserved for another class before
                 if owner is None:
                     state.reserve(node, own)
                 self._turns.reserved(pending)
@@ -146,7 +146,7 @@ class Plan:
 
     @property
     def released(self) -> Sequence[model.NodeName]:
-        """Nodes that were kept for somebody before and are not any more, sorted."""
+        """Nodes that were reserved before and are not any more, sorted."""
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
     @functools.cached_property

@@ -179,16 +179,16 @@ class Sizer(Question):
 
 
 class Reserve(NodeQuestion):
-    """Which node is kept for which class, and who may pass: `mask` is true where no reservation is in a class' way.
+    """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class.
 
     Attributes:
-        keeps_for_gangs: Whether it is also asked to keep nodes for what must start together.
-        idle_once_all_kept: Whether `keep` does nothing while every node on offer is kept for somebody.
+        reserves_for_gangs: Whether it is also asked to reserve nodes for what must start together.
+        idle_once_all_reserved: Whether `reserve` does nothing while every node on offer is reserved.
         passing_changes: Whether `passing` is asked again after each reservation, not only the first time in a cycle.
     """
 
     reserves_for_gangs = False
-    idle_once_all_kept = False
+    idle_once_all_reserved = False
     passing_changes = False
 
     def concerns(self, pending: PendingClass) -> bool:
@@ -202,13 +202,13 @@ class Reserve(NodeQuestion):
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:  # noqa: ARG002 - the protocol's
         """A class found no node: the nodes to reserve for it from now on, or what it waits for, if anything.
 
-        The scheduling queue keeps them over cycles until a task of the class is placed there or none is pending.
+        The queue holds reservations over cycles until a task of the class is placed there or none is pending.
         Where nobody else may pass, `CycleState.withdraw` says so for the rest of the cycle.
         """
         return ()
 
     def passing(self, state: CycleState) -> Collection[model.ClassId] | None:  # noqa: ARG002 - the protocol's
-        """The only classes that can still be placed in this cycle, now that every node is kept; None for any."""
+        """The only classes that can still be placed in this cycle, now that every node is reserved; None for any."""
         return None
 
     def refused(
@@ -305,7 +305,7 @@ class _IdealSize(Sizer):
 
 
 class _NoReserve(Reserve):
-    """No node is kept for anybody: work-conserving backfill."""
+    """No node is reserved: work-conserving backfill."""
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Always."""

@@ -28,7 +28,7 @@ class Profile:
         scores: By kind of stage.
         patience: Whether to wait for a better node.
         sizer: How much a task gets.
-        reserve: Which node is kept for whom.
+        reserve: Which node is reserved for which class.
         gang: What must be placed together.
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.

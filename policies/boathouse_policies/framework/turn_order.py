@@ -70,7 +70,7 @@ class TurnOrder:
     with weights as in 4.3), ties by name. Within a queue namespaces go by dominant share of what their jobs hold of it,
     with equal weights. Within a namespace: the higher priority, then the profile's key, then submission.
     Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; and as
-    long as every node on offer is kept for somebody, those whom they are kept for.
+    long as every node on offer is reserved, the classes for which they are reserved.
 
     Attributes:
         rankings: Where each class may go.
@@ -84,7 +84,7 @@ class TurnOrder:
         self._sorted = in_order = queue.sorted_classes()
         self._pending: dict[int, PendingClass] = {}
         self._allowed: Collection[model.ClassId] | None = None
-        self._asks_again = False  # nodes were kept since, so that others may be allowed
+        self._asks_again = False  # nodes were reserved since, so that others may be allowed
         self._queues: dict[model.QueueName, _QueueTurns] = {}
         self._heaps: dict[Band, _Heap] = {}
         self._reserved: dict[Share, int] = {}
@@ -129,7 +129,7 @@ class TurnOrder:
         return any(task_class.gang_min and self._state.placed(task_class.id) for task_class in classes)
 
     def _join_beside_reserved(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
-        """Line the open jobs up, and find those whom nodes are kept for."""
+        """Line the open jobs up, and find the classes for which nodes are reserved."""
         if max(self._sorted.namespaces.values(), default=0) > 1:
             self._join_all(queue, turns)
             self._give_reserved_nodes_back()
@@ -139,7 +139,7 @@ class TurnOrder:
             self._join_all(queue, self._among_allowed(turns))
 
     def _find_owners(self) -> None:
-        """Find those whom the nodes are kept for; once none of the first has room, only those that may pass matter."""
+        """Find the owners of the reserved nodes; once none of the first has room, only those that may pass matter."""
         if self._state.all_reserved:
             places = [place for place in self._places(self._state.owners()) if self._open[place]]
             self._owners = sorted(places, key=lambda place: self._sorted.queued[place].rank)
@@ -226,7 +226,7 @@ class TurnOrder:
     # Reserved nodes
 
     def _give_reserved_nodes_back(self) -> None:
-        """Keep no node for a namespace while another that has a turn holds less of the queue: the other goes first."""
+        """Release the nodes of namespaces while one that has a turn holds less of the queue: that one goes first."""
         reserved = self._state.reserved
         behind = {owner for owner in set(reserved.values()) if self._is_behind(owner)}
         for node in [node for node, owner in reserved.items() if owner in behind]:
@@ -249,9 +249,9 @@ class TurnOrder:
         return self._state.dominant_share(self._state.share_usage((job.queue, job.namespace))) > min(turns.shares)
 
     def most_reserved(self, pending: PendingClass) -> int | None:
-        """How many more nodes may be kept for a class; None for any number.
+        """How many more nodes may be reserved for a class; None for any number.
 
-        Where namespaces share a queue, one keeps an equal part of the nodes at most, and no more than it has tasks for:
+        Where namespaces share a queue, each reserves an equal part of the nodes at most, and no more than it has tasks:
         otherwise the others would wait until a node is empty.
         """
         job = pending.job
@@ -262,19 +262,19 @@ class TurnOrder:
         return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
 
     def reserved(self, pending: PendingClass) -> None:
-        """A node was kept for a class."""
+        """A node was reserved for a class."""
         self._asks_again = self._profile.reserve.passing_changes
         self._count_reserved(pending.job)
 
     def _next_owner(self) -> PendingClass | None:
-        """While every node on offer is kept: those whom they are kept for; after them, only those that may pass."""
+        """While every node on offer is reserved: the owners; after them, only those that may pass."""
         reserve = self._profile.reserve
-        if self._owners and reserve.idle_once_all_kept:
+        if self._owners and reserve.idle_once_all_reserved:
             self._candidates.renew()
         while self._owners:
             place = self._owners[0]
             if self._open[place]:
-                if not reserve.idle_once_all_kept or self._candidates.has_room(place):
+                if not reserve.idle_once_all_reserved or self._candidates.has_room(place):
                     return self._pending_class(place)
                 self._close(place)
                 self._passed_over.append(place)
@@ -284,7 +284,7 @@ class TurnOrder:
         return None
 
     def confine(self) -> None:
-        """Once every node on offer is kept: give turns to those classes alone that may be placed all the same."""
+        """Once every node on offer is reserved: give turns to those classes alone that may be placed all the same."""
         if (self._allowed is not None and not self._asks_again) or not self._state.all_reserved:
             return
         self._asks_again = False
@@ -472,7 +472,7 @@ class TurnOrder:
                 yield self._pending_class(place)
 
     def passed_over(self) -> Sequence[PendingClass]:
-        """The classes that had no turn because every node is kept for others."""
+        """The classes that had no turn because every node is reserved for others."""
         places = list(self._passed_over)
         if self._allowed is not None:
             places += [place for place, is_open in enumerate(self._open) if is_open and not self._may(place)]

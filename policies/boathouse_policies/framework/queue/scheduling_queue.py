@@ -64,7 +64,7 @@ class CycleResult(Protocol):
 
     @property
     def released(self) -> Sequence[model.NodeName]:
-        """Nodes that are kept for nobody any more."""
+        """Nodes that are no longer reserved."""
         ...
 
     @property

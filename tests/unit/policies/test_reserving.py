@@ -1,4 +1,4 @@
-"""Nodes that a policy keeps and gives up again, and the input that a node has."""
+"""Nodes that a policy reserves and releases again, and the input that a node has."""
 
 import dataclasses
 
