@@ -1,7 +1,7 @@
 """Record what every profile decides, and compare two recordings.
 
     python -m benchmarks.decisions record FOLDER [--quick] [--only PATTERN] [--workers N]
-    python -m benchmarks.decisions compare FOLDER FOLDER [--strict]
+    python -m benchmarks.decisions compare FOLDER FOLDER [--strict] [--common]
 
 `record` plays random worlds, the workloads in `data/` and the quick form of each paper's study, and writes every
 decision with its time, task, node and resources, and why the rest is pending. `compare` names the first difference of

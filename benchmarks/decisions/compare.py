@@ -62,6 +62,7 @@ class Comparison:
         divergences: The first of each kind in each run that differs.
         missing: Runs that only one recording has.
         changes: The relative difference of each measure's mean over the runs.
+        only_in: The recording that has the scenario, "a" or "b", if the other has none of its runs.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Comparison:
     divergences: tuple[Divergence, ...]
     missing: tuple[str, ...]
     changes: Mapping[str, float]
+    only_in: str = ""
 
     @property
     def equal(self) -> bool:
@@ -94,8 +96,10 @@ def scenarios(
         a, b = ({run: these[run] for run in these if run in others} for these, others in ((a, b), (b, a)))
     both = [run for run in a if run in b]
     divergences = [one for run in both for kind in KINDS if (one := _first(a[run], b[run], kind)) is not None]
-    missing = sorted(a.keys() ^ b.keys())
-    return Comparison(name, len(a), tuple(divergences), tuple(missing), _changes(a.values(), b.values()))
+    missing = tuple(sorted(a.keys() ^ b.keys()))
+    if missing and not (a and b):
+        return Comparison(name, len(a), (), missing, {}, only_in="a" if a else "b")
+    return Comparison(name, len(a), tuple(divergences), missing, _changes(a.values(), b.values()))
 
 
 def _first(a: journal.Run, b: journal.Run, kind: str) -> Divergence | None:
@@ -153,6 +157,8 @@ def lines(found: Comparison, *, most: int) -> Sequence[str]:
     """
     if found.equal:
         return [f"{found.name}: equal ({found.runs} runs)"]
+    if found.only_in:
+        return [f"only in {found.only_in}: {found.name}"]
     counts = {kind: sum(one.kind == kind for one in found.divergences) for kind in KINDS}
     said = ", ".join(f"{KINDS[kind]} differ in {count}" for kind, count in counts.items() if count)
     text = [f"{found.name}: {said or 'records are equal'} of {found.runs} runs; means by up to {found.worst:.3%}"]

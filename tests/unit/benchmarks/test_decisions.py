@@ -67,6 +67,15 @@ def test_a_run_that_one_recording_lacks_is_a_difference():
     assert (found.missing, found.tolerable) == (("only",), False)
 
 
+def test_a_scenario_that_one_recording_lacks_is_named_without_figures():
+    for runs, place in (((written(), {}), "a"), (({}, written()), "b")):
+        assert compare.lines(compared(*runs), most=3) == [f"only in {place}: test"]
+
+
+def test_a_scenario_that_one_recording_lacks_is_no_difference_of_what_both_have():
+    assert compare.scenarios("test", {}, written(), common=True).equal
+
+
 def test_unchanged_pending_classes_are_written_once():
     text = io.StringIO()
     book = journal.Journal(text)
