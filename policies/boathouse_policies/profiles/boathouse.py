@@ -1,9 +1,9 @@
-"""The default profile: the five papers' policies as one.
+"""The profile `boathouse`, which combines the papers; it runs in the simulator only.
 
 | decision | whose it is |
 |---|---|
 | whose turn | FSPY: least remaining virtual size first |
-| a driver's or executor's node | iKayak: most free; else nodes are kept for it |
+| a driver's or executor's node | iKayak: most free; else nodes are reserved for it |
 | a map's or reducer's node | ILA: not beside neighbours that harm; the closest; then the least slowed down |
 | its memory | YARN-ME: the ideal, or less where the job ends no later for it, as FSPY's order would have it end |
 | its CPU | iKayak: less, for maps at their input, where memory is ideal |
@@ -16,8 +16,8 @@ Where two would decide the same:
 2. Closeness before size: at its input a task takes less memory, or a share of the CPU, before it goes elsewhere whole
    (iKayak's Figure 6; YARN-ME bounds what it costs by the job's end). Only where no close node will do, it waits (ILA).
 3. Of one task either memory is taken or CPU, never both: YARN-ME first.
-4. A node that iKayak or ageing keeps is open to tasks that end before its owner could start there (YARN-ME's rule), and
-   to nobody else. YARN-ME itself keeps none: FSPY's order with ageing takes that part.
+4. A node that iKayak or ageing reserves is open to tasks that end before its owner could start there (YARN-ME's rule),
+   and to nobody else. YARN-ME itself reserves none: FSPY's order with ageing takes that part.
 5. CPU that a suspended reducer lends goes to maps only, its own job's first.
 6. What FSPY puts first and cannot be placed is passed over: the next in order goes on.
 """

@@ -1,4 +1,4 @@
-"""The default profile against each policy alone, on mixed loads of MapReduce and Spark from light to heavy.
+"""The profile `boathouse` against each policy alone, on mixed loads of MapReduce and Spark from light to heavy.
 
 No paper's: the claim is ours, that who takes all five loses to none of them by more than 5 % in mean job time. The
 cluster and the loads are those of the iKayak study; only the time between arrivals differs.
@@ -82,11 +82,11 @@ class Found:
         return [self._runs[Case(profile=profile, setting=setting, seed=seed)] for seed in range(self._seeds)]
 
     def ratio(self, alone: str, setting: Setting) -> interval.Estimate:
-        """The mean job time of the default profile over that of a policy alone."""
+        """Return the mean job time of the profile `boathouse` over that of a policy alone."""
         return interval.ratio(self.means_s(PAPER, setting), self.means_s(alone, setting))
 
     def worst(self, setting: Setting) -> str:
-        """The policy against which the default profile does worst, with the ratio."""
+        """Return the policy against which the profile `boathouse` does worst, with the ratio."""
         value, name = max((self.ratio(alone, setting).value, alone) for alone in ALONE)
         return f"{value:.2f} against {name}, its best rival"
 
@@ -101,7 +101,7 @@ class Combination:
 
     pairs: int | None = None
     paper: str = PAPER
-    title: str = "The default profile: all five policies as one, against each alone"
+    title: str = "The profile boathouse: all five policies as one, against each alone"
 
     def run(self, scale: Scale, runner: Runner) -> Findings:
         """Simulate, and judge."""
@@ -150,7 +150,7 @@ def _means(found: Found, loads: Mapping[str, Setting]) -> figures.Figure:
     ratios = {load: found.worst(setting) for load, setting in loads.items()}
     return figures.Figure(
         name="Mean job times",
-        title="The default profile and each policy alone",
+        title="The profile boathouse and each policy alone",
         panels=(
             figures.Panel(
                 title="MapReduce and Spark together",

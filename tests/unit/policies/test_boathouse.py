@@ -1,4 +1,4 @@
-"""Who decides what in the default profile where two policies would."""
+"""Who decides what in the profile `boathouse` where two policies would."""
 
 import numpy as np
 import pytest

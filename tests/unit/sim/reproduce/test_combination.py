@@ -1,4 +1,4 @@
-"""The default profile beside each policy alone."""
+"""The profile `boathouse` beside each policy alone."""
 
 from boathouse_sim.reproduce.combination import ALONE, LOADS, PAPER, Combination
 from boathouse_sim.reproduce.study import Form, Runner, Scale
