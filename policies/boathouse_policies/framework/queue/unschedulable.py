@@ -89,10 +89,10 @@ class UnschedulableClasses:
 
     def _grow(self, more: int) -> None:
         rows = len(self._classes)
-        flags = np.frombuffer(self._bytes, np.bool_).reshape(4, rows)
+        flags = np.frombuffer(self._bytes, np.bool_).reshape(_FLAGS, rows)
         self._bytes = bytearray(np.pad(flags, ((0, 0), (0, more))).tobytes())
-        columns = np.frombuffer(self._bytes, np.bool_).reshape(4, rows + more)
-        self.always_active, self.active, self.matches_freed, self._needs_only_room = columns
+        columns = np.frombuffer(self._bytes, np.bool_).reshape(_FLAGS, rows + more)
+        self.always_active, self.active, self.matches_freed, self._needs_only_room, self._needs_more = columns
         self._woken_by = np.pad(self._woken_by, (0, more))
         self._until_s = np.pad(self._until_s, (0, more), constant_values=math.inf)
         self._least = np.pad(self._least, ((0, 0), (0, more)))
@@ -105,9 +105,10 @@ class UnschedulableClasses:
         self.active[queued.row] = queued.pool.count > 0
 
     def _leave(self, queued: QueuedClass) -> None:
-        self._woken_by[queued.row] = 0
-        self._until_s[queued.row] = math.inf
-        self.matches_freed[queued.row] = False
+        row = queued.row
+        self._woken_by[row] = 0
+        self._until_s[row] = math.inf
+        self.matches_freed[row] = self._needs_only_room[row] = self._needs_more[row] = False
         if queued.job.queue in self._limited:
             self._limited[queued.job.queue].pop(queued.row, None)
 
@@ -123,7 +124,9 @@ class UnschedulableClasses:
         self._woken_by[row] = _WOKEN_BY[verdict.code]
         if verdict.code is model.Code.QUEUE_LIMIT:
             self._limited[queued.job.queue][row] = queued
-        self._needs_only_room[row] = verdict.code is model.Code.UNSCHEDULABLE and queued.is_plain
+        only_room = verdict.code is model.Code.UNSCHEDULABLE and queued.is_plain
+        self._needs_only_room[row] = only_room
+        self._needs_more[row] = not only_room and verdict.code in _NEED_ROOM
         self.active[row] = False
         self._until_s[row] = until_s = min(until_s, now_s + FLUSH_S)
         self._earliest_s = min(self._earliest_s, until_s)
@@ -139,8 +142,8 @@ class UnschedulableClasses:
     def cycle_ended(self, now_s: float) -> None:
         """Keep the classes unschedulable that a cycle considered for freed room only: nothing else has changed."""
         if self.freed:
-            self._until_s[self.matches_freed] = now_s + FLUSH_S
-            self.matches_freed[:] = False
+            np.copyto(self._until_s, now_s + FLUSH_S, where=self.matches_freed)
+            self.matches_freed.fill(False)
             self.freed.clear()
 
     # Reading
@@ -200,16 +203,20 @@ class UnschedulableClasses:
         self.freed.update(rooms)
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:
         # newer resources are in the longer ones alone.
-        room = map(max, itertools.repeat(0), *rooms.values())
-        fits = self._woken_by & _ROOM != 0
+        room = list(map(max, itertools.repeat(0), *rooms.values()))
+        self.matches_freed |= self._fitting(room, self._needs_only_room)
+        need_more = self._bytes.find(1, -len(self._classes)) >= 0
+        return self._selected(self._fitting(room, self._needs_more)) if need_more else []
+
+    def _fitting(self, room: Sequence[int], among: model.BoolVector) -> model.BoolVector:
         for row, (largest, amount) in enumerate(zip(self._largest, room, strict=False)):
             if amount < largest:  # otherwise there is enough for every class
-                fits &= self._least[row] <= amount
-        self.matches_freed |= fits & self._needs_only_room
-        return self._selected(fits & ~self._needs_only_room)
+                among = among & (self._least[row] <= amount)
+        return among
 
     def _selected(self, mask: model.BoolVector) -> list[QueuedClass]:
         return [queued for row in mask.nonzero()[0].tolist() if (queued := self._classes[row]) is not None]
 
 
-_ROOM = int(Wake.ROOM)  # a plain number: enum's own operators are slow
+_NEED_ROOM = {code for code, what in _WOKEN_BY.items() if Wake.ROOM in what}
+_FLAGS = 5
