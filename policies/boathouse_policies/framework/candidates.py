@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,55 +28,6 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.queue import SortedClasses
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Shape, ShapeColumns
-
-
-class Candidates(Protocol):
-    """The nodes on offer that may have room for anything pending."""
-
-    @property
-    def nodes(self) -> npt.NDArray[np.intp]:
-        """The places of the nodes, ascending, shape [K]."""
-        ...
-
-    @property
-    def listed(self) -> Sequence[int]:
-        """`nodes` as plain numbers."""
-        ...
-
-    @property
-    def compares(self) -> bool:
-        """Whether `best` is known for every shape."""
-        ...
-
-    @property
-    def at(self) -> Mapping[int, int] | None:
-        """The index of a node in `nodes`; None where they are all nodes, so that a place is its own index."""
-        ...
-
-    def renew(self) -> None:
-        """Take in what the cycle changed since the last call."""
-        ...
-
-    @property
-    def anything_fits(self) -> bool:
-        """Whether anything pending may fit on any of the nodes."""
-        ...
-
-    def has_room(self, place: int) -> bool:
-        """Whether a class, by its place in the lineup, may fit on any of the nodes: asked after `anything_fits`."""
-        ...
-
-    def without_room(self) -> model.BoolVector | None:
-        """The classes that fit on none of the nodes, shape [C], perhaps with others; None where that is not known."""
-        ...
-
-    def best(self, pending: PendingClass) -> int | None:
-        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
-        ...
-
-    def row(self, pending: PendingClass) -> model.BoolVector:
-        """The nodes that a class' shape fits on, shape [K]."""
-        ...
 
 
 def candidates(
@@ -111,7 +62,8 @@ class FewNodes:
 
     Attributes:
         listed: The places of the nodes.
-        compares: Always.
+        at: The index of each node in `listed`.
+        compares: Whether `best` is known for every shape: always.
     """
 
     compares = True
@@ -140,11 +92,11 @@ class FewNodes:
 
     @functools.cached_property
     def nodes(self) -> npt.NDArray[np.intp]:
-        """See `Candidates`."""
+        """The places of the nodes, ascending, shape [K]."""
         return np.array(self.listed, np.intp)
 
     def renew(self) -> None:
-        """See `Candidates`."""
+        """Take in what the cycle changed since the last call."""
         state, least, rooms = self._state, self._least, self._rooms
         for node in state.changed_since(self._seen):
             room = rooms.get(node)
@@ -160,13 +112,13 @@ class FewNodes:
 
     @property
     def anything_fits(self) -> bool:
-        """See `Candidates`."""
+        """Whether anything pending may fit on any of the nodes."""
         if self._seen != self._state.changes:
             self.renew()
         return bool(self._rooms)
 
     def has_room(self, place: int) -> bool:
-        """See `Candidates`."""
+        """Whether a class, by its place, may fit on any of the nodes: asked after `anything_fits`."""
         shape = self._shapes[place]
         return shape.memory <= self._most and bool(self._with_room(shape))
 
@@ -182,11 +134,11 @@ class FewNodes:
         return fitting
 
     def without_room(self) -> model.BoolVector | None:
-        """See `Candidates`."""
+        """The classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
         return None
 
     def best(self, pending: PendingClass) -> int | None:
-        """See `Candidates`."""
+        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
         if self._seen != self._state.changes:
             self.renew()
         shape, view, rooms = pending.shape, self._state.view, self._rooms
@@ -203,7 +155,7 @@ class FewNodes:
         return fits[scores.index(max(scores))]
 
     def row(self, pending: PendingClass) -> model.BoolVector:
-        """See `Candidates`."""
+        """The nodes that a class' shape fits on, shape [K]."""
         return np.array([still_fits(pending.shape, node, self._state) for node in self.listed], np.bool_)
 
 
@@ -216,6 +168,9 @@ class Table:
         state: The state of the cycle.
 
     Attributes:
+        nodes: The places of the nodes, ascending, shape [K].
+        listed: The same as plain numbers.
+        at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
         compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
     """
 
@@ -281,9 +236,6 @@ class Table:
         """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
         state = self._state
         free, offered = state.free, state.offered
-        if state.view.offered is not None:
-            places = offered.nonzero()[0]
-            return places[np.logical_and.reduce(np.maximum(free[:, places], 0) >= least[:, None])]
         enough = offered
         for row, amount in enumerate(least.tolist()):
             if amount:
@@ -376,7 +328,7 @@ class Table:
         return (self._counts == 0)[self._row_of] if self.compares else None
 
     def best(self, pending: PendingClass) -> int | None:
-        """See `Candidates`."""
+        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
         self.renew()
         row = self._row_of[pending.place]
         scores = self._fits[row] if self._scores is None else self._scores[row]
@@ -386,7 +338,7 @@ class Table:
         return i if self.at is None else int(self.nodes[i])
 
     def row(self, pending: PendingClass) -> model.BoolVector:
-        """See `Candidates`."""
+        """The nodes that a class' shape fits on, shape [K]."""
         if not self.compares:
             return all_fits(pending.shape, self._span, self._state)
         self.renew()
@@ -423,6 +375,9 @@ def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]
         return list(dict.fromkeys(nodes))
     return list(dict.fromkeys([at[node] for node in nodes if node in at]))
 
+
+Candidates: TypeAlias = FewNodes | Table
+"""The nodes on offer that may have room for anything pending."""
 
 NEVER = -math.inf
 _MEMORY = model.MEMORY

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework import Profile, neutral
+from boathouse_policies.framework import Profile, questions
 from boathouse_policies.fspy.ageing import AgeingReserve
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import Group, SizeBased
@@ -33,7 +33,7 @@ __all__ = ["AgeingReserve", "Config", "Group", "SizeBased", "build"]
 _PAPER = Config()
 
 
-def build(config: Config = _PAPER, *, score: Score = neutral.NO_PREFERENCE) -> Profile:
+def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
     """The profile `fspy`. Each call builds a policy with a state of its own.
 
     Args:

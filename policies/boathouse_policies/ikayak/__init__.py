@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score, neutral
+from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score, questions
 from boathouse_policies.ikayak.book import SPARK, Book
 from boathouse_policies.ikayak.config import Config, Shrink
 from boathouse_policies.ikayak.placement import Executors, MostFree
@@ -86,7 +86,7 @@ def build(
         score=base,
         scores=MappingProxyType(scores),
         sizer=found.shrinking,
-        reserve=found.executors if config.placement else neutral.NO_RESERVE,
+        reserve=found.executors if config.placement else questions.NO_RESERVE,
         controllers=(found.suspension,) if config.suspension else (),
         observers=(running, found.book, found.locality),
         hooks=(found.suspension, found.locality, *((found.executors,) if config.placement else ())),

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Profile, neutral
+from boathouse_policies.framework import PREDICATES, Profile, questions
 from boathouse_policies.ila.config import Config, Family, static
 from boathouse_policies.ila.interference import Interference, Retry
 from boathouse_policies.ila.learning import Learner
@@ -83,8 +83,8 @@ def build(
         filters=(*PREDICATES, *judge),
         score=base,
         scores=MappingProxyType(dict.fromkeys(STAGES, score)),
-        patience=delay or neutral.NO_PATIENCE,
-        reserve=neutral.NO_RESERVE if interference is None else Retry(interference),
+        patience=delay or questions.NO_PATIENCE,
+        reserve=questions.NO_RESERVE if interference is None else Retry(interference),
         observers=learning,
         hooks=learning,
     )

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework import Profile, neutral
+from boathouse_policies.framework import Profile, questions
 from boathouse_policies.koala.cluster import Answer, Cluster, Counter, Decline, Grow, Kind, Shrink, Worker, leaving
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala
@@ -52,7 +52,7 @@ __all__ = [
 _PAPER = Config()
 
 
-def build(config: Config = _PAPER, *, score: Score = neutral.NO_PREFERENCE) -> Profile:
+def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
     """The profile `koala`. Each call builds a policy with a state of its own.
 
     Args:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from boathouse_policies import framework, model, yarn_me
-from boathouse_policies.framework import neutral
+from boathouse_policies.framework import questions
 from boathouse_sim.instant import Instant
 from boathouse_sim.workload import Workload
 from tests.unit.policies import builders
@@ -177,7 +177,7 @@ class Looking:
         self.ahead, self.world = Ahead(), builders.World(builders.nodes(1))
         self.running = framework.RunningTasks()
         config, outlook = yarn_me.Config(refresh_s=10.0), yarn_me.Outlook(self.running)
-        self.policy = yarn_me.Elasticity(config, neutral.NO_PREFERENCE, outlook, self.ahead)
+        self.policy = yarn_me.Elasticity(config, questions.NO_PREFERENCE, outlook, self.ahead)
         self.one = builders.task_class(builders.job("a"), estimates=estimates(1, 10.0))
         self.comes("a", self.one)
 
