@@ -37,3 +37,15 @@ def test_locks_are_hashed_and_name_no_index(lock: Path):
 def test_no_lock_of_go_modules_replaces_a_module_by_a_folder():
     for module in ROOT.glob("e2e/tools/*/go.mod"):
         assert not re.search(r"=>\s*\.{0,2}/", module.read_text()), module
+
+
+def test_every_test_and_module_that_a_page_names_exists():
+    files = [path.as_posix() for path in tracked_files()]
+    sources = [path for path in files if path.startswith((f"{ROOT}/tests", f"{ROOT}/e2e"))]
+    known = {Path(path).stem for path in sources}
+    known.update(*(re.findall(r"def (test_\w+)", Path(path).read_text()) for path in sources if path.endswith(".py")))
+    pages = [page.read_text() for page in ROOT.glob("docs/**/*.md")]
+    tests = {name for page in pages for name in re.findall(r"`(test_\w+)`", page)}
+    modules = {name for page in pages for name in re.findall(r"`(\w+/\w+\.py)`", page)}
+    gone = {name for name in modules if not any(path.endswith(f"/{name}") for path in files)}
+    assert (tests - known, gone) == (set(), set())
