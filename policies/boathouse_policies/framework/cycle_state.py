@@ -177,7 +177,8 @@ class CycleState:
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: list[int] = []
-        self.reserved = {layout.index[name]: owner for name, owner in reserved.items() if name in layout.index}
+        names = list(filter(layout.index.__contains__, reserved))  # in plain loops this is dear: cycles are many
+        self.reserved = dict(zip(map(layout.index.__getitem__, names), map(reserved.__getitem__, names), strict=True))
         self.released: set[int] = set()
         self._places: list[int] | None = None
         self._offers = len(layout) if view.offered is None else int(np.count_nonzero(self.offered))
