@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import koala, model
-from boathouse_policies.koala import Kind, cluster
+from boathouse_policies.koala import Kind
 from boathouse_sim import blocks
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
@@ -143,13 +143,9 @@ class HadoopCourse(Course):
         self._made += 1
 
     def _give_back(self, count: int) -> None:
-        staying = [
-            koala.Worker(name=name, kind=one.kind, tasks=one.tasks)
-            for name, one in sorted(self._up.items(), key=lambda item: item[1].pod.task.index)
-            if not one.leaves
-        ]
-        for name in koala.leaving(staying, count):
-            worker = self._up[model.TaskId(name)]
+        """Let transient nodes leave, those with the fewest tasks first, then by name (the paper does not say)."""
+        staying = [worker for worker in self._up.values() if worker.kind is Kind.TRANSIENT and not worker.leaves]
+        for worker in sorted(staying, key=lambda worker: (worker.tasks, worker.pod.id))[:count]:
             worker.leaves = True
             self._leave_if_free(worker)
 
@@ -325,16 +321,16 @@ class HadoopCourse(Course):
         kinds = [one.kind for one in staying]
         return koala.Cluster(
             name=self._run.job.id,
-            running=sum(one.tasks for one in staying),
-            waiting=self._tracker.waiting,
+            running_tasks=sum(one.tasks for one in staying),
+            runnable_tasks=self._tracker.waiting,
             slots=len(staying) * self._spec.node_slots,
             node_slots=self._spec.node_slots,
-            core=kinds.count(Kind.CORE),
-            transient=kinds.count(Kind.TRANSIENT),
-            first_core=self._spec.core,
-            pending=len(self._kinds) - len(staying) - leaving,
-            leaving=leaving,
-            ended=self._workload_over,
+            core_nodes=kinds.count(Kind.CORE),
+            transient_nodes=kinds.count(Kind.TRANSIENT),
+            first_core_nodes=self._spec.core,
+            pending_nodes=len(self._kinds) - len(staying) - leaving,
+            leaving_nodes=leaving,
+            workload_ended=self._workload_over,
         )
 
     @override
@@ -342,4 +338,4 @@ class HadoopCourse(Course):
         if self.ready_ms < 0 or pod.task.index != min((one.pod.task.index for one in self._up.values()), default=-1):
             return None
         share = len(self.records) / len(self._spec.jobs)
-        return Report(fraction=share, phase="cluster", counters=cluster.written(self.state()))
+        return Report(fraction=share, phase="cluster", counters=self.state().counters())

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import Profile, questions
-from boathouse_policies.koala.cluster import Answer, Cluster, Counter, Decline, Grow, Kind, Shrink, Worker, leaving
+from boathouse_policies.koala.cluster import Change, Cluster, Kind
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala
 from boathouse_policies.koala.growers import Grower, grower, load
@@ -29,23 +29,17 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Score
 
 __all__ = [
-    "Answer",
+    "Change",
     "Cluster",
     "Config",
-    "Counter",
-    "Decline",
-    "Grow",
     "Grower",
     "Kind",
     "Koala",
     "Partition",
     "Policy",
     "Reading",
-    "Shrink",
-    "Worker",
     "build",
     "grower",
-    "leaving",
     "load",
 ]
 

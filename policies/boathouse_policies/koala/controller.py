@@ -1,6 +1,6 @@
 """Koala's two levels in the cycle: the provider offers and reclaims, each cluster's policy answers (Koala, IV.C).
 
-Clusters are the jobs whose master reports (`cluster.Counter`). Each is offered its part of the idle nodes every T
+Clusters are the jobs whose master reports (`cluster.read`). Each is offered its part of the idle nodes every T
 seconds of its policy. Jobs that wait for nodes and are no such cluster ("new job submissions") come first: idle nodes
 are kept for them, and where those do not suffice clusters are asked to give transient nodes back.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Observer
 from boathouse_policies.koala import provider
-from boathouse_policies.koala.cluster import Grow, Kind, Shrink, read
+from boathouse_policies.koala.cluster import Kind, read
 from boathouse_policies.koala.config import Policy
 from boathouse_policies.koala.growers import grower
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boathouse_policies.framework import ClusterView, SchedulingQueue
-    from boathouse_policies.koala.cluster import Answer, Cluster
+    from boathouse_policies.koala.cluster import Change, Cluster
     from boathouse_policies.koala.config import Config
     from boathouse_policies.koala.growers import Grower
 
@@ -37,14 +37,12 @@ class _Member:
 
     Attributes:
         cluster: What its master reported, and what was decided since.
-        classes: Its workers.
         grower: Its policy.
         offer_s: When it is offered nodes next.
         reclaim_s: When it may be asked for nodes again.
     """
 
     cluster: Cluster
-    classes: tuple[model.TaskClass, ...]
     grower: Grower
     offer_s: float
     reclaim_s: float = 0.0
@@ -75,8 +73,6 @@ class Koala(Observer):
         match event:
             case model.Submitted():
                 self._jobs[event.job.id] = event
-                if event.job.id in self._members:
-                    self._members[event.job.id].classes = event.classes
             case model.Ended():
                 self._jobs.pop(event.job, None)
                 self._members.pop(event.job, None)
@@ -86,13 +82,11 @@ class Koala(Observer):
                 pass
 
     def _report(self, cluster: Cluster, now_s: float) -> None:
-        if cluster.name in self._members:
-            self._members[cluster.name].cluster = cluster
-            return
-        submitted = self._jobs[cluster.name]
-        named = submitted.job.kind in tuple(Policy)
-        policy = grower(Policy(submitted.job.kind) if named else self._config.policy, self._config)
-        self._members[cluster.name] = _Member(cluster, submitted.classes, policy, now_s + policy.every_s)
+        if cluster.name not in self._members:
+            kind = self._jobs[cluster.name].job.kind
+            policy = grower(Policy(kind) if kind in tuple(Policy) else self._config.policy, self._config)
+            self._members[cluster.name] = _Member(cluster, policy, now_s + policy.every_s)
+        self._members[cluster.name].cluster = cluster
 
     # Controller
 
@@ -101,7 +95,8 @@ class Koala(Observer):
         members = [self._members[name] for name in self._jobs if name in self._members]
         if not members:
             return ()
-        sizes = [view.axis.vector(task_class.resources) for member in members for task_class in member.classes]
+        workers = [task_class for member in members for task_class in self._jobs[member.cluster.name].classes]
+        sizes = [view.axis.vector(task_class.resources) for task_class in workers]
         worker: model.IntVector = np.max(sizes, axis=0)  # the largest of all clusters
         needed = self._needed(queue, worker, view)
         due = [member for member in members if view.now_s >= member.offer_s]
@@ -109,8 +104,7 @@ class Koala(Observer):
             return ()
         idle = _idle(worker, view)
         short = needed - idle.total()
-        decisions = [*self._offer(due, members, idle, view, needed)]
-        return [*decisions, *self._reclaim(members, short, view.now_s)] if needed else decisions
+        return [*self._offer(due, members, idle, view, needed), *self._reclaim(members, short, view.now_s)]
 
     def _needed(self, queue: SchedulingQueue, worker: model.IntVector, view: ClusterView) -> int:
         """Return how many nodes submissions wait for, in workers of the largest kind."""
@@ -132,64 +126,56 @@ class Koala(Observer):
             return
         for _ in range(min(needed, idle.total())):
             idle[min(idle, key=lambda site: (-idle[site], site))] -= 1
-        claimants = [
-            provider.Claimant(
-                cluster=member.cluster, sites=_sites(member.classes, view) if member.grower.most else frozenset()
-            )
-            for member in members
-        ]
-        parts = provider.split(idle, claimants, self._config.partition)
+        sites = {member.cluster: self._sites(member, view) for member in members}
+        parts = provider.split(idle, sites, self._config.partition)
         for member in due:
-            member.offer_s = view.now_s + member.grower.every_s
-            answer: Answer = member.grower.unasked(member.cluster)
-            if not isinstance(answer, Shrink):
-                nodes = min(member.grower.most, sum(parts[member.cluster.name].values()))
-                answer = member.grower.offered(member.cluster, nodes)
-            yield from _carried_out(member, answer)
+            cluster, policy = member.cluster, member.grower
+            member.offer_s = view.now_s + policy.every_s
+            nodes = min(policy.most, sum(parts[cluster.name].values()))
+            yield from _carried_out(member, policy.unasked(cluster) or policy.offered(cluster, nodes))
+
+    def _sites(self, member: _Member, view: ClusterView) -> frozenset[str]:
+        """Return the sites that the constraints of a cluster's workers allow, if it ever takes nodes."""
+        if not member.grower.most:
+            return frozenset()
+        classes = self._jobs[member.cluster.name].classes
+        masks = [view.eligibilities.of(task_class.constraints, view.layout).mask for task_class in classes]
+        return frozenset(_site(view.nodes[i]) for i in np.flatnonzero(np.logical_or.reduce(masks)).tolist())
 
     def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
         """Ask clusters for the nodes that submissions are short of."""
-        by_name = {member.cluster.name: member for member in members}
         for name, nodes in provider.reclaims(short, [member.cluster for member in members]).items():
-            member = by_name[name]
+            member = self._members[name]
             if now_s >= member.reclaim_s:
                 member.reclaim_s = now_s + self._config.reclaim_every_s
                 yield from _carried_out(member, member.grower.reclaimed(member.cluster, nodes))
 
 
-def _carried_out(member: _Member, answer: Answer) -> Iterator[model.Decision]:
+def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decision]:
     """Yield an answer as a decision; the state follows at once, for the master reports later."""
-    cluster = member.cluster
-    if isinstance(answer, Grow):
-        member.cluster = dataclasses.replace(cluster, pending=cluster.pending + answer.nodes)
-        stores, workers = answer.kind is Kind.CORE, cluster.nodes + answer.nodes
-        yield model.Scale(job=cluster.name, workers=workers, stores=stores, reason=answer.reason)
-    elif isinstance(answer, Shrink):
+    if change is None:
+        return
+    cluster, nodes = member.cluster, change.nodes
+    if nodes > 0:
+        member.cluster = dataclasses.replace(cluster, pending_nodes=cluster.pending_nodes + nodes)
+    else:
         member.cluster = dataclasses.replace(
             cluster,
-            transient=cluster.transient - answer.nodes,
-            leaving=cluster.leaving + answer.nodes,
-            slots=cluster.slots - answer.nodes * cluster.node_slots,
+            transient_nodes=cluster.transient_nodes + nodes,
+            leaving_nodes=cluster.leaving_nodes - nodes,
+            slots=cluster.slots + nodes * cluster.node_slots,
         )
-        yield model.Scale(job=cluster.name, workers=cluster.nodes - answer.nodes, reason=answer.reason)
+    stores = change.kind is Kind.CORE
+    yield model.Scale(job=cluster.name, workers=member.cluster.nodes, stores=stores, reason=change.reason)
 
 
 def _idle(worker: model.IntVector, view: ClusterView) -> collections.Counter[str]:
-    """Return the nodes with room for a worker, by site; sites without any have 0."""
+    """Return the nodes with room for a worker, by site."""
     rows = worker > 0
     fits: model.BoolVector = np.logical_and.reduce(view.free()[rows] >= worker[rows, np.newaxis])
     if view.offered is not None:
         fits = fits & view.offered
-    found: collections.Counter[str] = collections.Counter()
-    for node, fit in zip(view.nodes, fits.tolist(), strict=True):
-        found[_site(node)] += fit
-    return found
-
-
-def _sites(classes: Sequence[model.TaskClass], view: ClusterView) -> frozenset[str]:
-    """Return the sites that the constraints of a cluster's workers allow."""
-    masks = [view.eligibilities.of(task_class.constraints, view.layout).mask for task_class in classes]
-    return frozenset(_site(view.nodes[i]) for i in np.flatnonzero(np.logical_or.reduce(masks)).tolist())
+    return collections.Counter(_site(view.nodes[i]) for i in np.flatnonzero(fits).tolist())
 
 
 def _site(node: model.Node) -> str:

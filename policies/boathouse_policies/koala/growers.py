@@ -25,11 +25,11 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from boathouse_policies.koala.cluster import Decline, Grow, Kind, Shrink
+from boathouse_policies.koala.cluster import Change, Kind
 from boathouse_policies.koala.config import Policy, Reading
 
 if TYPE_CHECKING:
-    from boathouse_policies.koala.cluster import Answer, Cluster
+    from boathouse_policies.koala.cluster import Cluster
     from boathouse_policies.koala.config import Config
 
 
@@ -44,12 +44,12 @@ def load(cluster: Cluster, reading: Reading, *, less: int = 0) -> float:
     Returns:
         At least 0; infinite where tasks find no slot at all.
     """
-    slots = cluster.slots + (cluster.pending - less) * cluster.node_slots
-    tasks = cluster.running
+    slots = cluster.slots + (cluster.pending_nodes - less) * cluster.node_slots
+    tasks = cluster.running_tasks
     if reading is Reading.WAITING:
-        tasks += cluster.waiting
+        tasks += cluster.runnable_tasks
     else:
-        slots -= cluster.running
+        slots -= cluster.running_tasks
     if slots > 0:
         return tasks / slots
     return math.inf if tasks else 0.0
@@ -57,7 +57,7 @@ def load(cluster: Cluster, reading: Reading, *, less: int = 0) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grower:
-    """A cluster's own policy: pure functions of its state. This one keeps its size.
+    """A cluster's own policy: pure functions of its state; None stays as it is. This one is static: it keeps its size.
 
     Attributes:
         config: The constants.
@@ -69,80 +69,64 @@ class Grower:
     every_s: float
     most: int
 
-    def offered(self, cluster: Cluster, nodes: int) -> Answer:  # noqa: ARG002  the protocol's
+    def offered(self, cluster: Cluster, nodes: int) -> Change | None:  # noqa: ARG002  the protocol's
         """Return the answer to an offer of so many nodes."""
-        return _STATIC
+        return None
 
-    def reclaimed(self, cluster: Cluster, nodes: int) -> Answer:  # noqa: ARG002  the protocol's
+    def reclaimed(self, cluster: Cluster, nodes: int) -> Change | None:  # noqa: ARG002  the protocol's
         """Return the answer to a request to give so many nodes back."""
-        return _STATIC
+        return None
 
-    def unasked(self, cluster: Cluster) -> Shrink | Decline:  # noqa: ARG002  the protocol's
+    def unasked(self, cluster: Cluster) -> Change | None:  # noqa: ARG002  the protocol's
         """Return what it gives back by itself."""
-        return _STATIC
-
-
-_STATIC = Decline(reason="static: it keeps its size")
+        return None
 
 
 class GrowShrink(Grower):
     """GSP: keeps F between two thresholds with transient nodes."""
 
-    def offered(self, cluster: Cluster, nodes: int) -> Answer:
+    def offered(self, cluster: Cluster, nodes: int) -> Change | None:
         """Return the answer: up to S+ nodes while F is above its maximum."""
         found, most = load(cluster, self.config.reading), self.config.grow_above
-        if nodes < 1:
-            return Decline(reason="GSP: no node is offered")
-        if found <= most:
-            return Decline(reason=f"GSP: F = {found:.2f} is not above {most:g}")
-        return Grow(nodes=min(nodes, self.most), kind=Kind.TRANSIENT, reason=f"GSP: F = {found:.2f} is above {most:g}")
+        if nodes < 1 or found <= most:
+            return None
+        return Change(nodes=min(nodes, self.most), reason=f"GSP: F = {found:.2f} is above {most:g}")
 
-    def reclaimed(self, cluster: Cluster, nodes: int) -> Answer:
+    def reclaimed(self, cluster: Cluster, nodes: int) -> Change | None:
         """Return the answer: up to S- nodes, unless F would then be above its maximum."""
-        count = min(nodes, self.config.shrink_by, cluster.transient)
-        if count < 1:
-            return Decline(reason="GSP: it has no transient nodes")
-        after, most = load(cluster, self.config.reading, less=count), self.config.grow_above
-        if after > most:
-            return Decline(reason=f"GSP: with {count} nodes fewer F = {after:.2f} would be above {most:g}")
-        return Shrink(nodes=count, reason=f"GSP: reclaimed; F = {after:.2f} then")
+        count = min(nodes, self.config.shrink_by, cluster.transient_nodes)
+        after = load(cluster, self.config.reading, less=count)
+        if count < 1 or after > self.config.grow_above:
+            return None
+        return Change(nodes=-count, reason=f"GSP: reclaimed; F = {after:.2f} then")
 
-    def unasked(self, cluster: Cluster) -> Shrink | Decline:
+    def unasked(self, cluster: Cluster) -> Change | None:
         """Return the answer: up to S- nodes while F is below its minimum."""
         found, least = load(cluster, self.config.reading), self.config.shrink_below
-        count = min(self.config.shrink_by, cluster.transient)
-        if found >= least or count < 1:
-            return Decline(reason=f"GSP: F = {found:.2f}, {cluster.transient} transient nodes")
-        return Shrink(nodes=count, reason=f"GSP: F = {found:.2f} is below {least:g}")
+        count = min(self.config.shrink_by, cluster.transient_nodes)
+        if count < 1 or found >= least:
+            return None
+        return Change(nodes=-count, reason=f"GSP: F = {found:.2f} is below {least:g}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Greedy(Grower):
-    """GGP, with transient nodes, and GGDP, with core nodes: every offer is taken."""
+    """GGP, with transient nodes, and GGDP, with core nodes: it takes every offer and declines every reclaim."""
 
-    kind: Kind
+    policy: Policy
 
-    @property
-    def _name(self) -> str:
-        return "GGDP" if self.kind is Kind.CORE else "GGP"
-
-    def offered(self, cluster: Cluster, nodes: int) -> Answer:
+    def offered(self, cluster: Cluster, nodes: int) -> Change | None:
         """Return the answer: all of it, until the workload is over."""
-        if nodes < 1:
-            return Decline(reason=f"{self._name}: no node is offered")
-        if cluster.ended:
-            return Decline(reason=f"{self._name}: the workload is over")
-        return Grow(nodes=min(nodes, self.most), kind=self.kind, reason=f"{self._name}: every offer is taken")
+        if nodes < 1 or cluster.workload_ended:
+            return None
+        kind = Kind.CORE if self.policy is Policy.GGDP else Kind.TRANSIENT
+        return Change(nodes=min(nodes, self.most), kind=kind, reason=f"{self.policy.upper()}: every offer is taken")
 
-    def reclaimed(self, cluster: Cluster, nodes: int) -> Answer:  # noqa: ARG002  the protocol's
-        """Return the answer: declined."""
-        return Decline(reason=f"{self._name}: every reclaim is declined")
-
-    def unasked(self, cluster: Cluster) -> Shrink | Decline:
+    def unasked(self, cluster: Cluster) -> Change | None:
         """Return the answer: all transient nodes, once the workload is over; GGDP has none."""
-        if not cluster.ended or not cluster.transient:
-            return Decline(reason=f"{self._name}: it shrinks only when its workload is over")
-        return Shrink(nodes=cluster.transient, reason=f"{self._name}: the workload is over")
+        if not cluster.workload_ended or not cluster.transient_nodes:
+            return None
+        return Change(nodes=-cluster.transient_nodes, reason=f"{self.policy.upper()}: the workload is over")
 
 
 def grower(policy: Policy, config: Config) -> Grower:
@@ -153,5 +137,4 @@ def grower(policy: Policy, config: Config) -> Grower:
         case Policy.GSP:
             return GrowShrink(config, config.gsp_every_s, config.grow_by)
         case Policy.GGP | Policy.GGDP:
-            kind = Kind.TRANSIENT if policy is Policy.GGP else Kind.CORE
-            return Greedy(config, config.greedy_every_s, config.offer_nodes, kind)
+            return Greedy(config, config.greedy_every_s, config.offer_nodes, policy)

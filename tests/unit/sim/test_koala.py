@@ -184,6 +184,14 @@ def test_ggp_shrinks_to_its_core_nodes_when_its_workload_is_over_and_ggdp_does_n
     assert sizes(ggdp)[-1][1:] == (4, 0)
 
 
+def test_of_transient_nodes_the_one_with_the_fewest_tasks_leaves():
+    jobs = (job("five", maps=5), job("late", maps=1, submit_ms=6000))
+    kept = only_scripted(*jobs, transient=2, workers=3, at_s=5.0)
+    assert times(kept)["late"] == pytest.approx(10.0, abs=0.5)  # the node with one task has a free slot
+    left = only_scripted(*jobs, transient=2, workers=2, at_s=5.0)
+    assert times(left)["late"] == pytest.approx(14.0, abs=0.5)  # that node leaves
+
+
 def test_a_node_that_leaves_ends_its_tasks_and_takes_no_more():
     course = only_scripted(job(maps=8), at_s=5.0)
     assert times(course) == {"j": pytest.approx(30.0, abs=0.5)}  # two nodes until 10 s, then one
@@ -202,8 +210,8 @@ def test_nodes_take_tasks_once_they_have_booted():
     assert (course.ready_ms, course.records[0].submitted_ms) == (7000, 7000)
 
 
-def only_scripted(one: HadoopJob, *, at_s: float):
-    """A job on a core and a transient node, of which the latter is given back at a time."""
+def only_scripted(*jobs: HadoopJob, at_s: float, transient: int = 1, workers: int = 1):
+    """Jobs on a core node and transient nodes, of which some are given back at a time."""
 
     class Script:
         def __init__(self):
@@ -213,10 +221,10 @@ def only_scripted(one: HadoopJob, *, at_s: float):
             if view.now_s < at_s or self.told:
                 return []
             self.told = True
-            return [model.Scale(job=model.JobId("c"), workers=1, reason="test")]
+            return [model.Scale(job=model.JobId("c"), workers=workers, reason="test")]
 
-    machines = topology.machines(2, cores=4, mem_mb=1000, disk_mb_per_s=100.0)
-    cluster = hadoop(one, core=1, transient=1, linger_ms=60_000)
+    machines = topology.machines(1 + transient, cores=4, mem_mb=1000, disk_mb_per_s=100.0)
+    cluster = hadoop(*jobs, core=1, transient=transient, linger_ms=60_000)
     workload = Workload(
         name="koala", cluster=Cluster.of(machines), apps=(cluster,), conditions=Conditions(contention=EVEN)
     )

@@ -10,7 +10,7 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.koala import Config, Partition, Policy
 from boathouse_policies.koala.cluster import Cluster
-from boathouse_policies.koala.provider import Claimant, split
+from boathouse_policies.koala.provider import split
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
@@ -153,8 +153,11 @@ def parted(partition: Partition) -> Claim:
 def _uneven(partition: Partition, random: np.random.Generator) -> int:
     idle = {f"site{i}": int(random.integers(0, _MOST_IDLE)) for i in range(int(random.integers(1, _MOST_SITES + 1)))}
     names = [model.JobId(f"c{i}") for i in range(int(random.integers(2, _MOST_CLUSTERS + 1)))]
-    clusters = [Cluster(name=one, core=EACH, first_core=EACH, transient=int(random.integers(0, EACH))) for one in names]
-    parts = split(idle, [Claimant(cluster=one, sites=frozenset(idle)) for one in clusters], partition)
+    clusters = [
+        Cluster(name=one, core_nodes=EACH, first_core_nodes=EACH, transient_nodes=int(random.integers(0, EACH)))
+        for one in names
+    ]
+    parts = split(idle, dict.fromkeys(clusters, idle), partition)
     if partition is Partition.ALL:
         totals = [sum(part.values()) for part in parts.values()]
         return max(totals) - min(totals)

@@ -13,9 +13,14 @@ def cluster(
 ) -> Cluster:
     """With so many running tasks, and slots for its nodes."""
     slots = (core + transient) * NODE_SLOTS
-    plain = {"slots": slots, "node_slots": NODE_SLOTS, "first_core": core}
+    plain = {"slots": slots, "node_slots": NODE_SLOTS, "first_core_nodes": core}
     return Cluster(
-        name=model.JobId(name), running=tasks, waiting=waiting, core=core, transient=transient, **(plain | fields)
+        name=model.JobId(name),
+        running_tasks=tasks,
+        runnable_tasks=waiting,
+        core_nodes=core,
+        transient_nodes=transient,
+        **(plain | fields),
     )
 
 
@@ -30,8 +35,8 @@ def clusters(draw: st.DrawFn, name: str = "c") -> Cluster:
         core=core,
         transient=transient,
         waiting=draw(st.integers(0, 2000)),
-        first_core=draw(st.integers(1, core)),
-        pending=draw(st.integers(0, 10)),
-        leaving=draw(st.integers(0, 10)),
-        ended=draw(st.booleans()),
+        first_core_nodes=draw(st.integers(1, core)),
+        pending_nodes=draw(st.integers(0, 10)),
+        leaving_nodes=draw(st.integers(0, 10)),
+        workload_ended=draw(st.integers(0, 1)),
     )

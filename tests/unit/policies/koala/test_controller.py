@@ -4,7 +4,7 @@ import pytest
 
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Config, Policy
-from boathouse_policies.koala.cluster import read, written
+from boathouse_policies.koala.cluster import read
 from tests.unit.policies import builders as make
 from tests.unit.policies.koala.states import cluster
 
@@ -39,7 +39,7 @@ class Shell(make.World):
                 node=model.NodeName("n0"),
                 fraction=0.0,
                 phase="cluster",
-                counters=written(state),
+                counters=state.counters(),
             )
         )
 
@@ -187,8 +187,8 @@ def test_reports_of_other_programs_are_no_clusters():
 
 
 def test_a_report_reads_as_it_was_written():
-    state = cluster(5, transient=3, waiting=7, pending=2, leaving=1, ended=True)
-    assert read(state.name, written(state)) == state
+    state = cluster(5, transient=3, waiting=7, pending_nodes=2, leaving_nodes=1, workload_ended=True)
+    assert read(state.name, state.counters()) == state
 
 
 def test_a_dump_holds_nothing_and_loads():
