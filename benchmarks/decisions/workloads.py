@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.fspy import features
+from boathouse_policies.fspy.prediction import Features
 from boathouse_sim import contention, probing, topology, work
 from boathouse_sim.conditions import Conditions, Outage, Outages
 from boathouse_sim.errors import Errors
@@ -149,7 +149,7 @@ def _job(random: Draw, i: int) -> JobSpec:
 
 
 def _probe(random: Draw) -> Phase:
-    measured = features.Features(
+    measured = Features(
         maps=random.between(1, 20),
         reduces=random.between(1, 4),
         map_input_bytes=random.factor(1e8, 2e9),

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.fspy import Config, features
-from boathouse_policies.fspy.features import Features
-from boathouse_policies.fspy.prediction import Predictor, TotalTimes
+from boathouse_policies.fspy import Config
+from boathouse_policies.fspy.prediction import Features, Predictor, TotalTimes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,7 +192,7 @@ def _observed(
     on_map, on_reduce = blur(noise, rng, 2)
     return Observed(
         program=program,
-        probed=features.of_amounts(blurred, maps=exact.maps, reduces=exact.reduces),
+        probed=Features(exact.maps, exact.reduces, *blurred.tolist()),
         times=TotalTimes(map_s=times[0] * on_map, reduce_s=times[1] * on_reduce),
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from boathouse_policies.fspy import Config, features
+from boathouse_policies.fspy import Config, prediction
 from boathouse_sim import sampling
 from boathouse_sim.jobs import JobSpec, Phase
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from boathouse_policies import framework, model
-    from boathouse_policies.fspy.features import Features
-    from boathouse_policies.fspy.prediction import TotalTimes
+    from boathouse_policies.fspy.prediction import Features, TotalTimes
 
 MOST_SPLITS = Config().sampled_splits
 
@@ -74,5 +73,6 @@ def probe(
 
 def counters_of(measured: Features, fraction: float) -> dict[str, float]:
     """What a probing job reports that reads this fraction: the inverse of `scaled`, for simulated probes."""
-    amounts = {str(counter): float(getattr(measured, name)) * fraction for name, counter in features.COUNTERS.items()}
-    return {str(features.Counter.SAMPLED_FRACTION): fraction, **amounts}
+    counted = zip(prediction.AMOUNTS, measured.amounts().tolist(), strict=True)
+    amounts = {str(counter): amount * fraction for counter, amount in counted}
+    return {str(prediction.Counter.SAMPLED_FRACTION): fraction, **amounts}

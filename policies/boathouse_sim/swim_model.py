@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.fspy.features import Features
-from boathouse_policies.fspy.prediction import TotalTimes
+from boathouse_policies.fspy.prediction import Features, TotalTimes
 from boathouse_sim import probing
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Workload, WorkloadError
 

@@ -5,7 +5,7 @@ Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance
 | module | section |
 |---|---|
 | `jobs` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
-| `features`, `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
+| `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
 | `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10 |
 | `order` | III.C: probing and production queue, size-based and fair sub-queue |
 | `ageing` | ours: nothing starves |

@@ -13,8 +13,6 @@ class Config:
 
     Attributes:
         probing_share: The probing queue's part of the cluster's memory (III.C: "a specified fraction"; 10 % is ours).
-        initial_size_s: S_init until any size has been seen: the whole cluster's memory for so long (ours). Later it is
-            the largest size seen. The order does not depend on it: see `virtual`.
         ageing_s: A job that is owed a turn and holds nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
@@ -29,7 +27,6 @@ class Config:
     """
 
     probing_share: float = 0.10
-    initial_size_s: float = 86_400.0
     ageing_s: float = 600.0
     least_work_share: float = 0.5
     sampled_splits: int = 10
@@ -49,5 +46,5 @@ class Config:
             "fspy",
             self,
             shares=("probing_share", "least_work_share", "forgetting"),
-            positive=("initial_size_s", "ageing_s", "sampled_splits", "least_jobs", "kinds_kept", "jobs_dumped"),
+            positive=("ageing_s", "sampled_splits", "least_jobs", "kinds_kept", "jobs_dumped"),
         )

@@ -25,15 +25,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from boathouse_policies.fspy import features as _features
-from boathouse_policies.fspy.prediction import TotalTimes
+from boathouse_policies.fspy.prediction import Features, TotalTimes, scaled
 from boathouse_policies.model import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies import model
-    from boathouse_policies.fspy.features import Features
     from boathouse_policies.fspy.prediction import Predictor
 
 Amount: TypeAlias = tuple[float, float]
@@ -172,7 +170,10 @@ class Restored:
         totals = {str(class_id): int(total) for class_id, total in dumped.get("totals", {}).items()}
         if not all(0 <= number < math.inf for number in (used, *totals.values(), *map(float, features or ()))):
             raise ValueError("a number is negative or not finite")
-        return cls(used, totals, None if features is None else _features.load(features))
+        if features is None:
+            return cls(used, totals)
+        maps, reduces, *amounts = features
+        return cls(used, totals, Features(int(maps), int(reduces), *map(float, amounts)))
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -196,7 +197,7 @@ class JobRecord:
     def dump(self) -> dict[str, Any]:
         """Return what events will not say again, as JSON values."""
         totals = {class_id: record.total for class_id, record in self.classes.items()}
-        return {"totals": totals, "features": None if self.features is None else _features.dump(self.features)}
+        return {"totals": totals, "features": self.features and list(self.features)}
 
     def describe(self, event: model.Submitted) -> None:
         """Take over what the shell says of the job."""
@@ -290,7 +291,7 @@ class JobRecord:
 
     def probed(self, counters: Mapping[str, float], predictor: Predictor) -> bool:
         """Take over what a probe found: eq. 8. False where its counters tell nothing."""
-        found = _features.scaled(counters, maps=self.tasks(Stage.MAP), reduces=self.tasks(Stage.REDUCE))
+        found = scaled(counters, maps=self.tasks(Stage.MAP), reduces=self.tasks(Stage.REDUCE))
         if found is None or not self.is_map_reduce:
             return False
         self.features = found

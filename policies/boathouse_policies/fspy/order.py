@@ -97,7 +97,6 @@ class SizeBased(JobOrder, Observer, Hooks):
         self.config = config
         self.world = World(config)
         self.predictor = Predictor(config)
-        self.nobody_aged = True
         self._jobs: dict[model.JobId, JobRecord] = {}
         self._restored: dict[model.JobId, Restored] = {}
         self._probes: set[model.JobId] = set()
@@ -110,8 +109,7 @@ class SizeBased(JobOrder, Observer, Hooks):
         """Let the time that passed since the last cycle pass in the fair world, and count what the sub-queues hold."""
         totals, now_s = state.view.layout.totals, state.view.now_s
         self.world.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), now_s)
-        self.world.advance(now_s)
-        unsized = {job.id: job.share[model.MEMORY] for job in self.world.queue if not job.sized}
+        unsized = {job.id: job.share[model.MEMORY] for job in self.world.queue if job.size == math.inf}
         self._fair = SubQueue(unsized.keys(), math.fsum(unsized.values()), state)
         self._probing = SubQueue(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
         if now_s >= self._calm_until_s:
@@ -140,7 +138,7 @@ class SizeBased(JobOrder, Observer, Hooks):
             for job, record in self._jobs.items()
             if not record.is_probe
             and not state.job_usage(job)[model.PODS]
-            and ((virtual := self.world.jobs.get(job)) is None or not virtual.sized or virtual.finished)
+            and ((virtual := self.world.jobs.get(job)) is None or virtual.size == math.inf or virtual.finished)
         ]
         return min(since_s, default=state.view.now_s)
 
@@ -161,13 +159,11 @@ class SizeBased(JobOrder, Observer, Hooks):
     def expected(self, job: model.JobId) -> float:
         """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
         virtual = self.world.jobs.get(job)
-        if virtual is None or not (virtual.sized or virtual.finished):
-            return math.inf
-        return self.world.size_left(virtual, self.world.now_s)
+        return math.inf if virtual is None else self.world.size_left(virtual, self.world.now_s)
 
     def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
         virtual, now_s = self.world.jobs.get(job.id), state.view.now_s
-        if virtual is not None and virtual.sized and not virtual.finished:
+        if virtual is not None and virtual.size < math.inf and not virtual.finished:
             return Group.SIZED, self.world.size_left(virtual, now_s)
         record, usage = self._jobs.get(job.id), state.job_usage(job.id)
         if record is not None and record.is_probe:
@@ -190,13 +186,10 @@ class SizeBased(JobOrder, Observer, Hooks):
     def observe(self, event: model.Event) -> None:
         """Keep up the fair world, and learn."""
         match event:
+            case model.Placed() | model.Finished() | model.Failed() if event.job in self._jobs:
+                self._count(self._jobs[event.job], event)
             case model.Submitted():
                 self._submitted(event)
-            case model.Placed() | model.Finished() | model.Failed():
-                record = self._jobs.get(event.job)
-                if record is not None:
-                    record.held_s = max(record.held_s, event.now_s)
-                    self._count(record, event)
             case model.Ended():
                 self._ended(event)
             case _:
@@ -215,6 +208,7 @@ class SizeBased(JobOrder, Observer, Hooks):
             self._reshape(record, event.now_s)
 
     def _count(self, record: JobRecord, event: model.Placed | model.Finished | model.Failed) -> None:
+        record.held_s = max(record.held_s, event.now_s)
         tasks = record.classes.get(event.task_class)
         if tasks is None:
             return
@@ -252,9 +246,9 @@ class SizeBased(JobOrder, Observer, Hooks):
     def needs_probe(self, job: model.JobId) -> bool:
         """Whether a probing job is worth its container: the models know such jobs, and nothing says its size yet."""
         record, virtual = self._jobs.get(job), self.world.jobs.get(job)
-        if record is None or virtual is None or record.is_probe or record.is_uber or not record.is_map_reduce:
+        if record is None or virtual is None or record.is_probe:
             return False
-        return record.features is None and not virtual.sized
+        return record.is_map_reduce and record.features is None and virtual.size == math.inf
 
     # State
 
@@ -265,7 +259,6 @@ class SizeBased(JobOrder, Observer, Hooks):
         return {
             "version": 1,
             "predictor": self.predictor.dump(),
-            "largest_size": self.world.largest_size,
             "jobs": {job: {"used": used[job], **self._jobs[job].dump()} for job in kept},
         }
 
@@ -276,12 +269,8 @@ class SizeBased(JobOrder, Observer, Hooks):
             ValueError: It is not a dump of this policy.
         """
         restored = {model.JobId(job): Restored.load(dumped) for job, dumped in state.get("jobs", {}).items()}
-        largest = float(state.get("largest_size", 0.0))
-        if not 0 <= largest < math.inf:
-            raise ValueError(f"a job of size {largest}")
         self._calm_until_s = -math.inf
         self.predictor.load(state.get("predictor", {}))
-        self.world.largest_size = largest
         self._restored = restored
 
 

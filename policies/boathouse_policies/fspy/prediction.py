@@ -1,4 +1,4 @@
-"""Total execution times, predicted from features by two linear models (FSPY, III.A).
+"""Total execution times, predicted from a probe's features by two linear models (FSPY, III.A; eqs 6, 7 and 8).
 
 The models are fitted by generalised least squares (Orsini et al., Stata Journal 6(1), 2006), one observation after the
 other: β = (Xᵀ Σ⁻¹ X)⁻¹ Xᵀ Σ⁻¹ y with Σ = σ²·diag(v). The paper states no Σ. A prediction is a sum over N tasks, so its
@@ -6,6 +6,9 @@ variance grows with N: v = N (ours; known before the job runs, so the weights do
 keeps only the two sums, so its state is small, and the order of learning does not matter.
 
 Deviations:
+* Eq. 7 is lost in the text (a copy of eq. 6). From the parameters that III.A names and the eight betas it counts:
+  SE_r = β0 + β1·N_r + β2·SE_m + β3·MO + β4·RFE + β5·RO + β6·RIR + β7·RIR·log RIR.
+* log x is log max(x, 1): a job without output has no records to sort.
 * A prediction below the function time itself (MFE, RFE), which a linear model may give, counts as that time.
 * Predictions are kept per program (`Job.kind`), which the paper does not do: what one probe measured, per byte of
   input, serves the later jobs of its kind, which then need no probe and no time in the fair sub-queue.
@@ -15,19 +18,90 @@ Deviations:
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import enum
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies.framework.crowding import crowded_out
-from boathouse_policies.fspy import features as _features
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.features import Features
+
+
+class Counter(enum.StrEnum):
+    """What a probing job's one task reports, by Hadoop's names where Hadoop has one; amounts in `Features`' order."""
+
+    SAMPLED_FRACTION = "Sampled fraction"
+    """f_p: bytes really read over all bytes of the input."""
+    MAP_INPUT_BYTES = "Bytes Read"
+    MAP_FUNCTION_S = "Map function seconds"
+    MAP_OUTPUT_BYTES = "Map output bytes"
+    MAP_OUTPUT_RECORDS = "Map output records"
+    REDUCE_FUNCTION_S = "Reduce function seconds"
+    REDUCE_OUTPUT_BYTES = "Bytes Written"
+    REDUCE_INPUT_RECORDS = "Reduce input records"
+
+
+class Features(NamedTuple):
+    """What the models read of a whole job.
+
+    Attributes:
+        maps: N_m.
+        reduces: N_r; 0 for a job of maps alone.
+        map_input_bytes: MI.
+        map_function_s: MFE, summed over the maps, with all input local.
+        map_output_bytes: MO.
+        map_output_records: MOR.
+        reduce_function_s: RFE, summed over the reduces.
+        reduce_output_bytes: RO.
+        reduce_input_records: RIR.
+    """
+
+    maps: int
+    reduces: int
+    map_input_bytes: float
+    map_function_s: float
+    map_output_bytes: float
+    map_output_records: float
+    reduce_function_s: float
+    reduce_output_bytes: float
+    reduce_input_records: float
+
+    def amounts(self) -> model.FloatVector:
+        """What grows with the input, MI first, shape [7]."""
+        return np.array(self[2:])
+
+    def map_row(self) -> model.FloatVector:
+        """Eq. 6 without its coefficients, shape [7]."""
+        own = [self.maps, self.map_input_bytes, self.map_function_s, self.map_output_bytes]
+        return np.array([1.0, *own, *_with_log(self.map_output_records)])
+
+    def reduce_row(self, map_s: float) -> model.FloatVector:
+        """Eq. 7 without its coefficients, shape [8]; `map_s` is SE_m."""
+        own = [self.reduces, map_s, self.map_output_bytes, self.reduce_function_s, self.reduce_output_bytes]
+        return np.array([1.0, *own, *_with_log(self.reduce_input_records)])
+
+
+AMOUNTS = tuple(Counter)[1:]
+"""The counters of `Features.amounts`, in that order."""
+
+
+def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Features | None:
+    """Eq. 8: the original job's features from its probing job's counters, each over f_p.
+
+    Returns:
+        None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
+    """
+    fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
+    if not 0 < fraction <= 1:
+        return None
+    amounts = [float(counters.get(counter, 0.0)) / fraction for counter in AMOUNTS]
+    return Features(maps, reduces, *amounts) if all(0 <= amount < math.inf for amount in amounts) else None
 
 
 class LinearModel:
@@ -113,8 +187,8 @@ class Predictor:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.maps = LinearModel(_features.MAP_COLUMNS, config.forgetting)
-        self.reduces = LinearModel(_features.REDUCE_COLUMNS, config.forgetting)
+        self.maps = LinearModel(7, config.forgetting)  # eq. 6
+        self.reduces = LinearModel(8, config.forgetting)  # eq. 7
         self._kinds: dict[str, model.FloatVector] = {}
         self._uber: dict[str, tuple[int, float]] = {}
 
@@ -135,11 +209,12 @@ class Predictor:
         least = self._config.least_jobs
         if (features.maps and self.maps.seen < least) or (features.reduces and self.reduces.seen < least):
             return None
-        map_s = reduce_s = 0.0
-        if features.maps:
-            map_s = max(self.maps.predict(features.map_row()), features.map_function_s)
-        if features.reduces:
-            reduce_s = max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
+        map_s = max(self.maps.predict(features.map_row()), features.map_function_s) if features.maps else 0.0
+        reduce_s = (
+            max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
+            if features.reduces
+            else 0.0
+        )
         return TotalTimes(map_s=map_s, reduce_s=reduce_s)
 
     # Programs
@@ -158,7 +233,7 @@ class Predictor:
         if sums is None or input_bytes <= 0:
             return None
         self._kinds[kind] = sums  # now the last used
-        return _features.of_amounts(sums * (input_bytes / sums[0]), maps=maps, reduces=reduces)
+        return Features(maps, reduces, *(sums * (input_bytes / sums[0])).tolist())
 
     # Uber jobs
 
@@ -196,7 +271,7 @@ class Predictor:
         self.maps.load(state.get("maps", {}))
         self.reduces.load(state.get("reduces", {}))
         amounts = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
-        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (len(_features.COUNTERS),)}
+        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (len(AMOUNTS),)}
         self._kinds = {
             kind: sums for kind, sums in known.items() if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0
         }
@@ -204,6 +279,10 @@ class Predictor:
         self._uber = {
             kind: (count, total) for kind, (count, total) in uber.items() if count > 0 and 0 <= total < np.inf
         }
+
+
+def _with_log(x: float) -> tuple[float, float]:
+    return x, x * math.log(max(x, 1.0))
 
 
 _ALL = ""

@@ -16,9 +16,9 @@ Deviations:
 * Algorithm 3 takes the master's container off the virtual resource; where the share is small beside it, a job would
   stop or grow. At least `least_work_share` of what would be left if the master shrank along counts as work.
 * Sizes fall in memory-seconds only: that is what the paper orders by (III.C).
-* The paper asks that S_init be large enough that no job finishes virtually before it is sized, and does not say how.
-  A job of unknown size does not finish virtually here, whatever S_init. Eq. 10, VS_new = S_pred - (S_init - VS_cur),
-  holds because S_init - VS_cur is stored as `used` and stays; so a large S_init costs no precision.
+* The paper asks that S_init be large enough that no job finishes virtually before it is sized, and does not say how
+  large. Here it is infinite. Eq. 10, VS_new = S_pred - (S_init - VS_cur), holds because S_init - VS_cur is stored as
+  `used` and stays.
 * A job whose size turns out larger after it finished virtually comes back, with what it has left.
 """
 
@@ -72,13 +72,11 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
 
 def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share: float) -> float:
     """Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
-    if shape.uber or shape.master[_MEMORY] <= 0:
-        return share[_MEMORY]
-    beside = bound[_MEMORY] - shape.master[_MEMORY]
-    if beside <= 0:  # the master is as large as the cluster: nothing else could be told apart
+    master = shape.master[_MEMORY]
+    if shape.uber or not 0 < master < bound[_MEMORY]:  # a master as large as the cluster: nothing works beside it
         return share[_MEMORY]
     feed = share[_MEMORY] / bound[_MEMORY]
-    return max(share[_MEMORY] - shape.master[_MEMORY], feed * beside * least_work_share)
+    return max(share[_MEMORY] - master, feed * (bound[_MEMORY] - master) * least_work_share)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -90,8 +88,7 @@ class VirtualJob:
         submitted_s: Breaks ties, then the id.
         weight: Its part of the fair share.
         shape: What it is made of.
-        size: S_pred, or S_init.
-        sized: Whether `size` is predicted or known, not initial.
+        size: S_pred; infinite where it is unknown.
         used: S - VS at the world's last update.
         bound: APB.
         share: The allocated virtual resource.
@@ -106,7 +103,6 @@ class VirtualJob:
     weight: float
     shape: Shape
     size: float
-    sized: bool
     used: float = 0.0
     bound: Amount = jobs.NOTHING
     share: Amount = jobs.NOTHING
@@ -125,7 +121,6 @@ class World:
     Attributes:
         cluster: What there is.
         now_s: When sizes and shares were last updated.
-        largest_size: The largest size seen.
         jobs: The jobs that are not gone, those that finished virtually too.
         queue: The pending virtual jobs, in the virtual queue's order.
     """
@@ -134,7 +129,6 @@ class World:
         self._config = config
         self.cluster: Amount = jobs.NOTHING
         self.now_s = 0.0
-        self.largest_size = 0.0
         self.jobs: dict[model.JobId, VirtualJob] = {}
         self.queue: list[VirtualJob] = []
         self._next_end_s = math.inf
@@ -169,10 +163,8 @@ class World:
         """A job comes; `used` is what it used up already, for one that is known from before a restart."""
         self.advance(now_s)
         self._update_sizes(now_s)
-        initial = self.largest_size or self.cluster[_MEMORY] * self._config.initial_size_s  # S_init
-        size = jobs.size(shape)[_MEMORY] if shape.is_sized else initial
-        fresh = VirtualJob(job.id, job.submitted_s, job.weight, shape, size, shape.is_sized, used)
-        self.jobs[job.id] = fresh
+        size = jobs.size(shape)[_MEMORY] if shape.is_sized else math.inf
+        self.jobs[job.id] = fresh = VirtualJob(job.id, job.submitted_s, job.weight, shape, size, used)
         self._enter(fresh)
         self._update_shares()
 
@@ -185,7 +177,7 @@ class World:
         self._update_sizes(now_s)
         known.shape = shape
         if shape.is_sized:
-            known.size, known.sized = jobs.size(shape)[_MEMORY], True
+            known.size = jobs.size(shape)[_MEMORY]
         self._leave(known)
         if not known.finished or known.used < known.size:
             self._enter(known)
@@ -198,7 +190,7 @@ class World:
             return
         self.advance(now_s)
         known.ended = True
-        if succeeded and known.sized and not known.finished:
+        if succeeded and known.size < math.inf and not known.finished:
             return
         self._update_sizes(now_s)
         self.jobs.pop(job, None)
@@ -208,8 +200,6 @@ class World:
     def _enter(self, job: VirtualJob) -> None:
         job.finished = False
         job.bound = jobs.parallelism(job.shape, self.cluster)
-        if job.sized:
-            self.largest_size = max(self.largest_size, job.size)
         bisect.insort(self.queue, job, key=_place)
 
     def _leave(self, job: VirtualJob) -> None:
@@ -222,7 +212,7 @@ class World:
         for job in self.queue:
             job.used += job.rate * interval_s
             # The second is the first without rounding; the first also finds what ends together with another.
-            if job.sized and (job.used >= job.size * (1 - _ROUNDING) or job.finish_s <= now_s):
+            if job.used >= job.size * (1 - _ROUNDING) or job.finish_s <= now_s:
                 job.finished, job.finish_s = True, now_s
                 job.share, job.rate = jobs.NOTHING, 0.0
                 if job.ended:
@@ -232,14 +222,11 @@ class World:
     def _update_shares(self) -> None:
         """Algorithm 2, VRA, and when the next job finishes if nothing else happens."""
         given = allocate([job.bound for job in self.queue], [job.weight for job in self.queue], self.cluster)
-        self._next_end_s = math.inf
         for job, share in zip(self.queue, given, strict=True):
             job.share = share
             job.rate = working_memory(share, job.bound, job.shape, self._config.least_work_share)
-            job.finish_s = math.inf
-            if job.sized and job.rate > 0:
-                job.finish_s = self.now_s + max(0.0, job.size - job.used) / job.rate
-                self._next_end_s = min(self._next_end_s, job.finish_s)
+            job.finish_s = self.now_s + max(0.0, job.size - job.used) / job.rate if job.rate > 0 else math.inf
+        self._next_end_s = min([job.finish_s for job in self.queue], default=math.inf)
 
 
 def _place(job: VirtualJob) -> tuple[float, float, str]:

@@ -170,7 +170,6 @@ def test_a_dump_is_loaded_again_without_what_cannot_be(build):
         {"jobs": {"j": {"used": "abc"}}},
         {"jobs": {"j": {"used": -5}}},
         {"jobs": {"j": {"totals": {"c": 1e300}, "features": [1]}}},
-        {"largest_size": -1},
         {"predictor": {"maps": None}},
         {"predictor": {"uber": {"k": [1]}}},
         {"predictor": {"kinds": {"k": "text"}}},

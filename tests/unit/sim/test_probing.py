@@ -1,14 +1,13 @@
 """Probing jobs and masters in the simulator."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 
 from boathouse_policies import fspy
-from boathouse_policies.fspy import features
-from boathouse_policies.fspy.features import Counter, Features
-from boathouse_policies.fspy.prediction import Predictor, TotalTimes
+from boathouse_policies.fspy.prediction import Counter, Features, Predictor, TotalTimes, scaled
 from boathouse_sim import probing, simulation
 from boathouse_sim.instant import Instant
 from tests.unit.sim import make
@@ -19,7 +18,7 @@ SPLIT = 64 << 20
 def job_features(maps: int = 4, reduces: int = 2, scale: float = 1.0) -> Features:
     amounts = np.array([maps * SPLIT, maps * 3.0, maps * 1e6, maps * 1e4, 4.0, 1e6, 1e4]) * scale
     amounts[0] = maps * SPLIT
-    return features.of_amounts(amounts, maps=maps, reduces=reduces)
+    return Features(maps, reduces, *amounts)
 
 
 def probe(one: Features, *, start_s: float = 0.0, times: TotalTimes | None = None):
@@ -58,7 +57,7 @@ def run(workload, predictor: Predictor | None = None):
     sized_at_s: dict[str, float] = {}
     while driver.advance():
         for one in profile.order.world.jobs.values():
-            if one.sized:
+            if one.size < math.inf:
                 sized_at_s.setdefault(one.id, driver.world.clock.now_s)
     return driver.world.finished(), sized_at_s
 
@@ -68,7 +67,7 @@ def test_a_probe_reads_one_split_of_many_and_takes_its_part_of_the_time():
     counters = dict(one.counters)
     assert counters[Counter.SAMPLED_FRACTION] == pytest.approx(0.1, rel=1e-3)
     assert one.duration_ms == pytest.approx(3000 + 15_000, rel=1e-3)
-    assert features.scaled(counters, maps=10, reduces=2).map_output_bytes == pytest.approx(1e7)
+    assert scaled(counters, maps=10, reduces=2).map_output_bytes == pytest.approx(1e7)
 
 
 def test_only_a_policy_that_predicts_gets_probing_jobs():

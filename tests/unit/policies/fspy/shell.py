@@ -12,7 +12,7 @@ from boathouse_sim import probing
 from tests.unit.policies import builders as make
 
 if TYPE_CHECKING:
-    from boathouse_policies.fspy.features import Features
+    from boathouse_policies.fspy.prediction import Features
 
 
 class Stated:

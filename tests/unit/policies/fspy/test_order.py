@@ -1,7 +1,7 @@
 """The queues: probing and production, fair and size-based, ageing, and what a restart keeps."""
 
-import dataclasses
 import json
+import math
 
 import hypothesis
 import pytest
@@ -91,7 +91,7 @@ def test_many_jobs_of_unknown_size_have_the_bounds_they_need():
     shell.submit("known2", 0.0, shells.maps(400))
     shell.run(until_s=0.0)
     world = shell.order.world
-    share = sum(job.share[1] for job in world.queue if not job.sized) / make.GIB
+    share = sum(job.share[1] for job in world.queue if job.size == math.inf) / make.GIB
     assert share == pytest.approx(5)
     assert len([name for name in placed(shell, 0.0) if name.startswith("unknown")]) == 5
 
@@ -141,7 +141,7 @@ def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
     assert (group_of(shell, "job"), shell.order.needs_probe(model.JobId("job"))) == (Group.SHORT, True)
     shell.run(until_s=2.0)
     job = shell.order.world.jobs.get(model.JobId("job"))
-    times = shell.order.predictor.predict(dataclasses.replace(features, maps=6, reduces=2))
+    times = shell.order.predictor.predict(features._replace(maps=6, reduces=2))
     assert job.size == pytest.approx((times.map_s + times.reduce_s) * make.GIB)
     assert (group_of(shell, "job"), shell.order.needs_probe(job.id)) == (Group.SIZED, False)
 
@@ -162,7 +162,7 @@ def test_the_next_job_of_the_program_needs_no_probe():
     shell.submit("second", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="sort")
     shell.submit("third", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="grep")
     shell.run(until_s=3.0)
-    sized = {str(job.id): job.sized for job in shell.order.world.jobs.values()}
+    sized = {str(job.id): job.size < math.inf for job in shell.order.world.jobs.values()}
     assert sized == {"first": True, "second": True, "third": False}
 
 
@@ -203,7 +203,7 @@ def test_an_uber_job_has_the_mean_of_those_before_it():
     shell.submit("second", 10.0, uber)
     shell.run(until_s=10.0)
     second = shell.order.world.jobs.get(model.JobId("second"))
-    assert (second.sized, second.size) == (True, 8.0 * make.GIB)
+    assert second.size == 8.0 * make.GIB
 
 
 def test_a_driver_is_a_master_and_counts_for_no_size():
@@ -392,7 +392,7 @@ def test_a_restart_keeps_sizes_features_and_what_was_used_up():
         left = {one.id: 1 for one in classes}  # the rest was placed before the restart
         after.order.observe(model.Submitted(now_s=4.0, job=job, classes=tuple(classes), tasks=left))
         before, now = shell.order.world.jobs.get(job.id), after.order.world.jobs.get(job.id)
-        assert (now.sized, now.size, now.used) == (True, pytest.approx(before.size), before.used)
+        assert (now.size, now.used) == (pytest.approx(before.size), before.used)
 
 
 def test_a_dump_is_bounded():

@@ -2,14 +2,12 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from boathouse_policies.fspy import Config, features
-from boathouse_policies.fspy.features import Counter, Features
-from boathouse_policies.fspy.prediction import LinearModel, Predictor, TotalTimes
+from boathouse_policies.fspy import Config
+from boathouse_policies.fspy.prediction import Counter, Features, LinearModel, Predictor, TotalTimes, scaled
 from boathouse_sim import probing
 
 ALPHA = np.array([5.0, 2.0, 3e-8, 1.2, 1e-8, 4e-6, 1e-7])
@@ -67,7 +65,7 @@ def test_the_rows_are_those_of_the_equations():
 
 def test_a_probes_counters_are_scaled_by_the_fraction_it_read():
     one = drawn(3, 1)[0]
-    found = features.scaled(probing.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
+    found = scaled(probing.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
     assert found.amounts() == pytest.approx(one.amounts())
     assert (found.maps, found.reduces) == (one.maps, one.reduces)
 
@@ -75,7 +73,7 @@ def test_a_probes_counters_are_scaled_by_the_fraction_it_read():
 @pytest.mark.parametrize("fraction", [None, 0.0, -0.1, 1.5])
 def test_a_probe_that_does_not_say_what_it_read_tells_nothing(fraction):
     counters = {} if fraction is None else {Counter.SAMPLED_FRACTION: fraction}
-    assert features.scaled({**counters, Counter.MAP_FUNCTION_S: 3.0}, maps=1, reduces=1) is None
+    assert scaled({**counters, Counter.MAP_FUNCTION_S: 3.0}, maps=1, reduces=1) is None
 
 
 # Least squares
@@ -141,9 +139,9 @@ def test_the_function_time_is_the_least_that_is_predicted():
 def test_a_job_of_maps_alone_needs_no_reduce_model():
     predictor = Predictor(Config(least_jobs=2))
     for one in drawn(1, 5):
-        predictor.learn(replace(one, reduces=0), TotalTimes(map_s=9.0, reduce_s=0.0))
+        predictor.learn(one._replace(reduces=0), TotalTimes(map_s=9.0, reduce_s=0.0))
     assert predictor.reduces.seen == 0
-    assert predictor.predict(replace(drawn(2, 1)[0], reduces=0)).reduce_s == 0
+    assert predictor.predict(drawn(2, 1)[0]._replace(reduces=0)).reduce_s == 0
     assert predictor.predict(drawn(2, 1)[0]) is None
 
 

@@ -145,7 +145,7 @@ def test_a_predicted_size_counts_from_the_submission():
     job = add(one, "a", shape(tasks=2, task_s=None))
     one.reshape(job.id, shape(tasks=2, task_s=30), 5.0)
     assert one.size_left(job, 5.0) == 60 - 2 * 5
-    assert (job.sized, job.bound[1]) == (True, 2)
+    assert (job.size, job.bound[1]) == (60, 2)
 
 
 def test_a_job_that_used_up_more_than_its_predicted_size_has_finished():
@@ -157,7 +157,7 @@ def test_a_job_that_used_up_more_than_its_predicted_size_has_finished():
 
 
 def test_a_job_of_unknown_size_never_finishes_virtually():
-    one = world(initial_size_s=1.0)
+    one = world()
     job = add(one, "a", shape(tasks=4, task_s=None))
     one.advance(1000.0)
     assert not job.finished
@@ -172,14 +172,6 @@ def test_a_job_that_turns_out_larger_comes_back():
     one.advance(20.0)
     one.reshape(job.id, shape(tasks=1, task_s=8), 20.0)
     assert (job.finished, one.size_left(job, 20.0)) == (False, 3)
-
-
-def test_an_initial_size_is_the_largest_seen():
-    one = world(initial_size_s=100)
-    assert add(one, "a", shape(task_s=None)).size == 400
-    add(one, "b", shape(tasks=3, task_s=7))
-    add(one, "c", shape(tasks=3, task_s=2))
-    assert add(one, "d", shape(task_s=None)).size == 21
 
 
 # Real ends
@@ -231,7 +223,7 @@ def test_virtual_sizes_only_fall(course):
         now_s += wait_s
         add(one, f"j{i}", shape(tasks, task_s, master=(0.0, master)), at_s=now_s)
         for job in one.jobs.values():
-            if job.id in before and job.sized:
+            if job.id in before:
                 assert one.size_left(job, now_s) <= before[job.id]
         assert sum(job.share[1] for job in one.queue) <= 4 * ROUNDING
 
