@@ -89,7 +89,7 @@ class Layout:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
         self.names = tuple(node.name for node in self.nodes)
         self.index = {name: place for place, name in enumerate(self.names)}
-        self.allocatable = np.zeros((len(axis), len(self.nodes)), np.int64)
+        self.allocatable = np.zeros((axis.width, len(self.nodes)), np.int64)
         for place, node in enumerate(self.nodes):
             vector = axis.capacity(node.allocatable, pods=node.max_pods)
             self.allocatable[: len(vector), place] = vector

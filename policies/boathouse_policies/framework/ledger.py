@@ -499,7 +499,7 @@ class Ledger:
 
     def recomputed(self) -> model.IntMatrix:
         """The requested columns, added up anew from every pod: what the kept ones must equal."""
-        columns = np.zeros((len(self._axis), len(self._layout)), object)
+        columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)
             if i is not None:

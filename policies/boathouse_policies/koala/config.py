@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 
+from boathouse_policies.model.values import check_ranges
+
 
 class Policy(enum.StrEnum):
     """How a cluster answers offers and reclaims (IV.C)."""
@@ -67,12 +69,8 @@ class Config:
         Raises:
             ValueError: Names the constant and its range.
         """
-        for name in ("grow_by", "shrink_by", "offer_nodes"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"koala: {name} must be at least 1 node, not {getattr(self, name)}")
-        for name in ("gsp_every_s", "greedy_every_s", "reclaim_every_s", "report_every_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"koala: {name} must be above 0 s, not {getattr(self, name)}")
+        nodes, periods = ("grow_by", "shrink_by", "offer_nodes"), ("gsp_every_s", "greedy_every_s", "reclaim_every_s")
+        check_ranges("koala", self, positive=(*nodes, *periods, "report_every_s"))
         if not 0 < self.shrink_below < self.grow_above:
             raise ValueError(
                 f"koala: 0 < shrink_below < grow_above must hold, not {self.shrink_below} and {self.grow_above}"

@@ -110,7 +110,8 @@ class Koala(Observer):
         """Return how many nodes submissions wait for, in workers of the largest kind."""
         total = np.zeros(worker.shape)  # not whole numbers: many tasks of the largest size would overflow
         for queued in [queued for name in self._jobs if name not in self._members for queued in queue.classes_of(name)]:
-            total += float(queued.pool.count) * view.axis.vector(queued.task_class.resources, pods=0)
+            total += float(queued.pool.count) * view.axis.vector(queued.task_class.resources)
+        total[model.PODS] = 0.0
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
 
     def _offer(

@@ -112,47 +112,53 @@ class Bind(_Start):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """A class waits for a better node: no node is reserved for it.
-
-    Attributes:
-        task_class: The class.
-        job: Its job.
-        verdict: Why it waits.
-        until_s: When to consider it again without an event; None for at the next event.
-    """
-
-    task_class: TaskClass
-    job: Job
-    verdict: Verdict
-    until_s: float | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """Reserve a node for a class, or room on it for an expected task.
+class _Pending:
+    """What is decided of a class that stays pending.
 
     Attributes:
         task_class: The class.
         job: Its job.
         verdict: Why it is pending.
-        node: The node.
-        task: The expected task for which room is reserved.
-        resources: How much of the node is reserved for the task.
         until_s: When to consider the class again without an event; None for at the next event.
     """
 
     task_class: TaskClass
     job: Job
     verdict: Verdict
-    node: NodeName
-    task: Task | None = None
-    resources: Resources | None = None
     until_s: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Adjust:
+class Wait(_Pending):
+    """A class waits for a better node: no node is reserved for it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation(_Pending):
+    """Reserve a node for a class, or room on it for an expected task.
+
+    Attributes:
+        node: The node.
+        task: The expected task for which room is reserved.
+        resources: How much of the node is reserved for the task.
+    """
+
+    node: NodeName
+    task: Task | None = None
+    resources: Resources | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _OfRunning:
+    """What is decided of a running task.
+
+    Attributes:
+        task: The task.
+        node: Where it runs; of a second attempt, where that one runs.
+        resources: What it gets.
+        reason: Why.
+    """
+
     task: Task
     node: NodeName
     resources: Resources
@@ -160,19 +166,19 @@ class _Adjust:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resize(_Adjust):
+class Resize(_OfRunning):
     """Resize a running task's pod."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Suspend(_Adjust):
+class Suspend(_OfRunning):
     """Stop a running task and take its CPU, down to these resources."""
 
     until_s: float | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resume(_Adjust):
+class Resume(_OfRunning):
     """Give a suspended task its resources back and continue it."""
 
 
@@ -194,22 +200,14 @@ class Scale:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Speculate:
-    """Start a second attempt of a running task: the first to end wins, and the other is ended.
+class Speculate(_OfRunning):
+    """Start a second attempt of a running task that is slow: the first to end wins, and the other is ended.
 
     Attributes:
-        task: The running task.
         attempt: Name of the second attempt.
-        node: Where it runs.
-        resources: What it gets.
-        reason: Why the first is thought to be slow.
     """
 
-    task: Task
     attempt: TaskId
-    node: NodeName
-    resources: Resources
-    reason: str
 
 
 Placement: TypeAlias = Create | Bind

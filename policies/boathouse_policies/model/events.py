@@ -30,18 +30,27 @@ class About(TypedDict):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _OfTask:
-    """What every event of a task says.
+class _Event:
+    """What every event says.
 
     Attributes:
         now_s: The shell's time.
+    """
+
+    now_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _OfTask(_Event):
+    """What every event of a task says.
+
+    Attributes:
         task: The task.
         task_class: Its class.
         job: Its job.
         node: Its node.
     """
 
-    now_s: float
     task: TaskId
     task_class: ClassId
     job: JobId
@@ -49,17 +58,15 @@ class _OfTask:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
+class Submitted(_Event):
     """A job came, or its classes changed.
 
     Attributes:
-        now_s: The shell's time.
         job: The job.
         classes: All its classes, in order, those that cannot start yet included.
         tasks: How many tasks of each class are not placed.
     """
 
-    now_s: float
     job: Job
     classes: tuple[TaskClass, ...]
     tasks: Mapping[ClassId, int]
@@ -79,16 +86,14 @@ class Started(_OfTask):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(_Event):
     """A decision was not carried out, and will not be: the books stay as they are.
 
     Attributes:
-        now_s: The shell's time.
         decision: What was decided. A placement of which `Placed` was sent is never refused: its task fails.
         reason: Why: a word, as in conditions.
     """
 
-    now_s: float
     decision: Decision
     reason: str
 
@@ -145,43 +150,37 @@ class Failed(_OfTask):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(_Event):
     """A job is over: all its tasks succeeded, or it failed, was cancelled or deleted."""
 
-    now_s: float
     job: JobId
     succeeded: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NodeChanged:
+class NodeChanged(_Event):
     """A node came, changed, or went (`node` is None)."""
 
-    now_s: float
     name: NodeName
     node: Node | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(_Event):
     """What a node's own instruments show.
 
     Attributes:
-        now_s: The shell's time.
         name: The node.
         usage: By name: `cpu_cores`, `disk_bytes_per_s`, `network_bytes_per_s`; what is not measured is missing.
     """
 
-    now_s: float
     name: NodeName
     usage: Mapping[str, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
+class Tick(_Event):
     """Time passed."""
-
-    now_s: float
 
 
 Event: TypeAlias = (

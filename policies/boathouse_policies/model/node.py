@@ -119,12 +119,10 @@ class HostPort:
         """Whether two pods with these ports cannot share a node."""
         if (self.port, self.protocol) != (other.port, other.protocol):
             return False
-        return self.host_ip == other.host_ip or self.any_address or other.any_address
+        return self.host_ip == other.host_ip or not {self.host_ip, other.host_ip}.isdisjoint(_ANY_ADDRESS)
 
-    @property
-    def any_address(self) -> bool:
-        """Whether the port is taken on all addresses."""
-        return self.host_ip in ("", "0.0.0.0")  # noqa: S104
+
+_ANY_ADDRESS = {"", "0.0.0.0"}  # noqa: S104
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,8 +36,6 @@ BoolVector = npt.NDArray[np.bool_]
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 """Rows of every axis. Extended resources follow in the order in which they were first seen."""
 
-UNLIMITED = int(np.iinfo(np.int64).max)
-
 LARGEST = 1 << 50
 """The most of a resource that a pod counts for: 1 PiB, or as many millicores or devices."""
 
@@ -80,27 +78,19 @@ class Resources:
             extended=pairs,
         )
 
-    def __add__(self, other: Resources) -> Resources:
-        """Sum, resource by resource."""
-        return _combine(self, other, int.__add__)
-
     def most(self, other: Resources) -> Resources:
         """The larger amount of each resource: how a resize in flight is counted."""
-        return _combine(self, other, max)
+        extended, others = dict(self.extended), dict(other.extended)
+        return Resources.of(
+            cpu_milli=max(self.cpu_milli, other.cpu_milli),
+            memory_bytes=max(self.memory_bytes, other.memory_bytes),
+            ephemeral_storage_bytes=max(self.ephemeral_storage_bytes, other.ephemeral_storage_bytes),
+            extended={name: max(extended.get(name, 0), others.get(name, 0)) for name in extended | others},
+        )
 
     def covers(self, other: Resources) -> bool:
         """Whether every amount is at least the other's."""
         return self.most(other) == self
-
-
-def _combine(a: Resources, b: Resources, rule: Callable[[int, int], int]) -> Resources:
-    left, right = dict(a.extended), dict(b.extended)
-    return Resources.of(
-        cpu_milli=rule(a.cpu_milli, b.cpu_milli),
-        memory_bytes=rule(a.memory_bytes, b.memory_bytes),
-        ephemeral_storage_bytes=rule(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
-        extended={name: rule(left.get(name, 0), right.get(name, 0)) for name in left.keys() | right.keys()},
-    )
 
 
 class Axis:
@@ -113,7 +103,7 @@ class Axis:
 
     Attributes:
         names: Kubernetes' name of each row.
-        width: The number of rows, as `len` says it.
+        width: The number of rows.
         renamed: How often a resource left the shared row for one of its own.
     """
 
@@ -123,81 +113,56 @@ class Axis:
         self.width = len(self.names)
         self.renamed = 0
         self._brought_by_pods = 0
-        self._vectors: dict[tuple[Resources, int, int], IntVector] = {}
-        self._amounts: dict[Resources, Amounts] = {}
-
-    def __len__(self) -> int:
-        return self.width
+        self._amounts: dict[tuple[Resources, int, int], Amounts] = {}
 
     def row(self, name: str) -> int:
         """The row of a resource by Kubernetes' name of it; a new row for a new name."""
-        row = self._rows.get(name)
-        if row is None:
-            if OTHER in self._rows:
-                self.renamed += 1
-            row = self._add(name)
-        return row
+        if name not in self._rows:
+            self.renamed += OTHER in self._rows
+            self._add(name)
+        return self._rows[name]
 
     def _row_of_pods(self, name: str) -> int:
-        row = self._rows.get(name)
-        if row is not None:
-            return row
-        if self._brought_by_pods < _ROWS_FOR_PODS:
+        """Return the row of a resource that a pod names: `OTHER` for new names once pods have brought enough."""
+        own = name if name in self._rows or self._brought_by_pods < _ROWS_FOR_PODS else OTHER
+        if own not in self._rows:
             self._brought_by_pods += 1
-            return self._add(name)
-        return self._rows[OTHER] if OTHER in self._rows else self._add(OTHER)
+            self._add(own)
+        return self._rows[own]
 
-    def _add(self, name: str) -> int:
-        row = self._rows[name] = self.width
+    def _add(self, name: str) -> None:
+        self._rows[name] = self.width
         self.names = (*self.names, name)
         self.width += 1
-        return row
+        self._amounts.clear()  # they lack the new row
 
-    def vector(self, resources: Resources, *, pods: int = 1) -> IntVector:
-        """Return what a pod takes, by row, shape [R], read-only; each amount from 0 to `LARGEST`."""
-        return self._vector(resources, pods, LARGEST, self._row_of_pods)
+    def amounts(self, resources: Resources) -> Amounts:
+        """Return what a pod takes, by row, as plain numbers; each from 0 to `LARGEST`."""
+        return self._amounts.get((resources, 1, LARGEST)) or self._listed(resources, 1, LARGEST, self._row_of_pods)
 
-    def capacity(self, resources: Resources, *, pods: int) -> IntVector:
-        """Return what a node has, by row, shape [R], read-only; each amount from 0 to `LARGEST - 1`."""
-        return self._vector(resources, pods, LARGEST - 1, self.row)
+    def vector(self, resources: Resources) -> IntVector:
+        """Return what a pod takes, by row, shape [R]; each amount from 0 to `LARGEST`."""
+        return np.array(self.amounts(resources), np.int64)
 
-    def _vector(self, resources: Resources, pods: int, most: int, row_of: Callable[[str], int]) -> IntVector:
-        known = self._vectors.get((resources, pods, most))
-        if known is not None and len(known) == self.width:
-            return known
+    def capacity(self, resources: Resources, *, pods: int) -> Amounts:
+        """Return what a node has, by row, as plain numbers; each from 0 to `LARGEST - 1`."""
+        most = LARGEST - 1
+        return self._amounts.get((resources, pods, most)) or self._listed(resources, pods, most, self.row)
+
+    def _listed(self, resources: Resources, pods: int, most: int, row_of: Callable[[str], int]) -> Amounts:
         rows = [row_of(name) for name, _ in resources.extended]
         amounts = [resources.cpu_milli, resources.memory_bytes, resources.ephemeral_storage_bytes, pods]
         amounts += [0] * (self.width - len(amounts))
         for row, (_, count) in zip(rows, resources.extended, strict=True):
             amounts[row] += count
-        vector = np.array([min(max(amount, 0), most) for amount in amounts], np.int64)
-        vector.flags.writeable = False
-        if len(self._vectors) >= _VECTORS_KEPT:
-            self._vectors.clear()
-        self._vectors[resources, pods, most] = vector
-        return vector
-
-    def amounts(self, resources: Resources) -> Amounts:
-        """What a pod takes, as plain numbers."""
-        known = self._amounts.get(resources)
-        if known is None or len(known) != self.width:
-            if len(self._amounts) >= _VECTORS_KEPT:
-                self._amounts.clear()
-            known = self._amounts[resources] = tuple(self.vector(resources).tolist())
+        if len(self._amounts) >= _AMOUNTS_KEPT:
+            self._amounts.clear()
+        known = self._amounts[resources, pods, most] = tuple(min(max(amount, 0), most) for amount in amounts)
         return known
-
-    def resources(self, vector: IntVector) -> Resources:
-        """The inverse of `vector`, without the pod count."""
-        return Resources.of(
-            cpu_milli=int(vector[CPU]),
-            memory_bytes=int(vector[MEMORY]),
-            ephemeral_storage_bytes=int(vector[EPHEMERAL_STORAGE]),
-            extended={name: int(n) for name, n in zip(self.names[PODS + 1 :], vector[PODS + 1 :], strict=False)},
-        )
 
 
 OTHER = "other extended resources"
 """The row that resources share which no node has."""
 
 _ROWS_FOR_PODS = 8  # enough for messages that name what no node has; each more makes all columns longer for good
-_VECTORS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and a vector is quickly made again
+_AMOUNTS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and amounts are quickly listed again

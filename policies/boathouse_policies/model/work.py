@@ -80,15 +80,12 @@ class Estimates(Protocol):
 
     def duration_s(self, resources: Resources) -> float | None:
         """Run time of one task with these resources."""
-        ...
 
     def input_bytes(self) -> int | None:
         """Bytes that one task reads."""
-        ...
 
     def spilled_bytes(self, resources: Resources) -> int | None:
         """Bytes that one task writes to disk and reads again for want of memory."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,8 +65,8 @@ class UnschedulableClasses:
         self._earliest_s = math.inf
         self._woken_by = np.zeros(0, np.int64)  # 0 for a class that is not unschedulable
         self._until_s = np.zeros(0)
-        self._least = np.zeros((len(axis), 0), np.int64)
-        self._largest = [0] * len(axis)  # no size was ever larger
+        self._least = np.zeros((axis.width, 0), np.int64)
+        self._largest = [0] * axis.width  # no size was ever larger
         self.freed: dict[model.NodeName, Sequence[int]] = {}
         self.unmatched: dict[model.NodeName, Sequence[int]] = {}
         self._grow(16)
@@ -132,8 +132,8 @@ class UnschedulableClasses:
         self._earliest_s = min(self._earliest_s, until_s)
 
     def _measure(self, queued: QueuedClass, least: model.IntVector) -> None:
-        if len(self._axis) > len(self._least):
-            self._least = np.pad(self._least, ((0, len(self._axis) - len(self._least)), (0, 0)))
+        if self._axis.width > len(self._least):
+            self._least = np.pad(self._least, ((0, self._axis.width - len(self._least)), (0, 0)))
         self._least[:, queued.row] = 0
         self._least[: len(least), queued.row] = least
         self._largest = list(map(max, itertools.zip_longest(self._largest, least.tolist(), fillvalue=0)))
