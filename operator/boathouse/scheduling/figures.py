@@ -131,11 +131,8 @@ class Figures:
 
     def _share(self) -> gauges.Reading:
         view = self._view()
-        inverse = view.layout.inverse_totals
-        queues = self._subject.room.queues
         return {
-            (str(queue),): float((view.queue_usage(queue)[: len(inverse)] * inverse).max(initial=0.0))
-            for queue in queues
+            (str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._subject.room.queues
         }
 
     def _fair(self) -> gauges.Reading:

@@ -6,6 +6,7 @@ the node reaches, or is provisioned there; and a node takes only so many volumes
 """
 
 import dataclasses
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
@@ -362,7 +363,7 @@ def _capacity(volume: storage.VolumeView) -> int:
 
 
 def _asked(claim: storage.ClaimView) -> int:
-    return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=model.LARGEST_SUM)
+    return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
 
 
 def _offers(capacity: storage.CapacityView) -> int:

@@ -132,7 +132,7 @@ class Late(Observer, Follower):
     def _slow(self, queue: SchedulingQueue, view: ClusterView) -> list[_Attempt]:
         """Return who may have a second attempt, the job with the least share first, then the longest time left."""
         pending = {queued.task_class.id: queued.job.id for queued in queue.sorted_classes().queued if queued.pool.count}
-        shares = {job: view.layout.dominant_share(view.held_by(job)) for job in {*self._classes, *pending.values()}}
+        shares = {job: view.layout.dominant_share(view.job_usage(job)) for job in {*self._classes, *pending.values()}}
         least = min((shares[job] for job in pending.values()), default=np.inf)
         slow = [
             attempt

@@ -60,7 +60,7 @@ class LockedNodes(Reserve):
         possible = view.layout.large_enough(view.axis.vector(task_class.resources)) & pending.eligibility.mask
         places = [node for node in state.offered_places() if node not in state.reserved and possible[node]]
         if most is not None and len(places) > most:
-            lacking = np.maximum(pending.need - state.free[pending.rows][:, places], 0) / pending.need
+            lacking = np.maximum(pending.shape.need - state.free[pending.shape.rows][:, places], 0) / pending.shape.need
             places = np.array(places)[lacking.max(axis=0).argsort(kind="stable")[:most]].tolist()
         for node in places:
             state.reserve(node, task_class.id)

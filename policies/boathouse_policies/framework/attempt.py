@@ -35,7 +35,7 @@ class Attempt:
         self.pending = pending
         self.assignments: list[Assignment] = []
         if pending.task_class.gang_min:
-            classes = [one for one in turns.classes_of(pending.job.id) if one.task_class.gang_min]
+            classes = [member for member in turns.classes_of(pending.job.id) if member.task_class.gang_min]
             self.gang = profile.gang.together(classes, state)
         self._turns = turns
         self._profile = profile
@@ -108,7 +108,7 @@ class Attempt:
             self.assignments.append(assignment)
             for hooks in self._profile.hooks:
                 hooks.placed(assignment, state)
-            self._turns.placed(member)
+            self._turns.placed(assignment)
             count -= 1
             if not count or not member.left or not self._one_more(member, node, amounts):
                 return
@@ -128,7 +128,7 @@ class Attempt:
             assignment.pending.give_back(assignment.pick)
             for hooks in self._profile.hooks:
                 hooks.undone(assignment, self._state)
-            self._turns.taken_back(assignment.pending)
+            self._turns.taken_back(assignment)
         self.assignments.clear()
         return False
 

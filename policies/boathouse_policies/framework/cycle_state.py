@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass
     from boathouse_policies.framework.shapes import Shape, Sized
-    from boathouse_policies.framework.view import ClusterView, Share, Step
+    from boathouse_policies.framework.view import ClusterView, Step
 
 
 _MEMORY = model.MEMORY
@@ -104,16 +104,6 @@ class PendingClass:
         self.is_rigid: bool = sizing.is_rigid
 
     @property
-    def rows(self) -> npt.NDArray[np.intp]:
-        """The resources that it requests."""
-        return self.shape.rows
-
-    @property
-    def need(self) -> model.IntMatrix:
-        """The amounts of `rows`, shape [len(rows), 1]."""
-        return self.shape.need
-
-    @property
     def picker(self) -> Picker:
         """Its tasks."""
         if self._picker is None:
@@ -161,7 +151,9 @@ class CycleState:
         view: What the cycle began with.
         offered: Nodes that may still take tasks in this cycle, shape [N].
         exhausted: Whether nodes were on offer and none of them takes anything more.
+        offers: How many nodes are on offer.
         changes: How often a node changed so far.
+        ports: Host ports that this cycle took, by node.
         reserved: The class for which a node is reserved, by place.
         released: Places of nodes that were reserved and are not any more.
         most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
@@ -181,16 +173,14 @@ class CycleState:
         self.reserved = dict(zip(map(layout.index.__getitem__, names), map(reserved.__getitem__, names), strict=True))
         self.released: set[int] = set()
         self._places: list[int] | None = None
-        self._offers = len(layout) if view.offered is None else int(np.count_nonzero(self.offered))
+        self.offers = len(layout) if view.offered is None else int(np.count_nonzero(self.offered))
         self.exhausted = False
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
         self._uncounted: list[tuple[Step, model.JobId, model.ClassId, Sequence[int]]] = []
         self._jobs: dict[model.JobId, model.Amounts] = {}
-        self._queues: dict[model.QueueName, model.Amounts] = {}
-        self._shares: dict[Share, model.Amounts] = {}
         self._classes: dict[model.ClassId, int] = {}
-        self._ports: dict[int, tuple[model.HostPort, ...]] = {}
+        self.ports: dict[int, tuple[model.HostPort, ...]] = {}
         self._placed_on: dict[int, int] = {}
         self._room: dict[Shape, tuple[int, model.BoolVector]] = {}
 
@@ -238,23 +228,7 @@ class CycleState:
         """What a job holds, tasks of this cycle included, by row."""
         if self._uncounted:
             self._count()
-        return self._jobs.get(job) or self.view.held_by(job)
-
-    def queue_usage(self, queue: model.QueueName) -> model.Amounts:
-        """What a queue's jobs hold, tasks of this cycle included, by row; of queues that are counted."""
-        return self._queues[queue]
-
-    def share_usage(self, share: Share) -> model.Amounts:
-        """What a namespace's jobs hold of a queue, by row; tasks of this cycle included where it is counted."""
-        return self._shares.get(share) or self.view.held_in(share)
-
-    def count_queue(self, queue: model.QueueName) -> None:
-        """Count what a queue's jobs hold: before the cycle's first task, for most cycles never ask."""
-        self._queues[queue] = self.view.queue_held(queue)
-
-    def count_share(self, share: Share) -> None:
-        """Count what a namespace's jobs hold of a queue: before the cycle's first task, for most cycles never ask."""
-        self._shares[share] = self.view.held_in(share)
+        return self._jobs.get(job) or self.view.job_usage(job)
 
     def placed(self, task_class: model.ClassId) -> int:
         """Tasks of a class that are placed, those of this cycle included."""
@@ -292,30 +266,20 @@ class CycleState:
         self._count()
         return self._jobs
 
-    @property
-    def ports(self) -> Mapping[int, tuple[model.HostPort, ...]]:
-        """Host ports that this cycle took, by node."""
-        return self._ports
-
     def dominant_share(self, usage: model.Amounts) -> float:
         """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
         return self.view.layout.dominant_share(usage)
 
     @property
-    def offers(self) -> int:
-        """How many nodes are on offer."""
-        return self._offers
-
-    @property
     def all_reserved(self) -> bool:
         """Whether every node on offer is reserved."""
-        if self._offers > len(self.reserved) or not self._offers:
+        if self.offers > len(self.reserved) or not self.offers:
             return False
-        return self._offers == len(self.offered) or all(map(self.reserved.__contains__, self.offered_places()))
+        return self.offers == len(self.offered) or all(map(self.reserved.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
         """The classes for which nodes on offer are reserved."""
-        if self._offers == len(self.offered):
+        if self.offers == len(self.offered):
             return set(self.reserved.values())
         return {self.reserved[node] for node in self.offered_places() if node in self.reserved}
 
@@ -332,11 +296,9 @@ class CycleState:
         pending, _, node, _, amounts = assignment
         self._change(node, operator.sub, amounts)
         self._uncounted.append((operator.add, pending.job.id, pending.task_class.id, amounts))
-        if self._queues or self._shares:
-            self._charge(assignment, operator.add)
         ports = pending.task_class.constraints.host_ports
         if ports:
-            self._ports[node] = self._ports.get(node, ()) + ports
+            self.ports[node] = self.ports.get(node, ()) + ports
         if self.view.max_per_node is not None:
             self._placed_on[node] = count = self._placed_on.get(node, 0) + 1
             if count >= self.view.max_per_node:
@@ -347,19 +309,18 @@ class CycleState:
         self._change(assignment.node, operator.add, assignment.amounts)
         pending = assignment.pending
         self._uncounted.append((operator.sub, pending.job.id, pending.task_class.id, assignment.amounts))
-        self._charge(assignment, operator.sub)
         ports = assignment.pending.task_class.constraints.host_ports
         if ports:
-            left = list(self._ports[assignment.node])
+            left = list(self.ports[assignment.node])
             for port in ports:
                 left.remove(port)
-            self._ports[assignment.node] = tuple(left)
+            self.ports[assignment.node] = tuple(left)
         if self.view.max_per_node is not None:
             self._placed_on[assignment.node] -= 1
             if not self.offered[assignment.node]:
                 self.offered[assignment.node] = True
                 self._places = None
-                self._offers += 1
+                self.offers += 1
                 self.exhausted = False
 
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
@@ -384,8 +345,8 @@ class CycleState:
         if self.offered[node]:
             self.offered[node] = False
             self._places = None
-            self._offers -= 1
-            self.exhausted = not self._offers
+            self.offers -= 1
+            self.exhausted = not self.offers
             self.touch(node)
 
     def touch(self, node: int) -> None:
@@ -406,19 +367,10 @@ class CycleState:
         self._changed.append(node)
         self.changes += 1
 
-    def _charge(self, assignment: Assignment, step: Step) -> None:
-        """Charge the queue and the namespace that are counted."""
-        job, amounts = assignment.pending.job, assignment.amounts
-        share = (job.queue, job.namespace)
-        if job.queue in self._queues:
-            self._queues[job.queue] = combined(step, self._queues[job.queue], amounts)
-        if share in self._shares:
-            self._shares[share] = combined(step, self._shares[share], amounts)
-
     def _count(self) -> None:
         """Count what jobs and classes got: when somebody asks, for many profiles never do."""
         jobs, classes = self._jobs, self._classes
         for step, job, class_id, amounts in self._uncounted:
-            jobs[job] = combined(step, jobs.get(job) or self.view.held_by(job), amounts)
+            jobs[job] = combined(step, jobs.get(job) or self.view.job_usage(job), amounts)
             classes[class_id] = step(classes.get(class_id, 0), 1)
         self._uncounted.clear()

@@ -73,7 +73,7 @@ def explain(
         message=_message(verdict, refusals, state),
         refusals=refusals,
         scarce=None if scarce is None else state.view.axis.names[scarce],
-        asked=0 if scarce is None else int(pending.need[pending.rows == scarce].item()),
+        asked=0 if scarce is None else int(pending.shape.need[pending.shape.rows == scarce].item()),
         largest=0 if scarce is None or scarce >= len(allocatable) else int(allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, state),
     )
@@ -113,19 +113,19 @@ def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int |
     Of the allowed nodes what is free counts; for what never fits, what each node has when it is empty.
     """
     layout = state.view.layout
-    rows = pending.rows[pending.rows < len(layout.totals)]
+    rows = pending.shape.rows[pending.shape.rows < len(layout.totals)]
     had = state.free[:, pending.eligibility.mask]
     if code is model.Code.NEVER_FITS:
         had = np.zeros_like(state.free)
         had[rows] = layout.allocatable[rows]
     if not had.shape[1]:
         return None
-    lacking = (had[pending.rows] < pending.need).sum(axis=1)
+    lacking = (had[pending.shape.rows] < pending.shape.need).sum(axis=1)
     if not lacking.any():
         return None
     use = np.ones(len(state.free))
     use[rows] = 1.0 - state.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
-    return int(min(zip(-lacking, -use[pending.rows], pending.rows, strict=True))[2])
+    return int(min(zip(-lacking, -use[pending.shape.rows], pending.shape.rows, strict=True))[2])
 
 
 def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:

@@ -77,10 +77,10 @@ class Room(Filter):
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """A node counts for each resource that it lacks."""
-        lacking = (state.free[:, among][pending.rows] < pending.need).sum(axis=1).tolist()
+        lacking = (state.free[:, among][pending.shape.rows] < pending.shape.need).sum(axis=1).tolist()
         return [
             model.Refusal(reason=reason(state.view.axis.names[row]), nodes=nodes)
-            for row, nodes in zip(pending.rows.tolist(), lacking, strict=True)
+            for row, nodes in zip(pending.shape.rows.tolist(), lacking, strict=True)
             if nodes
         ]
 

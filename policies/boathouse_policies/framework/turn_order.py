@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import heapq
 import math
+import operator
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -17,14 +18,15 @@ from boathouse_policies import model
 from boathouse_policies.framework.candidates import candidates
 from boathouse_policies.framework.cycle_state import PendingClass
 from boathouse_policies.framework.ranking import Rankings
+from boathouse_policies.framework.view import combined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.cycle_state import CycleState
+    from boathouse_policies.framework.cycle_state import Assignment, CycleState
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.view import Share
+    from boathouse_policies.framework.view import Share, Step
 
 _Heap: TypeAlias = list[tuple[float, int]]
 """Jobs by key: the open jobs of a band."""
@@ -86,6 +88,7 @@ class TurnOrder:
         self._allowed: Collection[model.ClassId] | None = None
         self._asks_again = False  # nodes were reserved since, so that others may be allowed
         self._queues: dict[model.QueueName, _QueueTurns] = {}
+        self._usage: dict[model.QueueName | Share, model.Amounts] = {}  # where it decides whose turn it is
         self._heaps: dict[Band, _Heap] = {}
         self._reserved: dict[Share, int] = {}
         self.has_limits = in_order.has_limits
@@ -175,10 +178,10 @@ class TurnOrder:
             mine.add(band.namespace, heap)
         for name, mine in self._queues.items():
             if mine.limits or len(self._queues) > 1:
-                state.count_queue(name)
+                self._usage[name] = state.view.queue_usage(name)
             if mine.namespaces > 1:
                 for namespace in mine.places:
-                    state.count_share((name, namespace))
+                    self._usage[name, namespace] = state.view.share_usage((name, namespace))
             for namespace in mine.places:
                 self._share_out(mine, namespace)
 
@@ -210,11 +213,11 @@ class TurnOrder:
 
     def _share_out(self, turns: _QueueTurns, namespace: model.NamespaceName) -> None:
         """Work out the share of a queue, and that of a namespace in it, where there are others."""
-        state, name = self._state, turns.queue.name
+        dominant_share, name = self._state.dominant_share, turns.queue.name
         if len(self._queues) > 1:
-            turns.share = state.dominant_share(state.queue_usage(name)) / turns.queue.weight
+            turns.share = dominant_share(self._usage[name]) / turns.queue.weight
         if turns.namespaces > 1:
-            turns.shares[turns.places[namespace]] = state.dominant_share(state.share_usage((name, namespace)))
+            turns.shares[turns.places[namespace]] = dominant_share(self._usage[name, namespace])
 
     def _pending_class(self, place: int) -> PendingClass:
         pending = self._pending.get(place)
@@ -246,7 +249,9 @@ class TurnOrder:
         turns = self._queues.get(job.queue)
         if turns is None:
             return False
-        return self._state.dominant_share(self._state.share_usage((job.queue, job.namespace))) > min(turns.shares)
+        share = job.queue, job.namespace
+        usage = self._usage.get(share) or self._state.view.share_usage(share)
+        return self._state.dominant_share(usage) > min(turns.shares)
 
     def most_reserved(self, pending: PendingClass) -> int | None:
         """How many more nodes may be reserved for a class; None for any number.
@@ -388,7 +393,7 @@ class TurnOrder:
             return None
         turns = self._queues[pending.job.queue]
         for name, row, most in turns.limits:
-            usage = self._state.queue_usage(turns.queue.name)
+            usage = self._usage[turns.queue.name]
             need = size[row] if row < len(size) else 0
             holds = usage[row] if row < len(usage) else 0
             if need and holds + need > most:
@@ -398,21 +403,28 @@ class TurnOrder:
 
     # What happens in a turn
 
-    def placed(self, pending: PendingClass) -> None:
-        """A task of the class was placed."""
-        if not pending.left:
-            self._close(pending.place)
+    def placed(self, assignment: Assignment) -> None:
+        """A task was placed."""
+        if not assignment.pending.left:
+            self._close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
-            self.taken_back(pending)
+            self._charge(assignment, operator.add)
 
-    def taken_back(self, pending: PendingClass) -> None:
-        """What the class' job holds changed: mend its key and the shares of its queue and namespace."""
-        job, state, order = pending.job, self._state, self._profile.order
+    def taken_back(self, assignment: Assignment) -> None:
+        """A task of a gang was taken back."""
+        self._charge(assignment, operator.sub)
+
+    def _charge(self, assignment: Assignment, step: Step) -> None:
+        """What a job holds changed: mend its key and the shares of its queue and namespace."""
+        job, state, order = assignment.pending.job, self._state, self._profile.order
         if self._only is None:
+            for key in (job.queue, (job.queue, job.namespace)):
+                if key in self._usage:
+                    self._usage[key] = combined(step, self._usage[key], assignment.amounts)
             self._share_out(self._queues[job.queue], job.namespace)
         if order.constant:
             return
-        place = self._sorted.job_of[pending.place]
+        place = self._sorted.job_of[assignment.pending.place]
         if order.lasts:
             self._move(place, order.key(job, state.job_usage(job.id), state.view.layout))
             return

@@ -150,28 +150,17 @@ class ClusterView:
             self._by_queue = totals
         return self._by_queue
 
-    def held_by(self, job: model.JobId) -> model.Amounts:
+    def job_usage(self, job: model.JobId) -> model.Amounts:
         """Return what a job holds, by row."""
         return self.by_job.get(job, _NOTHING)
 
-    def job_usage(self, job: model.JobId) -> model.IntVector:
-        """Return what a job holds, shape [R]."""
-        return self._usage(self.held_by(job))
-
-    def queue_usage(self, queue: model.QueueName) -> model.IntVector:
-        """Return what a queue's jobs hold, shape [R]."""
-        return self._usage(self.by_queue.get(queue, _NOTHING))
-
-    def queue_held(self, queue: model.QueueName) -> model.Amounts:
+    def queue_usage(self, queue: model.QueueName) -> model.Amounts:
         """Return what a queue's jobs hold, by row."""
         return self.by_queue.get(queue, _NOTHING)
 
-    def held_in(self, share: Share) -> model.Amounts:
+    def share_usage(self, share: Share) -> model.Amounts:
         """Return what a namespace's jobs hold of a queue, by row."""
         return self.by_share.get(share, _NOTHING)
-
-    def _usage(self, amounts: model.Amounts) -> model.IntVector:
-        return np.array(_vector(amounts, len(self.layout.allocatable), model.LARGEST_SUM), np.int64)
 
 
 def _vector(amounts: model.Amounts, width: int, most: int) -> list[int]:

@@ -59,12 +59,12 @@ class AgeingReserve(Reserve, Hooks):
         is_taken = any(task_class.stage not in self._apart for task_class in owners)
         if is_taken or self.order.group(pending.job, state) is not Group.AGED:
             return ()
-        layout, rows = state.view.layout, pending.rows
-        could = pending.eligibility.mask & (layout.allocatable[rows] >= pending.need).all(axis=0)
+        layout, rows = state.view.layout, pending.shape.rows
+        could = pending.eligibility.mask & (layout.allocatable[rows] >= pending.shape.need).all(axis=0)
         could[list(state.reserved)] = False
         if not could.any():
             return ()
-        lacking = (np.maximum(pending.need - state.free[rows], 0) / pending.need).max(axis=0)
+        lacking = (np.maximum(pending.shape.need - state.free[rows], 0) / pending.shape.need).max(axis=0)
         node = layout.names[int(np.where(could, lacking, np.inf).argmin())]
         message = f"{node} is kept for it until there is room: it has waited for long"
         verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)

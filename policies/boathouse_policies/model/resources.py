@@ -5,9 +5,8 @@ the resource `pods`, which only vectors carry.
 
 Columns are int64 and must not overflow, whatever a pod asks for. So a pod counts for at most `LARGEST` of a resource,
 and a node has at most `LARGEST - 1`: what saturates fits no node. Sums are exact Python integers, so that they are
-right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`, a job's or a queue's at most
-`LARGEST_SUM`. Then `allocatable - requested` is at least -2**51, its sum over N nodes at least -N * 2**51, and what a
-queue holds after a cycle at most 2**62 + N * 2**50: below 2**63 in magnitude for up to 4,096 saturated nodes.
+right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`. Then `allocatable - requested` is at least
+-2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magnitude for up to 4,096 saturated nodes.
 """
 
 from __future__ import annotations
@@ -38,9 +37,6 @@ CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 
 LARGEST = 1 << 50
 """The most of a resource that a pod counts for: 1 PiB, or as many millicores or devices."""
-
-LARGEST_SUM = 1 << 62
-"""The most of a resource that a job or a queue counts for in columns."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,7 +87,7 @@ class Timeline:
             job: _Job(
                 job,
                 (job_key(job), submitted.job.submitted_s),
-                view.held_by(job)[model.MEMORY],
+                view.job_usage(job)[model.MEMORY],
                 last_ends_s.get(job, -math.inf),
                 _left(outlook, submitted),
             )

@@ -136,7 +136,7 @@ def test_usage_is_charged_to_job_and_queue(world):
     view = world.view()
     assert view.job_usage(model.JobId("job"))[model.CPU] == 2000
     assert view.queue_usage(model.QueueName("default"))[model.PODS] == 2
-    assert view.job_usage(model.JobId("nobody")).sum() == 0
+    assert sum(view.job_usage(model.JobId("nobody"))) == 0
 
 
 def test_what_is_held_of_a_node_that_does_not_exist_is_charged_to_nobody_until_it_is_there(world):

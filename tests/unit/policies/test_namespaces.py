@@ -200,7 +200,7 @@ def test_priority_orders_within_a_namespaces_share(profile):
         world.submit(f"{namespace}-low", 20, namespace=namespace)
         world.submit(f"{namespace}-high", 4, namespace=namespace, priority=9, submitted_s=9.0)
     world.cycle()
-    held = {job: world.view().held_by(model.JobId(job))[model.PODS] for job in ("a-low", "a-high", "b-low", "b-high")}
+    held = {job: world.view().job_usage(model.JobId(job))[model.PODS] for job in ("a-low", "a-high", "b-low", "b-high")}
     assert held == {"a-low": 2, "a-high": 4, "b-low": 2, "b-high": 4}
 
 

@@ -8,7 +8,7 @@ from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import accounts, holders
 from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
-from boathouse_policies.framework import cycle_state, turn_order
+from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes
 from tests.unit.services.reconciling import body
 from tests.wire import fake_api, waiting
@@ -140,7 +140,7 @@ def without_shares_of_namespaces(patch):
 
 
 def with_nothing_held(patch):
-    patch.setattr(cycle_state.CycleState, "share_usage", lambda self, _: [0] * self.view.axis.width)
+    patch.setattr(turn_order.TurnOrder, "_share_out", lambda *_: None)
 
 
 def without_a_bound_of_reservations(patch):

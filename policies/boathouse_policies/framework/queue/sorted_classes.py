@@ -140,7 +140,7 @@ class SortedClasses:
         keys = known[2]
         for job_id in self._due(order, view):
             place = self.job_places[job_id]
-            keys[place] = order.key(self.jobs[place], view.held_by(job_id), view.layout)
+            keys[place] = order.key(self.jobs[place], view.job_usage(job_id), view.layout)
         self._serial = view.serial
         return keys
 

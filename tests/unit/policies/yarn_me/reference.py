@@ -93,7 +93,7 @@ def job_of(outlook, view, name):
         [outlook.left[one.id], one.resources.memory_bytes, one.resources.cpu_milli, seconds(one)]
         for one in submitted.classes
     ]
-    return Job(name, submitted.job.submitted_s, wants, view.held_by(name)[model.MEMORY])
+    return Job(name, submitted.job.submitted_s, wants, view.job_usage(name)[model.MEMORY])
 
 
 def seconds(one):
