@@ -19,7 +19,7 @@ from boathouse_policies.framework.layout import ALL
 from boathouse_policies.framework.questions import NO_PREFERENCE, ShapeScore
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -154,10 +154,6 @@ class FewNodes:
         scores = [score(sizes, rooms[node], inverse[node]) for node in fits]
         return fits[scores.index(max(scores))]
 
-    def row(self, pending: PendingClass) -> model.BoolVector:
-        """The nodes that a class' shape fits on, shape [K]."""
-        return np.array([still_fits(pending.shape, node, self._state) for node in self.listed], np.bool_)
-
 
 class Table:
     """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
@@ -188,7 +184,6 @@ class Table:
         self._take_nodes(self._with_room(shapes.least))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = state.changes
-        self._least = shapes.least_listed
         self._on: list[int] = []
         self._most_on = 0
         if self.compares:
@@ -266,42 +261,24 @@ class Table:
             return
         found = indices(self.at, state.changed_since(self._seen))
         if len(found) > _MANY:
-            self._compare_again(np.array(found, np.intp))
+            at = np.array(found, np.intp)
+            self._compare_again(at, self.nodes[at])
         else:
-            self._compare_one_by_one(found)
+            for i in found:  # slices: views, where arrays of places would copy
+                self._compare_again(slice(i, i + 1), slice(self.listed[i], self.listed[i] + 1))
         self._on = self._counts.tolist()
         self._most_on = max(self._on, default=0)
         self._seen = state.changes
 
-    def _compare_again(self, found: npt.NDArray[np.intp]) -> None:
-        """Compare some nodes, by index, with all shapes at once."""
-        where = self.nodes[found]
+    def _compare_again(self, at: Where, where: Where) -> None:
+        """Compare some nodes, by index and by place, with all shapes."""
         fits = self._fitting(where) & self._state.offered[where]
         if self._allowed is not None:
-            fits &= self._allowed[:, found]
-        self._counts += np.count_nonzero(fits, axis=1) - np.count_nonzero(self._fits[:, found], axis=1)
-        self._fits[:, found] = fits
+            fits &= self._allowed[:, at]
+        self._counts += np.add.reduce(fits, axis=1, dtype=np.int64) - np.add.reduce(self._fits[:, at], axis=1)
+        self._fits[:, at] = fits
         if self._scores is not None and self._score is not None:
-            self._scores[:, found] = self._scored(self._score, where, fits)
-
-    def _compare_one_by_one(self, found: Iterable[int]) -> None:
-        state = self._state
-        for i in found:
-            node = int(self.nodes[i])
-            self._counts -= self._fits[:, i]
-            if state.offered[node] and all(map(operator.ge, state.free_on(node), self._least)):
-                here = slice(node, node + 1)
-                fits = self._fitting(here)
-                if self._allowed is not None:
-                    fits &= self._allowed[:, i : i + 1]
-                self._fits[:, i] = fits[:, 0]
-                self._counts += fits[:, 0]
-                if self._scores is not None and self._score is not None:
-                    self._scores[:, i] = self._scored(self._score, here, fits)[:, 0]
-            else:
-                self._fits[:, i] = False
-                if self._scores is not None:
-                    self._scores[:, i] = NEVER
+            self._scores[:, at] = self._scored(self._score, where, fits)
 
     @property
     def _behind(self) -> int:

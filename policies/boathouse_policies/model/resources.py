@@ -5,8 +5,8 @@ the resource `pods`, which only vectors carry.
 
 Columns are int64 and must not overflow, whatever a pod asks for. So a pod counts for at most `LARGEST` of a resource,
 and a node has at most `LARGEST - 1`: what saturates fits no node. Sums are exact Python integers, so that they are
-right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`. Then `allocatable - requested` is at least
--2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magnitude for up to 4,096 saturated nodes.
+right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`. Then `allocatable - requested` is at
+least -2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magnitude for up to 4,096 saturated nodes.
 """
 
 from __future__ import annotations
