@@ -7,6 +7,7 @@ order of classes.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import heapq
 import math
 import operator
@@ -32,37 +33,28 @@ _Heap: TypeAlias = list[tuple[float, int]]
 """Jobs by key: the open jobs of a band."""
 
 
+@dataclasses.dataclass(slots=True)
 class _QueueTurns:
     """A queue that has turns in this cycle.
 
     Attributes:
         queue: The queue.
-        limits: Of each limited resource its name, its row and the limit.
         namespaces: How many namespaces share the queue, those that have no turn in this cycle included.
         heaps: The heaps of each namespace, the highest priority first; the namespaces in the order of their names.
-        places: The index of each namespace in `heaps` and `shares`.
         share: The dominant share of the queue over its weight.
         shares: The dominant share of each namespace; infinite once nothing of it is open.
     """
 
-    __slots__ = ("heaps", "limits", "namespaces", "places", "queue", "share", "shares")
-
-    def __init__(self, queue: model.Queue, axis: model.Axis, namespaces: int) -> None:
-        self.queue = queue
-        self.limits = [(name, axis.row(name), most) for name, most in queue.limits]
-        self.namespaces = namespaces
-        self.heaps: list[list[_Heap]] = []
-        self.places: dict[model.NamespaceName, int] = {}
-        self.share = 0.0
-        self.shares: list[float] = []
+    queue: model.Queue
+    namespaces: int
+    heaps: dict[model.NamespaceName, list[_Heap]] = dataclasses.field(default_factory=dict)
+    share: float = 0.0
+    shares: dict[model.NamespaceName, float] = dataclasses.field(default_factory=dict)
 
     def add(self, namespace: model.NamespaceName, heap: _Heap) -> None:
         """Append the heap of a band."""
-        if namespace not in self.places:
-            self.places[namespace] = len(self.heaps)
-            self.heaps.append([])
-            self.shares.append(0.0)
-        self.heaps[-1].append(heap)
+        self.heaps.setdefault(namespace, []).append(heap)
+        self.shares[namespace] = 0.0
 
 
 class TurnOrder:
@@ -171,18 +163,15 @@ class TurnOrder:
             self._only = list(self._heaps.values())
             return
         for band, heap in self._heaps.items():
-            mine = self._queues.get(band.queue)
-            if mine is None:
-                mine = _QueueTurns(queue.queues[band.queue], state.view.axis, in_order.namespaces[band.queue])
-                self._queues[band.queue] = mine
-            mine.add(band.namespace, heap)
+            if band.queue not in self._queues:
+                self._queues[band.queue] = _QueueTurns(queue.queues[band.queue], in_order.namespaces[band.queue])
+            self._queues[band.queue].add(band.namespace, heap)
         for name, mine in self._queues.items():
-            if mine.limits or len(self._queues) > 1:
+            if mine.queue.limits or len(self._queues) > 1:
                 self._usage[name] = state.view.queue_usage(name)
-            if mine.namespaces > 1:
-                for namespace in mine.places:
+            for namespace in mine.heaps:
+                if mine.namespaces > 1:
                     self._usage[name, namespace] = state.view.share_usage((name, namespace))
-            for namespace in mine.places:
                 self._share_out(mine, namespace)
 
     def _keys_of(self, jobs: list[int]) -> list[float]:
@@ -217,7 +206,7 @@ class TurnOrder:
         if len(self._queues) > 1:
             turns.share = dominant_share(self._usage[name]) / turns.queue.weight
         if turns.namespaces > 1:
-            turns.shares[turns.places[namespace]] = dominant_share(self._usage[name, namespace])
+            turns.shares[namespace] = dominant_share(self._usage[name, namespace])
 
     def _pending_class(self, place: int) -> PendingClass:
         pending = self._pending.get(place)
@@ -251,7 +240,7 @@ class TurnOrder:
             return False
         share = job.queue, job.namespace
         usage = self._usage.get(share) or self._state.view.share_usage(share)
-        return self._state.dominant_share(usage) > min(turns.shares)
+        return self._state.dominant_share(usage) > min(turns.shares.values())
 
     def most_reserved(self, pending: PendingClass) -> int | None:
         """How many more nodes may be reserved for a class; None for any number.
@@ -342,8 +331,7 @@ class TurnOrder:
     def _first_of(self, turns: _QueueTurns) -> int | None:
         """The first job of the namespace that holds least; in the order of names, so the first of equals wins."""
         shares = turns.shares
-        while (least := min(shares)) != math.inf:
-            namespace = shares.index(least)
+        while shares[namespace := min(shares, key=shares.__getitem__)] != math.inf:
             job = self._first_in(turns.heaps[namespace])
             if job is not None:
                 return job
@@ -392,8 +380,8 @@ class TurnOrder:
         if not self.has_limits:
             return None
         turns = self._queues[pending.job.queue]
-        for name, row, most in turns.limits:
-            usage = self._usage[turns.queue.name]
+        for name, most in turns.queue.limits:
+            row, usage = self._state.view.axis.row(name), self._usage[turns.queue.name]
             need = size[row] if row < len(size) else 0
             holds = usage[row] if row < len(usage) else 0
             if need and holds + need > most:
