@@ -118,8 +118,6 @@ class Reservations(Reserve):
     def _takes(self, pending: PendingClass, state: CycleState) -> model.IntVector:
         """Return how many more executors each node would be reserved for if nothing else ran there, shape [N]."""
         layout, rows = state.view.layout, pending.shape.rows
-        if rows[-1] >= len(layout.allocatable):
-            return np.zeros(len(layout), np.int64)  # nobody has that resource
         spare = (layout.allocatable[rows] // pending.shape.need).min(axis=0)
         for task in self._running.of(pending.task_class.id):
             if task.node in layout.index:

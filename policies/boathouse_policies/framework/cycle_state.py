@@ -190,11 +190,7 @@ class CycleState:
     def free(self) -> model.IntMatrix:
         """Shape [R, N]; below zero where a node is over-committed. Made at first use: few nodes need no columns."""
         if self._free is None:
-            view = self.view
-            self._free = free = view.free()
-            width = view.axis.width
-            if width > len(free):  # a class brought an extended resource after the snapshot: nobody has it
-                self._free = free = np.pad(free, ((0, width - len(free)), (0, 0)))
+            self._free = free = self.view.free()
             for node, room in self._by_node.items():
                 free[:, node] = room
         return self._free
@@ -204,13 +200,7 @@ class CycleState:
         return self._by_node.get(node) or self._listed(node)
 
     def _listed(self, node: int) -> list[int]:
-        if self._free is not None:
-            room: list[int] = self._free[:, node].tolist()
-        else:
-            view = self.view
-            room = view.free_on(node)
-            if len(room) < view.axis.width:
-                room += [0] * (view.axis.width - len(room))
+        room: list[int] = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
         self._by_node[node] = room
         return room
 

@@ -74,7 +74,7 @@ def explain(
         refusals=refusals,
         scarce=None if scarce is None else state.view.axis.names[scarce],
         asked=0 if scarce is None else int(pending.shape.need[pending.shape.rows == scarce].item()),
-        largest=0 if scarce is None or scarce >= len(allocatable) else int(allocatable[scarce].max(initial=0)),
+        largest=0 if scarce is None else int(allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, state),
     )
 
@@ -112,20 +112,15 @@ def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int |
 
     Of the allowed nodes what is free counts; for what never fits, what each node has when it is empty.
     """
-    layout = state.view.layout
-    rows = pending.shape.rows[pending.shape.rows < len(layout.totals)]
-    had = state.free[:, pending.eligibility.mask]
-    if code is model.Code.NEVER_FITS:
-        had = np.zeros_like(state.free)
-        had[rows] = layout.allocatable[rows]
+    layout, rows = state.view.layout, pending.shape.rows
+    had = layout.allocatable if code is model.Code.NEVER_FITS else state.free[:, pending.eligibility.mask]
     if not had.shape[1]:
         return None
-    lacking = (had[pending.shape.rows] < pending.shape.need).sum(axis=1)
+    lacking = (had[rows] < pending.shape.need).sum(axis=1)
     if not lacking.any():
         return None
-    use = np.ones(len(state.free))
-    use[rows] = 1.0 - state.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
-    return int(min(zip(-lacking, -use[pending.shape.rows], pending.shape.rows, strict=True))[2])
+    use = 1.0 - state.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
+    return int(min(zip(-lacking, -use, rows, strict=True))[2])
 
 
 def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
@@ -133,9 +128,7 @@ def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
     usage = {job: state.job_usage(job) for job in jobs}
     amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
     held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
-    if row < len(state.view.layout.totals):
-        others = int((state.view.layout.totals - state.free.sum(axis=1)[: len(state.view.layout.totals)])[row])
-        others -= sum(amounts.values())
-        if others > 0:
-            held.append(model.Holder(job=None, amount=others))
+    others = int(state.view.layout.totals[row] - state.free[row].sum()) - sum(amounts.values())
+    if others > 0:
+        held.append(model.Holder(job=None, amount=others))
     return tuple(sorted(held, key=lambda holder: (-holder.amount, holder.job or ""))[:_HOLDERS])

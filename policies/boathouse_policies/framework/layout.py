@@ -187,10 +187,8 @@ class Layout:
         known = self._large_enough.get(need.tobytes())
         if known is None:
             rows = need.nonzero()[0]
-            # A resource that came after this layout was made is one that no node has.
-            has = np.zeros((len(need), len(self)), np.int64)
-            has[: len(self.allocatable)] = self.allocatable[: len(need)]
-            known = self._large_enough[need.tobytes()] = np.logical_and.reduce(has[rows] >= need[rows, None])
+            known = np.logical_and.reduce(self.allocatable[rows] >= need[rows, None])
+            self._large_enough[need.tobytes()] = known
         return known
 
 

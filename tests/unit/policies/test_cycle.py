@@ -205,12 +205,11 @@ def test_what_no_node_could_ever_hold_blocks_nobody_and_has_its_own_reason():
     assert codes(plan) == {"huge/map": model.Code.NEVER_FITS}
 
 
-def test_a_resource_that_came_after_the_snapshot_is_one_that_no_node_has():
+def test_a_resource_that_nobody_named_before_is_one_that_no_node_has():
     world = make.World(make.nodes(1))
-    view = world.view()
     world.submit("new", size=make.amount(1000, 1, fpga=1))
     world.submit("usual", submitted_s=1.0)
-    plan = framework.run_cycle(world.room, world.profile, view)
+    plan = framework.run_cycle(world.room, world.profile, world.view())
     assert placed(plan) == ["usual/map"]
     (diagnosis,) = plan.diagnoses()
     assert (diagnosis.code, diagnosis.scarce) == (model.Code.NEVER_FITS, "example.com/fpga")
