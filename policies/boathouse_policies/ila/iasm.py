@@ -101,7 +101,7 @@ class HostThresholds:
     Attributes:
         first: H.
         margin: By how much more than the threshold is accepted.
-        is_due: Hosts on which H_d is used, shape [H].
+        is_due: Hosts on which more than one slot has been idle for long enough, shape [H].
         reached: H_d of each host, shape [H].
         running: Z_R, shape [H].
         idle: Z_I, shape [H].
@@ -119,7 +119,7 @@ class HostThresholds:
     def limits(self) -> FloatVector:
         """The largest slowdown that is accepted on each host, shape [H]."""
         limits = np.where(self.running == 0, math.inf, self.first + self.margin)
-        due = (self.is_due & (self.running > 0)).nonzero()[0]
+        due = (self.is_due & (self.idle > 1) & (self.running > 0)).nonzero()[0]
         if len(due):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
             running, reached = self.running[due], self.reached[due]
             limits[due] = np.maximum(reached + self.margin, np.nextafter(reached * (running + 1) / running, 0.0))
@@ -127,36 +127,37 @@ class HostThresholds:
 
     def limit(self, host: int) -> float:
         """The largest slowdown that is accepted on one host."""
-        running, reached = int(self.running[host]), float(self.reached[host])
-        if running == 0:
+        running = self.running.item(host)
+        if not running:
             return math.inf
-        if not self.is_due[host]:
+        if not self._is_dynamic(host):
             return self.first + self.margin
+        reached: float = self.reached.item(host)
         return max(reached + self.margin, math.nextafter(reached * (running + 1) / running, 0.0))
 
-    def accept(self, host: int, slowdown: float | None, slots: int) -> None:
-        """A task is placed: Z_R, Z_I and H_d.
+    def _is_dynamic(self, host: int) -> bool:
+        """Whether H_d is used on a host: line 19 ends that once one idle slot is left."""
+        return self.is_due.item(host) and self.idle.item(host) > 1
+
+    def accept(self, host: int, slowdown: float) -> None:
+        """A task was accepted, before it is counted: H_d by lines 9 to 13, and 19.
 
         Args:
             host: Its place.
-            slowdown: S as predicted; None for a task that Algorithm 1 was not asked about.
-            slots: Idle slots that it takes.
+            slowdown: S as predicted.
         """
-        if slowdown is not None:
-            self.reached[host] = self._reached(slowdown, host)
-        self.running[host] += 1
-        self.idle[host] -= slots
-        if self.idle[host] <= 1:
-            self.is_due[host] = False
+        running, reached = self.running.item(host), self.reached.item(host)
+        if not self._is_dynamic(host) or not running:  # who comes to an idle host meets nobody, whatever is predicted
+            self.reached[host] = self.first
+        elif slowdown > reached and (running + 1) / slowdown > running / reached:
+            self.reached[host] = slowdown
+        else:
+            self.reached[host] = min(reached, max(self.first, reached - 1.0, slowdown))
 
-    def _reached(self, slowdown: float, host: int) -> float:
-        """Lines 9 to 13, and 19."""
-        running, reached = int(self.running[host]), float(self.reached[host])
-        if not self.is_due[host] or running == 0:  # who comes to an idle host meets nobody, whatever is predicted
-            return self.first
-        if slowdown > reached and (running + 1) / slowdown > running / reached:
-            return slowdown
-        return min(reached, max(self.first, reached - 1.0, slowdown))
+    def count(self, host: int, tasks: int, slots: int) -> None:
+        """Count tasks more that run on a host, and idle slots that they take: Z_R and Z_I."""
+        self.running[host] += tasks
+        self.idle[host] -= slots
 
 
 class Slowdowns:
@@ -201,6 +202,7 @@ class Slowdowns:
         self.limits = self.thresholds.limits()[hosts]
         self._columns: dict[Demand, tuple[int, FloatVector]] = {}
         self._takers: dict[tuple[Shape, Demand], tuple[int, bool, int | None]] = {}
+        self._before: list[float] = []  # H_d before each placement of this cycle
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
         """The sum over the nodes of each host, shape [H]."""
@@ -224,18 +226,18 @@ class Slowdowns:
         """Whether Algorithm 1 accepts a task on one node."""
         return self.on(demand, node) <= float(self.limits[node])
 
-    def takers(self, pending: PendingClass, demand: Demand) -> tuple[bool, bool]:
-        """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
+    def refuses(self, pending: PendingClass, demand: Demand) -> bool:
+        """Whether nodes on offer have room for a class that may use them, and Algorithm 1 accepts it on none."""
         key, now = (pending.shape, demand), self._state.changes
-        seen, has_room, taker = self._takers.get(key, (-1, False, None))
+        seen, is_refused, taker = self._takers.get(key, (-1, False, None))
         if seen != now and not (taker is not None and self._still_takes(taker, pending, demand)):
             room = self._state.room(pending) & self._state.offered
             if not pending.eligibility.everywhere:
                 room &= pending.eligibility.mask
             takes = (room & (self.on_all(demand) <= self.limits)).nonzero()[0]
-            has_room, taker = bool(np.count_nonzero(room)), int(takes[0]) if len(takes) else None
-            self._takers[key] = now, has_room, taker
-        return has_room, taker is not None
+            is_refused, taker = not len(takes) and bool(room.any()), int(takes[0]) if len(takes) else None
+            self._takers[key] = now, is_refused, taker
+        return is_refused
 
     def _still_takes(self, node: int, pending: PendingClass, demand: Demand) -> bool:
         """Whether a node that had room for a class and accepted it still has and does."""
@@ -251,26 +253,42 @@ class Slowdowns:
             demand: Of its class.
             is_judged: Whether Algorithm 1 has accepted it: only then does H_d change.
         """
+        host, thresholds = self._hosts.places[node], self.thresholds
+        self._before.append(thresholds.reached.item(host))
+        if is_judged:
+            thresholds.accept(host, self.on(demand, node))
+        self._count(node, demand, 1)
+
+    def undo(self, node: int, demand: Demand) -> None:
+        """The task that was placed last is taken back."""
+        self.thresholds.reached[self._hosts.places[node]] = self._before.pop()
+        self._count(node, demand, -1)
+
+    def _count(self, node: int, demand: Demand, step: int) -> None:
+        """Count one task more, or less, on a node of which the room is taken, or given back."""
         host = self._hosts.places[node]
         nodes = self._hosts.spans[host]
-        slowdown = self.on(demand, node) if is_judged else None
         if any(demand):
-            self._add(node, nodes, demand)
-        cpu, memory = (self._state.free_on(node)[row] for row in (model.CPU, model.MEMORY))
-        slots = max(min(cpu // self._config.slot_cpu_milli, memory // self._config.slot_memory_bytes), 0)
-        self.thresholds.accept(host, slowdown, int(self._slots[node]) - slots)
+            self._add(node, nodes, demand, step)
+        free = self._state.free_on(node)
+        slots = min(
+            free[model.CPU] // self._config.slot_cpu_milli, free[model.MEMORY] // self._config.slot_memory_bytes
+        )
+        slots = max(slots, 0)
+        self.thresholds.count(host, step, self._slots.item(node) - slots)
         self._slots[node] = slots
         self.limits[nodes] = self.thresholds.limit(host)
         self._state.touch_all(self._hosts.members[host])
 
-    def _add(self, node: int, nodes: Where, demand: Demand) -> None:
-        """Add a demand to what is used on a node of these, which share a host."""
+    def _add(self, node: int, nodes: Where, demand: Demand, step: int) -> None:
+        """Add a demand to what is used on a node of these, which share a host, or take it away."""
         system, unit = self._system, self._unit[:, node].tolist()
         for own, others, use, scale in zip(_OWN, _OTHERS, demand, unit, strict=True):
             if use:  # it is the others' neighbour, and one more on its own machine
-                system[others, nodes] += use * scale
-                system[others, node] -= use * scale
-                system[own, node] += use * scale
+                share = step * use * scale
+                system[others, nodes] += share
+                system[others, node] -= share
+                system[own, node] += share
         system[metrics.IO_U, nodes] = min(sum(system[metrics.R_U : metrics.IO_U, node].tolist()), 1.0)
         self._parts[:, nodes] = self._model.parts(system[:, nodes])
 

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework import ALL, Filter, Hooks, Observer, Reserve, Score
+from boathouse_policies.framework import Filter, Hooks, Observer, Reserve, Score
 from boathouse_policies.ila.iasm import Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.metrics import Demand
@@ -41,6 +41,7 @@ class Interference(Filter, Score, Hooks, Observer):
     """
 
     by_node = True
+    reason = "would slow tasks of their host down"
     slowdowns: Slowdowns
 
     def __init__(self, config: Config) -> None:
@@ -80,13 +81,7 @@ class Interference(Filter, Score, Hooks, Observer):
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:  # noqa: ARG002 - the protocol's
         """Whether Algorithm 1 accepts the class on one node."""
-        return not self.concerns(pending) or self.slowdowns.accepts(self.profiles.demand(pending.task_class), node)
-
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """How many hosts' neighbours would slow it down, or it them."""
-        mask = self.mask(pending, state, ALL)
-        refused = 0 if mask is None else int((among & ~mask).sum())
-        return [model.Refusal(reason=REASON, nodes=refused)] if refused else []
+        return self.slowdowns.accepts(self.profiles.demand(pending.task_class), node)
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """The predicted slowdown, negated."""
@@ -96,13 +91,13 @@ class Interference(Filter, Score, Hooks, Observer):
         """The predicted slowdown on one node, negated."""
         return -self.slowdowns.on(self.profiles.demand(pending.task_class), node)
 
-    def retry_s(self, pending: PendingClass) -> tuple[bool, float | None]:
-        """Whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
-        has_room, is_accepted = self.slowdowns.takers(pending, self.profiles.demand(pending.task_class))
-        if is_accepted or not has_room or not self.concerns(pending):
-            return has_room, None
+    def retry(self, pending: PendingClass) -> model.Wait | None:
+        """When to retry a class that all nodes with room refuse; None for any other class."""
+        if not self.concerns(pending) or not self.slowdowns.refuses(pending, self.profiles.demand(pending.task_class)):
+            return None
         recheck_s = pending.state.view.now_s + self._config.recheck_s
-        return True, math.ceil(min(self.slowdowns.thresholds.ripe_s, recheck_s))
+        until_s = math.ceil(min(self.slowdowns.thresholds.ripe_s, recheck_s))
+        return model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
 
     # Hooks
 
@@ -126,6 +121,11 @@ class Interference(Filter, Score, Hooks, Observer):
         slowdowns.place(node, self.profiles.demand(task_class), is_judged=task_class.stage in STAGES)
         host = self.monitor.hosts.places[node]
         self._reached[assignment.pick.task.id] = float(slowdowns.thresholds.reached[host])
+
+    def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """A placement was taken back: the rest of the cycle does not reckon with it."""
+        self.slowdowns.undo(assignment.node, self.profiles.demand(assignment.pending.task_class))
+        del self._reached[assignment.pick.task.id]
 
     def waits(self, wait: model.Wait, state: CycleState) -> None:
         """A class was refused everywhere: since now, unless it was before."""
@@ -227,31 +227,22 @@ class Retry(Reserve):
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Wait]:  # noqa: ARG002 - the protocol's
         """When to retry."""
-        _, until_s = self._interference.retry_s(pending)
-        return () if until_s is None else (_wait(pending, until_s),)
+        wait = self._interference.retry(pending)
+        return () if wait is None else (wait,)
 
     def refused(
-        self, pending_classes: Iterable[PendingClass], state: CycleState
+        self,
+        pending_classes: Iterable[PendingClass],
+        state: CycleState,  # noqa: ARG002 - the protocol's
     ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """Of these, the maps and reducers for which no node has room, or none of those that have."""
+        """Of these, the maps and reducers that all nodes with room refuse."""
         for pending in pending_classes:
-            if pending.task_class.stage not in STAGES or pending.task_class.gang_min:
-                continue
-            has_room, until_s = self._interference.retry_s(pending)
-            if not has_room:
-                yield pending, _NO_ROOM if state.view.layout.could_hold(pending.least) else _NEVER, None
-            elif until_s is not None:
-                yield pending, SLOWED, _wait(pending, until_s)
+            wait = None if pending.task_class.gang_min else self._interference.retry(pending)
+            if wait is not None:
+                yield pending, wait.verdict, wait
 
 
-def _wait(pending: PendingClass, until_s: float) -> model.Wait:
-    return model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
-
-
-REASON = "would slow tasks of their host down"
 SLOWED = model.Verdict(
     code=model.Code.PATIENCE, message="every node with room is on a host whose tasks it would slow down, or they it"
 )
-_NO_ROOM = model.Verdict(code=model.Code.UNSCHEDULABLE)
-_NEVER = model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
 _DEMANDS_KEPT = 4096

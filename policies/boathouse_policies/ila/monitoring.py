@@ -121,7 +121,7 @@ class Monitor:
         self._disk_bytes_per_s = disk_mb_per_s * 1e6
         self._tasks: dict[model.TaskId, Running] = {}
         self._by_class: dict[model.ClassId, dict[model.TaskId, Running]] = collections.defaultdict(dict)
-        self._left_to_instruments: dict[model.NodeName, list[Running]] = collections.defaultdict(list)
+        self._left_to_instruments: dict[model.NodeName, dict[model.TaskId, Running]] = collections.defaultdict(dict)
         self._now_s = 0.0
         self._index: Mapping[model.NodeName, int] = {}
         self._resize(0, Groups((), ()))
@@ -185,7 +185,7 @@ class Monitor:
             self._count(task, task.place, +1, now_s)
             self._begin(task, task.place, now_s)
             if task.is_guess and task.idles:
-                self._left_to_instruments[task.node].append(task)
+                self._left_to_instruments[task.node][task_id] = task
 
     def started(self, task_id: model.TaskId, now_s: float) -> None:
         """Its container runs: what its neighbours do counts from now on."""
@@ -208,6 +208,8 @@ class Monitor:
         del of_class[task_id]
         if not of_class:
             del self._by_class[task.task_class]
+        if task.is_guess and task.idles:
+            self._left_to_instruments[task.node].pop(task_id, None)
         if task.place is None:
             return None
         host, ran_s = self.hosts.places[task.place], now_s - task.since_s
@@ -294,7 +296,7 @@ class Monitor:
         if place is None:
             return
         if node in self._left_to_instruments:
-            for task in self._left_to_instruments.pop(node):
+            for task in self._left_to_instruments.pop(node).values():
                 if task.is_guess:
                     self._recount(task, IDLE, now_s)
                     task.is_shown = True

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from boathouse_policies import ila, model, profiles
 from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.ila import metrics
-from boathouse_policies.ila.interference import REASON
 from boathouse_policies.ila.monitoring import Running
 from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import Shell, always, hosts, linear, placed_on
@@ -131,7 +130,7 @@ def test_a_refusal_counts_the_nodes_with_room():
     world = Shell(hosts(2), model_=CROWDED)
     one = known(world, count=4)
     plan = world.go()
-    assert [(r.reason, r.nodes) for r in plan.diagnosis(one.id).refusals if r.reason == REASON] == [(REASON, 4)]
+    assert [(r.reason, r.nodes) for r in plan.diagnosis(one.id).refusals] == [(ila.Interference.reason, 4)]
 
 
 def test_the_next_job_is_tried_where_the_first_would_suffer():
@@ -175,6 +174,28 @@ def test_other_stages_are_not_judged_but_count_as_neighbours():
     assert placed_on(world.go()) == []
 
 
+@pytest.mark.parametrize("stage", [model.Stage.EXECUTOR, model.Stage.MAP])
+def test_a_gang_that_is_taken_back_is_no_neighbour(stage):
+    world = Shell(hosts(1, each=1, cpus=2), model_=CROWDED)
+    gang = world.maps("gang", 3, stage=stage, gang_min=3)
+    known(world, "job", 1, submitted_s=1.0)
+    assert [one.job.id for one in make.placements(world.go())] == ["job"]
+    assert world.room.unschedulable()[gang.id].code is model.Code.GANG
+    assert reached(world) == [1.0]
+
+
+def test_a_placement_that_is_taken_back_leaves_everything_as_it_was():
+    world = Shell(hosts(2, cpus=4), model_=CROWDED)
+    world.maps("job", 0)
+    slowdowns, demand = in_cycle(world), metrics.Demand(1.0, 0.1, 0.0)
+    slowdowns.place(0, demand, is_judged=True)
+    before = slowdowns.on_all(demand).copy(), slowdowns.limits.copy()
+    slowdowns.place(1, demand, is_judged=True)
+    slowdowns.undo(1, demand)
+    assert slowdowns.on_all(demand) == pytest.approx(before[0])
+    assert slowdowns.limits.tolist() == before[1].tolist()
+
+
 def test_asking_what_is_refused_does_not_begin_the_wait():
     world = Shell(hosts(1), ila.static(1), model_=always(3.0))
     known(world, count=2)
@@ -184,7 +205,7 @@ def test_asking_what_is_refused_does_not_begin_the_wait():
     pending = PendingClass(world.room.sorted_classes().queued[-1], world.profile, CycleState(world.view()))
     world.interference.begins(world.room, pending.state)
     assert pending.task_class.id == refused.id
-    assert world.interference.retry_s(pending) == (True, 6)
+    assert world.interference.retry(pending).until_s == 6
     assert world.interference.profiles.get(refused.id).refused_s == math.inf
 
 
@@ -289,6 +310,15 @@ def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
         world.interference.monitor.placed(model.TaskId(str(i)), running)
     judged = metrics.Demand(0.7, 0.1, 0.1)
     assert slowdowns.on_all(judged) == pytest.approx(in_cycle(world).on_all(judged), rel=1e-9)
+
+
+def test_a_task_that_was_not_judged_leaves_the_threshold():
+    world = Shell(hosts(1), model_=CROWDED)
+    world.maps("job", 0)
+    slowdowns = in_cycle(world)
+    slowdowns.thresholds.reached[0] = 2.0
+    slowdowns.place(0, metrics.Demand(1.0, 0.0, 0.0), is_judged=False)
+    assert slowdowns.thresholds.reached[0] == 2.0
 
 
 def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():

@@ -84,6 +84,14 @@ def test_a_reducer_of_which_nothing_is_known_counts_by_what_instruments_show():
     assert watch.use()[0, 0] == 0.25
 
 
+def test_a_reducer_that_ends_before_the_first_report_of_its_node_is_counted_out_once():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True, idles=True))
+    watch.gone(model.TaskId("a"), 3.0)
+    watch.measured(model.NodeName("h0v0"), {}, 5.0)
+    assert watch.use()[0, 0] == 0.0
+
+
 def test_a_map_of_which_nothing_is_known_counts_by_its_guess_whatever_instruments_show():
     watch = monitor()
     watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True))

@@ -38,6 +38,12 @@ def accepts(one, slowdown):
     return slowdown <= one.limit(0)
 
 
+def place(one, slowdown, slots=1):
+    """A task that was accepted is placed on the host."""
+    one.accept(0, slowdown)
+    one.count(0, 1, slots)
+
+
 def test_a_static_threshold_accepts_up_to_it_and_the_models_error():
     one = in_cycle(due=False, first=2.0, margin=0.12)
     assert accepts(one, 2.12)
@@ -55,7 +61,7 @@ def test_idle_hosts_accept_what_raises_their_throughput():
 
 def test_a_task_that_pays_raises_the_threshold_to_its_slowdown():
     one = in_cycle(running=2, reached=1.0)
-    one.accept(0, 1.4, 1)
+    place(one, 1.4)
     assert one.reached[0] == 1.4
 
 
@@ -64,40 +70,34 @@ def test_a_task_that_pays_raises_the_threshold_to_its_slowdown():
 )
 def test_a_threshold_above_the_slowdown_falls_by_one_at_most_and_never_below_either(before, slowdown, after):
     one = in_cycle(running=3, reached=before)
-    one.accept(0, slowdown, 1)
+    place(one, slowdown)
     assert one.reached[0] == after
 
 
 def test_what_the_margin_alone_lets_in_does_not_raise_the_threshold():
     one = in_cycle(running=20, reached=1.0, margin=0.12)
     assert accepts(one, 1.1)
-    one.accept(0, 1.1, 1)
+    place(one, 1.1)
     assert one.reached[0] == 1.0
 
 
 def test_each_acceptance_counts_as_one_that_runs():
     one = in_cycle(running=1, reached=1.0)
     assert accepts(one, 1.9)
-    one.accept(0, 1.0, 1)
+    place(one, 1.0)
     assert not accepts(one, 1.9)  # 3 / 1.9 < 2 / 1
 
 
 def test_with_one_idle_slot_left_the_static_threshold_counts():
     one = in_cycle(running=2, idle=3, reached=2.0)
-    one.accept(0, 1.0, 2)
+    place(one, 1.0, slots=2)
     assert one.limit(0) == 1.0
 
 
 def test_who_comes_to_an_idle_host_leaves_its_threshold():
     one = in_cycle(running=0, reached=1.0)
-    one.accept(0, 3.0, 1)
+    place(one, 3.0)
     assert one.reached[0] == 1.0
-
-
-def test_a_task_that_was_not_judged_leaves_the_threshold():
-    one = in_cycle(running=2, reached=2.0)
-    one.accept(0, None, 1)
-    assert one.reached[0] == 2.0
 
 
 # From cycle to cycle
