@@ -6,7 +6,7 @@ Clusters", HPDC 2013.
 | module | section |
 |---|---|
 | `metrics` | 4.1: Table 2 |
-| `families`, `fitting`, `learning` | 4.1, 5.4: eqs 1-3, training, online adaptation |
+| `exponential`, `fitting`, `learning` | 4.1: eqs 1-3, training, online adaptation |
 | `locality` | 4.2, 4.4: eq. 4, Algorithm 2 (LASM) |
 | `profiling`, `monitoring` | 4.3: eq. 7, system monitoring |
 | `interference`, `iasm` | 4.4: Algorithm 1 (IASM), H and H_d |
@@ -14,8 +14,9 @@ Clusters", HPDC 2013.
 
 Algorithm 3 as pieces of a profile: jobs come in the order of the fair scheduler; interference is judged first (the
 filter), then locality. The node is the closest one of those without interference, of equals the one where the task is
-slowed down least. A class that is refused lets the next one try. Equations 5 and 6 are an analysis, which decides
-nothing: they are with what reproduces it (`boathouse_sim.reproduce.ila.cover`).
+slowed down least. A class that is refused lets the next one try. Equations 5 and 6, and the linear and
+quadratic models of 5.4, decide nothing: they are with what reproduces the paper (`cover` and `polynomials` in
+`boathouse_sim.reproduce.ila`).
 
 Each module lists its readings and deviations with their reasons.
 """
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies.baselines.orders import FairShare
 from boathouse_policies.baselines.placement import Placement, scorer
 from boathouse_policies.framework import PREDICATES, Profile, questions
-from boathouse_policies.ila.config import Config, Family, static
+from boathouse_policies.ila.config import Config, static
 from boathouse_policies.ila.interference import Interference, Retry
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.locality import AdaptiveDelay, Nearest
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AdaptiveDelay",
     "Config",
-    "Family",
     "Interference",
     "Learner",
     "Nearest",

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-
-class Family(enum.StrEnum):
-    """The form of the interference model (4.1, 5.4)."""
-
-    EXPONENTIAL = "exponential"
-    LINEAR = "linear"
-    QUADRATIC = "quadratic"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +18,6 @@ class Config:
         threshold: H, the largest slowdown that is accepted (4.4: 1). None accepts all: no threshold (5.5).
         dynamic: Whether H_d takes H's place on hosts with idle slots; if not, H is static (5.5).
         idle_s: For so long more than one slot of a host has been idle before H_d is used (4.4: 20 s).
-        family: The form of the model; the paper's choice is the exponential one.
         refit_every: k, new observations between two fits (4.1: 100).
         window: Observations of each kind, I/O- and CPU-bound, that a fit uses, the newest (ours).
         acceptable_error: Above it the variables are selected anew (4.1: "not acceptable"; 0.15 is ours).
@@ -55,7 +45,6 @@ class Config:
     threshold: float | None = 1.0
     dynamic: bool = True
     idle_s: float = 20.0
-    family: Family = Family.EXPONENTIAL
     refit_every: int = 100
     window: int = 300
     acceptable_error: float = 0.15

@@ -8,14 +8,14 @@ Deviations:
 
 * Last, both terms are fitted once more together, to all samples, from there. Eq. 3 has but one alpha and one beta for
   tasks of both kinds, and eq. 1 never saw a task that hardly computes: only together t_c, t_r and t_w come to say how
-  much a task minds either kind of neighbour (`joint=False` leaves this out).
+  much a task minds either kind of neighbour.
 * Stepwise selection (the paper's reference [12]) adds or removes one variable at a time while that pays. What pays is
   told by the Bayesian information criterion, n ln(SSE/n) + p ln n (the paper does not say).
 * Gauss-Newton ([10]) is damped as by Levenberg and Marquardt, the variables are standardised and exponents clipped, so
   that no step runs away.
-* What is least is the sum of squares of (y - predicted) / y, the prediction error of 5.4, for all three forms: a
-  threshold near 1 is judged by the small slowdowns, which count for nothing in a plain sum beside sixfold ones
-  (`Samples.relative=False` is the paper's sum).
+* What is least is the sum of squares of (y - predicted) / y, the prediction error of 5.4: a threshold near 1 is judged
+  by the small slowdowns, which count for nothing in a plain sum beside sixfold ones (`Samples.relative=False` is the
+  paper's sum).
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from boathouse_policies.ila import metrics
-from boathouse_policies.ila.config import Family
-from boathouse_policies.ila.families import Exponential, Model, Polynomial, Term
+from boathouse_policies.ila.exponential import Exponential, Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -97,121 +96,56 @@ class Samples:
         return Samples(rows, slowdown, np.concatenate(counted), self.relative)
 
 
-def fit(
-    family: Family,
-    samples: Samples,
-    *,
-    before: Model | None = None,
-    start: Exponential | None = None,
-    joint: bool = True,
-) -> Model | None:
+def fit(samples: Samples, *, before: Exponential | None = None, start: Exponential | None = None) -> Exponential | None:
     """Fit a model.
 
     Args:
-        family: Its form.
         samples: Of both kinds, if it is to be good for both.
-        before: A fitted exponential model whose variables are kept: quick. None selects the variables.
+        before: A fitted model whose variables are kept: quick. None selects the variables.
         start: The model from whose parameters such a fit begins, `before` by default: always from the same place, fits
             do not drift from one to the next.
-        joint: Whether the exponential model's terms are fitted once more together.
 
     Returns:
         The model; None where the samples are too few, or all the same.
     """
     if not samples.are_enough:
         return None
-    match family:
-        case Family.LINEAR:
-            return linear(samples)
-        case Family.QUADRATIC:
-            return quadratic(samples)
-        case Family.EXPONENTIAL:
-            if isinstance(before, Exponential):
-                return _refitted(samples, before, start or before)
-            return exponential(samples, joint=joint)
+    return exponential(samples) if before is None else _refitted(samples, before, start or before)
 
 
-# Linear and quadratic
-
-
-def linear(samples: Samples) -> Polynomial:
-    """Least squares, variables chosen stepwise."""
-    z, mean, scale = _standardised(samples.rows)
-    choice = _selected(z, samples, most=metrics.ALL)
-    of = _spread(choice.chosen, choice.parameters[1:]) / scale
-    constant, none = float(choice.parameters[0] - of @ mean), np.zeros((metrics.ALL, metrics.ALL))
-    return Polynomial(family=Family.LINEAR, constant=constant, of=of, pairs=none)
-
-
-def quadratic(samples: Samples) -> Polynomial:
-    """Least squares with squares and products, variables chosen stepwise."""
-    _, _, scale = _standardised(samples.rows)
-    z = samples.rows / scale[:, None]
-    first, second = np.triu_indices(metrics.ALL)
-    choice = _selected(np.concatenate([z, z[first] * z[second]]), samples, most=_MOST_PRODUCTS)
-    weights = np.zeros(metrics.ALL + len(first))
-    weights[list(choice.chosen)] = choice.parameters[1:]
-    pairs = np.zeros((metrics.ALL, metrics.ALL))
-    pairs[first, second] = weights[metrics.ALL :] / (scale[first] * scale[second])
-    of, constant = weights[: metrics.ALL] / scale, float(choice.parameters[0])
-    return Polynomial(family=Family.QUADRATIC, constant=constant, of=of, pairs=pairs)
-
-
-def _selected(candidates: FloatVector, samples: Samples, *, most: int) -> Choice:
-    """Weighted least squares with a constant, of the variables that pay."""
-    y = samples.slowdown * samples.weight
-    columns = np.concatenate([np.ones((1, len(y))), candidates]) * samples.weight
-    square, pull, whole = columns @ columns.T, columns @ y, float(y @ y)
-
-    def with_(chosen: tuple[int, ...]) -> Choice:
-        places = [0, *(variable + 1 for variable in chosen)]
-        within, pulled = square[np.ix_(places, places)], pull[places]
-        weights = np.asarray(np.linalg.solve(within + _RIDGE * len(y) * np.eye(len(places)), pulled), np.float64)
-        explained = 2 * float(weights @ pulled) - float(weights @ within @ weights)
-        return Choice.of_fit(chosen, weights, max(whole - explained, 0.0), len(y))
-
-    return choose(_changing(candidates), with_, most)
-
-
-def _standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
+def standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
     """Metrics less their mean, over their deviation; the means, and the deviations, 1 where a metric never changes."""
     mean, deviation = rows.mean(axis=1), rows.std(axis=1)
     scale = np.where(deviation > _CONSTANT, deviation, 1.0)
     return (rows - mean[:, None]) / scale[:, None], mean, scale
 
 
-def _changing(rows: FloatVector) -> list[int]:
+def varying(rows: FloatVector) -> list[int]:
     """Metrics that change at all."""
-    changing: list[int] = (rows.std(axis=1) > _CONSTANT).nonzero()[0].tolist()
-    return changing
+    return [int(row) for row in np.flatnonzero(rows.std(axis=1) > _CONSTANT)]
 
 
-def _spread(chosen: Sequence[int], values: FloatVector) -> FloatVector:
+def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
     """Coefficients of all metrics from those of the chosen ones, shape [11]."""
-    spread = np.zeros(metrics.ALL)
-    spread[list(chosen)] = values
-    return spread
+    expanded = np.zeros(metrics.ALL)
+    expanded[list(chosen)] = values
+    return expanded
 
 
-# Exponential
-
-
-def exponential(samples: Samples, *, joint: bool = True) -> Exponential:
+def exponential(samples: Samples) -> Exponential:
     """Eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
     io_bound = samples.io_bound
     kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
     model = _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
-    if not joint:
-        return model
-    both, changing = _Joint(samples, model), _changing(samples.rows)
+    both, changing = _Joint(samples, model), varying(samples.rows)
     every = [term * metrics.ALL + row for term, (rows, _) in enumerate(kinds) for row in rows if row in changing]
     return both.model(prune(both.fit(tuple(every)), both.fit))  # with all variables, then without those that do not pay
 
 
 def one_term(samples: Samples, rows: Iterable[int]) -> Term:
     """Eq. 1 or 2 by Gauss-Newton, variables chosen stepwise; its constant is left to eq. 3."""
-    z, mean, scale = _standardised(samples.rows)
-    y, weight, changing = samples.slowdown, samples.weight, _changing(samples.rows)
+    z, mean, scale = standardised(samples.rows)
+    y, weight, changing = samples.slowdown, samples.weight, varying(samples.rows)
 
     @functools.cache
     def with_(chosen: tuple[int, ...]) -> Choice:
@@ -224,7 +158,7 @@ def one_term(samples: Samples, rows: Iterable[int]) -> Term:
 
     candidates = [row for row in rows if row in changing]
     choice = choose(candidates, with_, len(candidates))
-    return _term(float(choice.parameters[0]), _spread(choice.chosen, choice.parameters[1:-1]) / scale, mean, samples)
+    return _term(float(choice.parameters[0]), expanded(choice.chosen, choice.parameters[1:-1]) / scale, mean, samples)
 
 
 def _term(scale: float, gamma: FloatVector, mean: FloatVector, samples: Samples) -> Term:
@@ -258,7 +192,7 @@ class _Joint:
 
     def __init__(self, samples: Samples, start: Exponential) -> None:
         self._samples = samples
-        z, self._mean, self._scale = _standardised(samples.rows)
+        z, self._mean, self._scale = standardised(samples.rows)
         self._z = z.T
         self._start = [(self._scale_of(term), term.gamma * self._scale) for term in start.terms]
         self._constant = start.constant
@@ -290,7 +224,7 @@ class _Joint:
         """What a fit found."""
         rows = self._rows(choice.chosen)
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
-        gammas = (_spread(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
+        gammas = (expanded(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
         terms = [
             _term(float(t[0]), gamma, self._mean, self._samples) for t, gamma in zip((cpu, io), gammas, strict=True)
         ]
@@ -464,9 +398,7 @@ BEYOND = 0.7
 _FEWEST = 24
 _FLAT = 1e-3
 _CONSTANT = 0.01
-_RIDGE = 1e-6
 _RIDGE_SLOPES = 0.1  # the weight of an observation that a standardised slope is 0
-_MOST_PRODUCTS = 16
 _COST = operator.attrgetter("cost")
 _CLIP = 30.0
 _STUCK = 1e8

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import CycleState, PendingClass, Where
     from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.families import Model, Weights
+    from boathouse_policies.ila.exponential import Exponential, Weights
     from boathouse_policies.ila.metrics import Demand
     from boathouse_policies.ila.monitoring import Monitor
     from boathouse_policies.model import BoolVector, FloatVector, IntVector
@@ -181,7 +181,7 @@ class Slowdowns:
         state: CycleState,
         monitor: Monitor,
         thresholds: Thresholds,
-        interference: Model,
+        interference: Exponential,
         weights: Callable[[Demand], Weights],
         config: Config,
     ) -> None:

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boathouse_policies.ila import families, fitting, metrics
-from boathouse_policies.ila.config import Family
+from boathouse_policies.ila import fitting, metrics
+from boathouse_policies.ila.exponential import FAMILY, Exponential
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Learner:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.model: families.Model = first_model()
+        self.model: Exponential = first_model()
         self._first, self._offline = first_model(), first_samples()
         self.error = config.first_error
         self._fresh: list[list[float]] = []
@@ -61,14 +61,13 @@ class Learner:
         Args:
             samples: Of both kinds and of any load. Too few change nothing.
         """
-        found = fitting.fit(self._config.family, samples)
+        found = fitting.fit(samples)
         if found is None:
             return
         kept = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
         self.model, self._is_fitted = found, True
         self._offline = dataclasses.replace(samples.of(kept), counted=np.full(len(kept), _COUNTED))
-        if isinstance(found, families.Exponential):
-            self._first = found
+        self._first = found
 
     def predict(self, system: list[float], task: metrics.Demand) -> float:
         """The slowdown that the current model predicts.
@@ -106,7 +105,7 @@ class Learner:
         keeps_variables = self._is_fitted and not is_due
         every = fitting.Samples.of_rows([row for window in self._windows.values() for row in window])
         before = self.model if keeps_variables else None
-        found = fitting.fit(self._config.family, every.beside(self._offline), before=before, start=self._first)
+        found = fitting.fit(every.beside(self._offline), before=before, start=self._first)
         if found is None:
             return False
         if not keeps_variables:
@@ -120,14 +119,11 @@ class Learner:
         return {"model": self.model.dump(), "error": round(self.error, 4), "fitted": self._is_fitted}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `dump`; a model of another family than the configured one is not taken over."""
-        model, is_fitted = state.get("model"), bool(state.get("fitted", False))
-        if model is None or model.get("family") not in tuple(Family):
-            return
-        if is_fitted and model["family"] != self._config.family:
-            return
-        self.model, self._is_fitted = families.load(model), is_fitted
-        self.error = float(state.get("error", self._config.first_error))
+        """The inverse of `dump`; a model of another form, as earlier versions could have, is not taken over."""
+        model = state.get("model")
+        if model is not None and model.get("family") == FAMILY:
+            self.model, self._is_fitted = Exponential.load(model), bool(state.get("fitted", False))
+            self.error = float(state.get("error", self._config.first_error))
 
 
 @functools.cache
@@ -148,11 +144,9 @@ def first_samples() -> fitting.Samples:
 
 
 @functools.cache
-def first_model() -> families.Exponential:
+def first_model() -> Exponential:
     """What is predicted before the first observations."""
-    found = fitting.fit(Family.EXPONENTIAL, first_samples())
-    assert isinstance(found, families.Exponential)
-    return found
+    return fitting.exponential(first_samples())
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:

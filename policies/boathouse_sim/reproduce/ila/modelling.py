@@ -8,6 +8,7 @@ the policy's own profiler makes the samples, from the events that it would see.
 from __future__ import annotations
 
 import dataclasses
+import enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,23 +16,31 @@ from typing_extensions import override
 
 from boathouse_policies import framework, ila, model
 from boathouse_policies.ila import fitting
-from boathouse_policies.ila.config import Family
 from boathouse_sim import contention, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import Live
-from boathouse_sim.reproduce.ila import programs
+from boathouse_sim.reproduce.ila import polynomials, programs
 from boathouse_sim.workload import Cluster, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies.ila import metrics
+    from boathouse_policies.ila.exponential import Exponential
     from boathouse_policies.model import BoolVector, FloatVector
     from boathouse_sim.live import MapReduce
     from boathouse_sim.reproduce.ila.programs import Assumed, Program
 
 IO_BOUND, CPU_BOUND, OVERALL = "I/O-bound", "CPU-bound", "overall"
 """The columns of Table 5."""
+
+
+class Family(enum.StrEnum):
+    """The form of the interference model (4.1, 5.4)."""
+
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +83,16 @@ def evaluate(case: Case) -> Mapping[tuple[str, str], Accuracy]:
     """Train all forms on one run and judge them by another: by form and kind of task."""
     train, held_out = (samples(case, part) for part in (0, 1))
     train = dataclasses.replace(train, relative=case.relative)
+    if not train.are_enough:
+        raise ValueError(f"{len(train)} samples are too few to fit a model to: more jobs")
+    fitted: dict[Family, Exponential | polynomials.Polynomial] = {
+        Family.EXPONENTIAL: fitting.exponential(train),
+        Family.LINEAR: polynomials.linear(train),
+        Family.QUADRATIC: polynomials.quadratic(train),
+    }
     found = {}
-    for family in Family:
-        fitted = fitting.fit(family, train)
-        if fitted is None:
-            raise ValueError(f"{len(train)} samples are too few to fit a model to: more jobs")
-        predicted = fitted.predict(held_out.rows)
+    for family, form in fitted.items():
+        predicted = form.predict(held_out.rows)
         io_bound = held_out.io_bound
         for kind, which in ((IO_BOUND, io_bound), (CPU_BOUND, ~io_bound), (OVERALL, np.ones_like(io_bound))):
             found[family.value, kind] = _accuracy(held_out.slowdown, predicted, which)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, TypeAlias
 
-from boathouse_policies.ila.config import Family
 from boathouse_sim.reproduce import figures, interval
 from boathouse_sim.reproduce.claim import Relation
 from boathouse_sim.reproduce.figures import bars
 from boathouse_sim.reproduce.ila import modelling, reasons
 from boathouse_sim.reproduce.ila.experiment import row
+from boathouse_sim.reproduce.ila.modelling import Family
 from boathouse_sim.reproduce.study import Findings
 
 if TYPE_CHECKING:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from boathouse_policies import framework, ila, model
-from boathouse_policies.ila import families, metrics
+from boathouse_policies.ila import metrics
+from boathouse_policies.ila.exponential import Weights
+from boathouse_sim.reproduce.ila import polynomials
 from tests.unit.policies import builders as make
 
 SIZE = make.amount(1000, 0.5)
@@ -21,27 +25,42 @@ def hosts(count: int, each: int = 2, cpus: int = 2) -> list[model.Node]:
     ]
 
 
-def always(slowdown: float) -> families.Polynomial:
+class Polynomial(polynomials.Polynomial):
+    """A model of which tests know what it predicts."""
+
+    def parts(self, system):
+        """The sum of what is of the system alone, then each of its metrics, shape [9, N]."""
+        of, pairs = self.of[: metrics.SYSTEM], self.pairs[: metrics.SYSTEM, : metrics.SYSTEM]
+        return np.concatenate([(of @ system + (system * (pairs @ system)).sum(axis=0))[None], system])
+
+    def weights(self, task):
+        """The task's own sum, and the slope that it gives to each metric of the system."""
+        own, system = np.array(task), metrics.SYSTEM
+        constant = self.constant + self.of[system:] @ own + own @ self.pairs[system:, system:] @ own
+        factors = (1.0, *(self.pairs[:system, system:] @ own).tolist())
+        return Weights(float(constant), factors, (math.inf,) * len(factors))
+
+
+def always(slowdown: float) -> Polynomial:
     """A model that predicts the same everywhere."""
     return linear(slowdown)
 
 
-def linear(constant: float, **of: float) -> families.Polynomial:
+def linear(constant: float, **of: float) -> Polynomial:
     """A linear model: `linear(1, c_a=2)`."""
     weights = [of.get(name, 0.0) for name in metrics.NAMES]
     return polynomial(constant, np.array(weights), np.zeros((metrics.ALL, metrics.ALL)))
 
 
-def polynomial(constant: float, of: np.ndarray, pairs: np.ndarray) -> families.Polynomial:
+def polynomial(constant: float, of: np.ndarray, pairs: np.ndarray) -> Polynomial:
     """A polynomial model: linear without pairs."""
-    family = ila.Family.QUADRATIC if pairs.any() else ila.Family.LINEAR
-    return families.Polynomial(family=family, constant=constant, of=of, pairs=pairs)
+    return Polynomial(constant=constant, of=of, pairs=pairs)
 
 
 class Shell(make.World):
     """A world whose cycles are told to the policy."""
 
-    def __init__(self, nodes: list[model.Node], config: ila.Config | None = None, model_: families.Model | None = None):
+    def __init__(self, nodes: list[model.Node], config: ila.Config | None = None, model_: Polynomial | None = None):
         super().__init__(nodes, profile=ila.build(config=config or ila.Config(idle_s=20.0)))
         found = [one for one in self.profile.observers if isinstance(one, ila.Interference)]
         self.interference = found[0] if found else None

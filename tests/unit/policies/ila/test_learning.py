@@ -42,22 +42,15 @@ def test_situations_that_were_never_observed_stay_as_they_were_thought_to_be():
 
 
 def test_the_error_is_that_of_observations_not_seen_before():
-    learner = ila.Learner(ila.Config(first_error=0.12, family=ila.Family.LINEAR))
+    learner = ila.Learner(ila.Config(first_error=0.12))
     learner.model = always(2.0)
     made = rows(100)
     taught(learner, fitting.Samples(made, np.full(100, 4.0)))
     assert learner.error == pytest.approx(0.12 + 0.3 * (0.5 - 0.12))
 
 
-@pytest.mark.parametrize("family", list(ila.Family))
-def test_each_family_is_learnt_where_it_is_configured(family):
-    learner = ila.Learner(ila.Config(family=family))
-    taught(learner, samples("exponential", count=300))
-    assert learner.model.dump()["family"] == family
-
-
 def test_only_the_newest_of_each_kind_count():
-    learner = ila.Learner(ila.Config(window=50, family=ila.Family.LINEAR))
+    learner = ila.Learner(ila.Config(window=50))
     old, new = rows(400), rows(400, seed=1)
     taught(learner, fitting.Samples(old, linear(3.0, c_a=1.0).predict(old)))
     newer = fitting.Samples(new, linear(1.0, c_a=1.0).predict(new))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies.ila import families, fitting, learning, metrics
-from boathouse_policies.ila.config import Family
+from boathouse_policies.ila import exponential, fitting, learning, metrics
+from boathouse_sim.reproduce.ila import polynomials
 from tests.unit.policies.ila.shell import linear, polynomial
 
-TRUTHS = ("exponential", "linear", "quadratic")
+FITS = {"exponential": fitting.fit, "linear": polynomials.linear, "quadratic": polynomials.quadratic}
 
 
 def rows(count=300, seed=0):
@@ -27,14 +27,14 @@ def rows(count=300, seed=0):
 
 def term(scale, **gamma):
     vector = np.array([gamma.get(name, 0.0) for name in metrics.NAMES])
-    return families.Term(scale=scale, gamma=vector, mean=np.zeros(metrics.ALL), most=30.0)
+    return exponential.Term(scale=scale, gamma=vector, mean=np.zeros(metrics.ALL), most=30.0)
 
 
 def truth(family):
     """A model of a form, to make samples by."""
     if family == "exponential":
         cpu, io = term(0.05, t_c=1.5, c_u=3.0, c_a=3.0), term(0.05, t_r=4.0, t_w=4.0, r_a=1.5, w_a=1.5)
-        return families.Exponential(cpu=cpu, io=io, constant=1.0)
+        return exponential.Exponential(cpu=cpu, io=io, constant=1.0)
     if family == "linear":
         return linear(1.0, c_a=1.0, w_a=2.0, t_c=0.5)
     pairs = np.zeros((metrics.ALL, metrics.ALL))
@@ -51,58 +51,51 @@ def missed(model, some):
     return float((np.abs(model.predict(some.rows) - some.slowdown) / some.slowdown).mean())
 
 
-@pytest.mark.parametrize("family", TRUTHS)
+@pytest.mark.parametrize("family", list(FITS))
 def test_each_form_finds_what_made_the_samples(family):
-    fitted = fitting.fit(Family(family), samples(family))
+    fitted = FITS[family](samples(family))
     assert missed(fitted, samples(family, seed=1)) < 0.01
 
 
 @pytest.mark.parametrize("family", ["linear", "quadratic"])
 def test_the_plain_forms_miss_what_rises_exponentially_by_more(family):
     some, others = samples("exponential"), samples("exponential", seed=1)
-    exponential, plain = fitting.fit(Family.EXPONENTIAL, some), fitting.fit(Family(family), some)
-    assert missed(exponential, others) < missed(plain, others) / 2
+    fitted, plain = fitting.fit(some), FITS[family](some)
+    assert missed(fitted, others) < missed(plain, others) / 2
 
 
 def test_the_coefficients_of_the_exponential_model_are_found():
-    fitted = fitting.fit(Family.EXPONENTIAL, samples("exponential"))
+    fitted = fitting.fit(samples("exponential"))
     assert fitted.cpu.gamma[metrics.C_A] == pytest.approx(3.0, rel=0.1)
     assert fitted.io.gamma[metrics.W_A] == pytest.approx(1.5, rel=0.1)
 
 
 def test_a_refit_keeps_the_variables_and_follows_what_changed():
-    before = fitting.fit(Family.EXPONENTIAL, samples("exponential"))
+    before = fitting.fit(samples("exponential"))
     changed = rows(seed=2)
     slower = fitting.Samples(changed, 1.5 * truth("exponential").predict(changed))
-    after = fitting.fit(Family.EXPONENTIAL, slower, before=before)
+    after = fitting.fit(slower, before=before)
     assert missed(after, slower) < 0.02 < missed(before, slower)
     assert [np.flatnonzero(one.gamma).tolist() for one in after.terms] == [
         np.flatnonzero(one.gamma).tolist() for one in before.terms
     ]
 
 
-def test_fitting_both_terms_together_tells_which_tasks_mind_what():
-    some = samples("exponential")
-    together, apart = (fitting.fit(Family.EXPONENTIAL, some, joint=joint) for joint in (True, False))
-    assert missed(together, some) < missed(apart, some) / 5
-
-
 def test_too_few_samples_or_samples_that_are_all_the_same_give_no_model():
-    some = samples("linear")
-    assert fitting.fit(Family.LINEAR, some.of(np.arange(10))) is None
-    assert fitting.fit(Family.LINEAR, fitting.Samples(some.rows, np.ones(len(some)))) is None
+    some = samples("exponential")
+    assert fitting.fit(some.of(np.arange(10))) is None
+    assert fitting.fit(fitting.Samples(some.rows, np.ones(len(some)))) is None
 
 
 def test_samples_that_count_for_little_move_a_fit_little():
-    some, other = samples("linear"), rows(seed=3)
+    some, other = samples("exponential"), rows(seed=3)
     wrong = fitting.Samples(other, np.full(300, 9.0), counted=np.full(300, 1e-6))
-    assert missed(fitting.fit(Family.LINEAR, some.beside(wrong)), some) < 0.01
+    assert missed(fitting.fit(some.beside(wrong)), some) < 0.01
 
 
-@pytest.mark.parametrize("family", TRUTHS)
-def test_a_dump_predicts_the_same_after_a_restart(family):
-    fitted = fitting.fit(Family(family), samples(family))
-    again = families.load(json.loads(json.dumps(fitted.dump())))
+def test_a_dump_predicts_the_same_after_a_restart():
+    fitted = fitting.fit(samples("exponential"))
+    again = exponential.Exponential.load(json.loads(json.dumps(fitted.dump())))
     made = rows(seed=4)
     assert again.predict(made) == pytest.approx(fitted.predict(made), rel=1e-3)
 
@@ -110,7 +103,7 @@ def test_a_dump_predicts_the_same_after_a_restart(family):
 demands = st.builds(metrics.Demand, *[st.floats(0, 1)] * 3)
 
 
-@given(st.sampled_from(TRUTHS), demands)
+@given(st.sampled_from(list(FITS)), demands)
 @settings(max_examples=40, deadline=None)
 def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
     model, made = truth(family), rows(40)
@@ -124,7 +117,7 @@ def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
 @settings(max_examples=40, deadline=None)
 def test_no_exponent_goes_beyond_its_clip(demand):
     steep = dataclasses.replace(term(1.0, c_a=50.0, t_c=50.0), most=2.0)
-    clipped = families.Exponential(cpu=steep, io=term(0.0), constant=1.0)
+    clipped = exponential.Exponential(cpu=steep, io=term(0.0), constant=1.0)
     predicted = clipped.weights(demand).predict(clipped.parts(rows(40)[: metrics.SYSTEM]))
     assert predicted.max() <= 1.0 + np.exp(2.0) + 1e-9
 

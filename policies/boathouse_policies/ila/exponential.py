@@ -1,4 +1,4 @@
-"""Interference models that were fitted (4.1, eqs 1-3; 5.4): frozen values which predict.
+"""The interference model (4.1, eqs 1-3): a frozen value which predicts.
 
 A prediction splits into what depends on the system alone, worked out once for all nodes, and what a task adds to it:
 
@@ -12,12 +12,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies.ila import metrics
-from boathouse_policies.ila.config import Family
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +38,7 @@ class Weights(NamedTuple):
     caps: tuple[float, ...]
 
     def predict(self, parts: FloatVector) -> FloatVector:
-        """The slowdown on each node, from `Model.parts`, shape [N]; 1 at least: nobody is faster than alone."""
+        """The slowdown on each node, from `Exponential.parts`, shape [N]; 1 at least: nobody is faster than alone."""
         total: FloatVector | float = self.constant
         for part, factor, cap in zip(parts, self.factors, self.caps, strict=True):
             term: FloatVector = np.minimum(part, cap)
@@ -143,71 +142,17 @@ class Exponential:
     def dump(self) -> Mapping[str, Any]:
         """As JSON values."""
         terms = {"cpu": self.cpu.dump(), "io": self.io.dump()}
-        return {"family": Family.EXPONENTIAL.value, **terms, "constant": self.constant}
+        return {"family": FAMILY, **terms, "constant": self.constant}
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Polynomial:
-    """S = constant + w . x + x . W x (5.4), W upper triangular; the linear form is the one without W.
-
-    Attributes:
-        family: Linear or quadratic.
-        constant: The constant.
-        of: w, shape [11].
-        pairs: W, shape [11, 11].
-    """
-
-    family: Family
-    constant: float
-    of: FloatVector
-    pairs: FloatVector
-
-    def parts(self, system: FloatVector) -> FloatVector:
-        """The sum of what is of the system alone, then each of its metrics, shape [9, N]."""
-        of, pairs = self.of[: metrics.SYSTEM], self.pairs[: metrics.SYSTEM, : metrics.SYSTEM]
-        alone = of @ system + (system * (pairs @ system)).sum(axis=0)
-        return np.concatenate([alone[None], system])
-
-    def weights(self, task: metrics.Demand) -> Weights:
-        """The task's own sum, and the slope that it gives to each metric of the system."""
-        own = np.array(task)
-        slopes = self.pairs[: metrics.SYSTEM, metrics.SYSTEM :] @ own
-        constant = self.of[metrics.SYSTEM :] @ own + own @ self.pairs[metrics.SYSTEM :, metrics.SYSTEM :] @ own
-        factors = (1.0, *slopes.tolist())
-        return Weights(self.constant + float(constant), factors, (math.inf,) * len(factors))
-
-    def predict(self, rows: FloatVector) -> FloatVector:
-        """The slowdown of samples of all metrics, shape [11, n] to [n]."""
-        total = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
-        return np.asarray(np.maximum(total, 1.0), np.float64)
-
-    def dump(self) -> Mapping[str, Any]:
-        """As JSON values; of the pairs only those that count."""
-        state = {"family": self.family.value, "constant": self.constant, "of": _rounded(self.of)}
-        pairs = [(i, j, round(float(self.pairs[i, j]), 6)) for i, j in np.argwhere(self.pairs).tolist()]
-        return state if self.family is Family.LINEAR else {**state, "pairs": pairs}
-
-
-Model: TypeAlias = Exponential | Polynomial
-
-
-def load(state: Mapping[str, Any]) -> Model:
-    """The inverse of `dump`.
-
-    Raises:
-        ValueError: There is no such family.
-    """
-    family, constant = Family(state["family"]), float(state["constant"])
-    if family is Family.EXPONENTIAL:
-        return Exponential(cpu=Term.load(state["cpu"]), io=Term.load(state["io"]), constant=constant)
-    pairs = np.zeros((metrics.ALL, metrics.ALL))
-    for i, j, weight in state.get("pairs", ()):
-        pairs[i, j] = weight
-    return Polynomial(family=family, constant=constant, of=np.array(state["of"], np.float64), pairs=pairs)
+    @classmethod
+    def load(cls, state: Mapping[str, Any]) -> Exponential:
+        """The inverse of `dump`."""
+        return cls(cpu=Term.load(state["cpu"]), io=Term.load(state["io"]), constant=float(state["constant"]))
 
 
 def _rounded(vector: FloatVector) -> list[float]:
     return [round(value, 6) for value in vector.tolist()]
 
 
+FAMILY = "exponential"
 _STEEP = 300.0  # beyond it exp is of no use
