@@ -358,7 +358,7 @@ class CycleState:
         self.changes += 1
 
     def _count(self) -> None:
-        """Count what jobs and classes got: when somebody asks, for many profiles never do."""
+        """Count what jobs and classes got in this cycle: late, for many profiles never read it."""
         jobs, classes = self._jobs, self._classes
         for step, job, class_id, amounts in self._uncounted:
             jobs[job] = combined(step, jobs.get(job) or self.view.job_usage(job), amounts)

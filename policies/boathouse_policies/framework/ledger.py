@@ -48,6 +48,9 @@ class State(enum.Enum):
     CONFIRMED = "confirmed"
 
 
+_NO_NAMESPACE = model.NamespaceName("")
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What one pod takes.
@@ -71,13 +74,13 @@ class Account:
     uid: model.PodUid | None = None
     job: model.JobId | None = None
     queue: model.QueueName | None = None
-    namespace: model.NamespaceName = model.NamespaceName("")  # noqa: RUF009 - a text
+    namespace: model.NamespaceName = _NO_NAMESPACE
     task_class: model.ClassId | None = None
     host_ports: tuple[model.HostPort, ...] = ()
 
 
 class Freed(NamedTuple):
-    """Room that came free: what may wake those who wait. The node may be gone meanwhile."""
+    """Where room came free: pending tasks may start there. The node may not exist any more."""
 
     node: model.NodeName
     queue: model.QueueName | None
@@ -498,7 +501,7 @@ class Ledger:
         self._by_node = NodeTotals(self._layout, self._by_node.plain)
 
     def recomputed(self) -> model.IntMatrix:
-        """The requested columns, added up anew from every pod: what the kept ones must equal."""
+        """The requested columns, added up anew from every pod: what those of a snapshot must equal."""
         columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)
@@ -508,7 +511,7 @@ class Ledger:
 
 
 def _with_labels(pod: Account, known: Account) -> Account:
-    """Return a pod with the job, queue and class that the ledger knows, where its own labels do not say them."""
+    """Return a pod with the job, the queue and the class of the ledger, where its own labels do not name them."""
     return dataclasses.replace(
         pod,
         job=pod.job if pod.job is not None else known.job,

@@ -98,7 +98,7 @@ class Plan:
             self._leave(pending, verdict)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
-        """Leave a gang, or who has a reason of its own; return whether room would help."""
+        """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
         members = [member for member, _ in attempt.gang] or [attempt.pending]
         for pending in members:
             self._turns.close(pending)

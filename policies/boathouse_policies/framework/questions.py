@@ -8,6 +8,7 @@ in hooks alone (`Hooks`).
 
 from __future__ import annotations
 
+import abc
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -103,7 +104,7 @@ class Filter(NodeQuestion):
     Attributes:
         of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
         until_freed: Whether a node that it refuses stays refused until room comes free there.
-        reason: Why it refuses a node; "" where that is nobody's concern, or differs from node to node.
+        reason: Why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node.
     """
 
     of_shape = False
@@ -135,7 +136,7 @@ class Score(Question):
         return float(self.score(pending, state, slice(node, node + 1))[0])
 
 
-class ShapeScore(Score):
+class ShapeScore(Score, abc.ABC):
     """A score that depends on a class' least size and on what is free on the node alone."""
 
     of_shape = True
@@ -144,6 +145,7 @@ class ShapeScore(Score):
         """Nothing: the answer depends on the shape alone."""
         return None
 
+    @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
         """The score of a node for a size: numbers, or arrays that are broadcast against each other.
 
@@ -152,7 +154,6 @@ class ShapeScore(Score):
             free: What is free on the node, by row.
             inverse: 1 / allocatable of the node, 0 where it has none, by row.
         """
-        raise NotImplementedError
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The scores for one class."""
@@ -239,7 +240,7 @@ class Gang:
             state: The state of the cycle.
         """
         short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
-        return [(one, count) for one, count in short if count > 0]
+        return [(pending, count) for pending, count in short if count > 0]
 
 
 class Hooks:

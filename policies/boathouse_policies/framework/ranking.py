@@ -90,7 +90,7 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
-        return all(one.passes(pending, self._state, node) for one in self._profile.asked_about(pending))
+        return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))
 
     def _of_shape_alone(self, pending: PendingClass) -> bool:
         """Whether nothing but its shape decides where a class goes."""

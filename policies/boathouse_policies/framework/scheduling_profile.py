@@ -77,4 +77,4 @@ class Profile:
 
     def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:
         """Those of `asked` that have a say on a class."""
-        return tuple([one for one in self.asked if one.concerns(pending)])
+        return tuple([question for question in self.asked if question.concerns(pending)])

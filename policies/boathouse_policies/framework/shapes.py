@@ -128,7 +128,7 @@ class ShapeColumns:
 
     def allowed(self, view: ClusterView, where: Where) -> npt.NDArray[np.bool_] | None:
         """Which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
-        found = [view.eligibilities.of(one, view.layout) for one in self._constraints]
-        if all(one.everywhere for one in found):
+        found = [view.eligibilities.of(constraints, view.layout) for constraints in self._constraints]
+        if all(eligibility.everywhere for eligibility in found):
             return None
-        return np.array([one.mask[where] for one in found])[self._constraints_of]
+        return np.array([eligibility.mask[where] for eligibility in found])[self._constraints_of]

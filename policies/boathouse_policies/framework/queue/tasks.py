@@ -128,11 +128,6 @@ class Picker:
         self._taken: set[int] = set()
         self._start = 0
 
-    @property
-    def left(self) -> int:
-        """The number of pending tasks that are not taken."""
-        return self._pool.count - len(self._taken)
-
     def closest(self, node: model.Node) -> Pick | None:
         """Return the pending task whose input is closest to the node, the first of equals; None if none is left."""
         for place in self._topology.places(node.name) if self._pool.located else ():

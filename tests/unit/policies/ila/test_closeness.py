@@ -29,7 +29,7 @@ def test_the_column_is_what_asking_each_node_gives_as_tasks_are_taken(places, da
     one, nodes = make.task_class(make.job()), layout()
     pool = TaskPool([make.task(one, i, locations=tuple(where)) for i, where in enumerate(places)])
     column, picker = Closeness(pool, nodes), Picker(pool, nodes.topology)
-    while picker.left:
+    for _ in pool.pending():
         asked = [int(picker.closest(node).distance) for node in nodes.nodes]
         assert column.levels.tolist() == asked
         pick = picker.closest(data.draw(st.sampled_from(nodes.nodes)))
