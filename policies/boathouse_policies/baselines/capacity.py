@@ -16,13 +16,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.baselines.orders import Fifo
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED, Fifo
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from boathouse_policies.framework import Score
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,6 @@ def queues(shares: Mapping[str, Share], total: model.Resources) -> tuple[model.Q
 _ROUNDING = 1e-9
 
 
-def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+def build(score: Score = LEAST_LOADED) -> Profile:
     """The profile `capacity`."""
-    return Profile(name="capacity", order=Fifo(), score=scorer(placement), reserve=LockedNodes(), node_driven=True)
+    return Profile(name="capacity", order=Fifo(), score=score, reserve=LockedNodes(), node_driven=True)

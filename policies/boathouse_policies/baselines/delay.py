@@ -18,12 +18,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.baselines.orders import FairShare
-from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import Hooks, Observer, Patience, Profile, Score
+from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
+from boathouse_policies.framework import Hooks, Observer, Patience, Profile
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework import CycleState, PendingClass, Score
     from boathouse_policies.framework.cycle_state import Assignment
 
 
@@ -38,21 +37,6 @@ class Config:
 
     node_wait_s: float = 5.0
     rack_wait_s: float = 5.0
-
-
-class Closest(Score):
-    """The nodes that are closest to the input of a task that waits; another score ranks equals."""
-
-    def __init__(self, base: Score) -> None:
-        self._base = base
-
-    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The base's score, which is within -1..1, less 4 for each level of distance."""
-        scores = self._base.score(pending, state, where)
-        return scores - _LEVEL * pending.levels[where] if pending.queued.pool.located else scores
-
-
-_LEVEL = 4.0
 
 
 @dataclasses.dataclass(slots=True)
@@ -112,6 +96,8 @@ class Delay(Patience, Hooks, Observer):
             self._levels.pop(event.job, None)
 
 
+LEVEL = 4.0  # above the range of a score within -1..1: closeness comes first
+
 _NEW = _Level()
 _WHERE = {
     model.Distance.SERVER: "on the host of",
@@ -120,13 +106,13 @@ _WHERE = {
 }
 
 
-def build(placement: Placement = Placement.LEAST_LOADED, config: Config | None = None) -> Profile:
+def build(score: Score = LEAST_LOADED, config: Config | None = None) -> Profile:
     """The profile `delay`."""
     delay = Delay(config or Config())
     return Profile(
         name="delay",
         order=FairShare(),
-        score=Closest(scorer(placement)),
+        score=Closest(score, LEVEL),
         patience=delay,
         observers=(delay,),
         hooks=(delay,),

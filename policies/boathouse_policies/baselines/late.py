@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.orders import FairShare
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED, FairShare
 from boathouse_policies.framework import Follower, Observer, Profile, RunningTask, RunningTasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boathouse_policies.framework import ClusterView, SchedulingQueue
+    from boathouse_policies.framework import ClusterView, SchedulingQueue, Score
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,14 +229,14 @@ _SECOND = "-second"
 _TO_COMPARE = 4  # of which one is in the slowest quarter
 
 
-def build(placement: Placement = Placement.LEAST_LOADED, config: Config | None = None) -> Profile:
+def build(score: Score = LEAST_LOADED, config: Config | None = None) -> Profile:
     """The profile `late`."""
     running = RunningTasks()
     late = Late(config or Config(), running)
     return Profile(
         name="late",
         order=FairShare(),
-        score=scorer(placement),
+        score=score,
         controllers=(late,),
         observers=(running, late),
         sees_hosts=False,

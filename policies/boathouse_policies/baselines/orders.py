@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines.placement import LEAST_LOADED
 from boathouse_policies.framework import JobOrder, Observer, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_policies.framework import CycleState, Layout
+    from boathouse_policies.framework import CycleState, Layout, Score
 
 
 class Fifo(JobOrder):
@@ -75,17 +75,17 @@ class ShortestRemaining(JobOrder, Observer):
         ]
 
 
-def build_fifo(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+def build_fifo(score: Score = LEAST_LOADED) -> Profile:
     """Build the profile `fifo`."""
-    return Profile(name="fifo", order=Fifo(), score=scorer(placement))
+    return Profile(name="fifo", order=Fifo(), score=score)
 
 
-def build_fair(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+def build_fair(score: Score = LEAST_LOADED) -> Profile:
     """Build the profile `fair`."""
-    return Profile(name="fair", order=FairShare(), score=scorer(placement))
+    return Profile(name="fair", order=FairShare(), score=score)
 
 
-def build_srjf(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+def build_srjf(score: Score = LEAST_LOADED) -> Profile:
     """Build the profile `srjf`."""
     order = ShortestRemaining()
-    return Profile(name="srjf", order=order, score=scorer(placement), observers=(order,))
+    return Profile(name="srjf", order=order, score=score, observers=(order,))

@@ -1,22 +1,18 @@
-"""Which node: spread load, or fill nodes one after the other."""
+"""Which node: spread load, fill nodes one after the other, or the closest to the input first."""
 
 from __future__ import annotations
 
-import enum
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
+from boathouse_policies.framework import Score
 from boathouse_policies.framework.questions import ShapeScore
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import Score
+    from collections.abc import Hashable
 
-
-class Placement(enum.StrEnum):
-    """The choices by name."""
-
-    LEAST_LOADED = "least-loaded"
-    PACKED = "packed"
+    from boathouse_policies.framework import CycleState, PendingClass, Where
 
 
 class LeastLoaded(ShapeScore):
@@ -35,13 +31,32 @@ class Packed(LeastLoaded):
         return -super().of_shapes(sizes, free, inverse)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Closest(Score):
+    """The node that is closest to the input of a pending task; another score ranks nodes that are as close.
+
+    Attributes:
+        base: The other score.
+        level: What a level of distance counts: more than the whole range of the other score.
+    """
+
+    base: Score
+    level: float
+
+    def key(self, pending: PendingClass) -> Hashable:
+        """Return the class where its input is in blocks; else what the other score depends on."""
+        return pending.task_class.id if pending.queued.pool.located else self.base.key(pending)
+
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
+        """Return the other score, less so much for each level of distance."""
+        score = self.base.score(pending, state, where)
+        return score - self.level * pending.levels[where] if pending.queued.pool.located else score
+
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
+        """Return the score of one node."""
+        score = self.base.score_on(pending, state, node)
+        return score - self.level * int(pending.levels[node]) if pending.queued.pool.located else score
+
+
+LEAST_LOADED, PACKED = LeastLoaded(), Packed()
 _CPU, _MEMORY = model.CPU, model.MEMORY
-
-
-def scorer(placement: Placement) -> Score:
-    """The score of a choice."""
-    match placement:
-        case Placement.LEAST_LOADED:
-            return LeastLoaded()
-        case Placement.PACKED:
-            return Packed()

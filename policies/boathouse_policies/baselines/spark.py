@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.orders import FairShare
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED, FairShare
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import PREDICATES, Filter, Observer, Profile, Reserve, RunningTasks, Score
 
@@ -171,14 +170,12 @@ _COUNTED_LATER = model.Verdict(
 )
 
 
-def build(
-    name: str, placement: Placement = Placement.LEAST_LOADED, *, spread: bool = True, alone: bool = False
-) -> Profile:
+def build(name: str, score: Score = LEAST_LOADED, *, spread: bool = True, alone: bool = False) -> Profile:
     """Build one of the profiles `spread-out`, `non-spread-out`, `yarn-client` and `yarn-cluster`.
 
     Args:
         name: Of the profile.
-        placement: Which node, for tasks that are no executors.
+        score: Ranks nodes for tasks that are no executors.
         spread: SpreadOut or NonSpreadOut.
         alone: Whether one Spark application runs at a time.
     """
@@ -188,7 +185,7 @@ def build(
         name=name,
         order=FairShare(),
         filters=(*PREDICATES, *applications),
-        score=scorer(placement),
+        score=score,
         scores={model.Stage.EXECUTOR: order},
         reserve=Reservations(order, running, *applications),
         observers=(running, *applications),

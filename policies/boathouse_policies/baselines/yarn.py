@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines.placement import LEAST_LOADED
 from boathouse_policies.framework import JobOrder, Profile, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from boathouse_policies.framework import CycleState, Layout, PendingClass, Where
+    from boathouse_policies.framework import CycleState, Layout, PendingClass, Score, Where
 
 
 class MemoryHeld(JobOrder):
@@ -88,11 +88,11 @@ def _verdict(node: model.NodeName) -> model.Verdict:
     return model.Verdict(code=model.Code.JOB_ORDER, message=f"{node} is kept for it until there is room")
 
 
-def build(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+def build(score: Score = LEAST_LOADED) -> Profile:
     """The profile `yarn`."""
-    return Profile(name="yarn", order=MemoryHeld(), score=scorer(placement), reserve=LockedNodes(), node_driven=True)
+    return Profile(name="yarn", order=MemoryHeld(), score=score, reserve=LockedNodes(), node_driven=True)
 
 
-def build_without_reservations(placement: Placement = Placement.LEAST_LOADED) -> Profile:
+def build_without_reservations(score: Score = LEAST_LOADED) -> Profile:
     """The profile `yarn-no-reservations`."""
-    return Profile(name="yarn-no-reservations", order=MemoryHeld(), score=scorer(placement))
+    return Profile(name="yarn-no-reservations", order=MemoryHeld(), score=score)

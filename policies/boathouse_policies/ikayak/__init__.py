@@ -20,8 +20,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines.orders import FairShare
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED, FairShare
 from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score, questions
 from boathouse_policies.ikayak.book import SPARK, Book
 from boathouse_policies.ikayak.config import Config, Shrink
@@ -63,27 +62,25 @@ class Parts:
         self.shrinking = Shrinking(config, self.locality)
 
 
-def build(
-    placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None
-) -> Profile:
+def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None) -> Profile:
     """Build the profile `ikayak`, with a state of its own.
 
     Args:
-        placement: Ranks nodes for what iKayak says nothing of.
+        score: Ranks nodes for what iKayak says nothing of.
         config: The constants, and which mechanisms are on.
         order: Of jobs; iKayak says nothing of it: dominant-share fairness if None.
     """
-    running, base = RunningTasks(), scorer(placement)
+    running = RunningTasks()
     found, scores = Parts(running, config), dict[Stage, Score]()
     if config.placement:
         scores.update(dict.fromkeys(SPARK, found.most_free))
     if config.local_first:
-        scores[Stage.MAP] = LocalFirst(found.shrinking, base)
+        scores[Stage.MAP] = LocalFirst(found.shrinking, score)
     return Profile(
         name="ikayak",
         order=order or FairShare(),
         filters=(*PREDICATES, found.suspension, found.shrinking),
-        score=base,
+        score=score,
         scores=MappingProxyType(scores),
         sizer=found.shrinking,
         reserve=found.executors if config.placement else questions.NO_RESERVE,

@@ -27,24 +27,23 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines.orders import FairShare
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
 from boathouse_policies.framework import PREDICATES, Profile, questions
 from boathouse_policies.ila.config import Config, static
 from boathouse_policies.ila.interference import Interference, Retry
 from boathouse_policies.ila.learning import Learner
-from boathouse_policies.ila.locality import AdaptiveDelay, Nearest
+from boathouse_policies.ila.locality import LEVEL, AdaptiveDelay
 from boathouse_policies.ila.profiling import STAGES
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import JobOrder
+    from boathouse_policies.framework import JobOrder, Score
 
 __all__ = [
+    "LEVEL",
     "AdaptiveDelay",
     "Config",
     "Interference",
     "Learner",
-    "Nearest",
     "Retry",
     "build",
     "build_iao",
@@ -56,7 +55,7 @@ _PAPER = Config()
 
 
 def build(
-    placement: Placement = Placement.LEAST_LOADED,
+    score: Score = LEAST_LOADED,
     config: Config = _PAPER,
     *,
     name: str = "ila",
@@ -65,24 +64,23 @@ def build(
     """The profile `ila`. Each call builds a policy with a state of its own.
 
     Args:
-        placement: Which node, for stages other than maps and reducers and where interference does not matter.
+        score: Ranks nodes for stages other than maps and reducers and where interference does not matter.
         config: The constants; the paper's by default.
         name: Of the profile.
         order: Of jobs; fair sharing by default, as in the paper.
     """
-    base = scorer(placement)
     interference = None if config.threshold is None else Interference(config)
     delay = AdaptiveDelay(config) if config.locality else None
     judge = () if interference is None else (interference,)
-    ranked = base if interference is None else interference
-    score = Nearest(ranked) if config.locality else ranked
+    ranked = score if interference is None else interference
+    closest = Closest(ranked, LEVEL) if config.locality else ranked
     learning = judge if delay is None else (*judge, delay)
     return Profile(
         name=name,
         order=order or FairShare(),
         filters=(*PREDICATES, *judge),
-        score=base,
-        scores=MappingProxyType(dict.fromkeys(STAGES, score)),
+        score=score,
+        scores=MappingProxyType(dict.fromkeys(STAGES, closest)),
         patience=delay or questions.NO_PATIENCE,
         reserve=questions.NO_RESERVE if interference is None else Retry(interference),
         observers=learning,
@@ -90,11 +88,11 @@ def build(
     )
 
 
-def build_iao(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER) -> Profile:
+def build_iao(score: Score = LEAST_LOADED, config: Config = _PAPER) -> Profile:
     """The profile `iao`: interference-aware only, with greedy locality (5.1)."""
-    return build(placement, dataclasses.replace(config, locality=False), name="iao")
+    return build(score, dataclasses.replace(config, locality=False), name="iao")
 
 
-def build_lao(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER) -> Profile:
+def build_lao(score: Score = LEAST_LOADED, config: Config = _PAPER) -> Profile:
     """The profile `lao`: locality-aware only (5.1)."""
-    return build(placement, dataclasses.replace(config, threshold=None), name="lao")
+    return build(score, dataclasses.replace(config, threshold=None), name="lao")

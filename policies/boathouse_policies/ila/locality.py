@@ -19,40 +19,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import Hooks, Observer, Patience, Score
+from boathouse_policies.framework import Hooks, Observer, Patience
 from boathouse_policies.ila.profiling import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework import CycleState, PendingClass
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
-
-
-class Nearest(Score):
-    """The closest node first; another score ranks nodes that are as close.
-
-    Args:
-        base: The other score.
-    """
-
-    def __init__(self, base: Score) -> None:
-        self._base = base
-
-    def key(self, pending: PendingClass) -> Hashable:
-        """The class where its input is in blocks; else what the other score depends on."""
-        return pending.task_class.id if pending.queued.pool.located else self._base.key(pending)
-
-    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The base's score, less more than its whole range for each level of distance."""
-        score = self._base.score(pending, state, where)
-        return score - _LEVEL * pending.levels[where] if pending.queued.pool.located else score
-
-    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
-        score = self._base.score_on(pending, state, node)
-        return score - _LEVEL * int(pending.levels[node]) if pending.queued.pool.located else score
 
 
 @dataclasses.dataclass(slots=True)
@@ -140,7 +113,7 @@ class AdaptiveDelay(Patience, Hooks, Observer):
 
 
 _NEW = _ClassDelay()
-_LEVEL = 1e6  # above any slowdown: closeness comes first
+LEVEL = 1e6  # above any slowdown: closeness comes first
 _PASSED_OVER = {
     int(distance): model.Verdict(
         code=model.Code.PATIENCE, message=f"the closest free node is {where} its input: it waits for a closer one"

@@ -6,33 +6,32 @@ import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
-from boathouse_policies.baselines import capacity, delay, late, orders, spark, yarn
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED, PACKED, capacity, delay, late, orders, spark, yarn
 from boathouse_policies.profiles import boathouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boathouse_policies.framework import Profile
+    from boathouse_policies.framework import Profile, Score
 
 
-def _static(threshold: int) -> Callable[[Placement], Profile]:
+def _static(threshold: int) -> Callable[[Score], Profile]:
     """ILA with a static threshold (its Figure 12)."""
-    return lambda placement: ila.build(placement, ila.static(threshold), name=f"ila-static-{threshold}")
+    return lambda score: ila.build(score, ila.static(threshold), name=f"ila-static-{threshold}")
 
 
-_BUILDERS: dict[str, Callable[[Placement], Profile]] = {
+_BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "boathouse": boathouse.build,
     "capacity": capacity.build,
     "delay": delay.build,
     "fair": orders.build_fair,
     "fifo": orders.build_fifo,
-    "fspy": lambda placement: fspy.build(score=scorer(placement)),
+    "fspy": lambda score: fspy.build(score=score),
     "iao": ila.build_iao,
     "ikayak": ikayak.build,
     "ila": ila.build,
     **{f"ila-static-{threshold}": _static(threshold) for threshold in (1, 2, 4, 6, 8)},
-    "koala": lambda placement: koala.build(score=scorer(placement)),
+    "koala": lambda score: koala.build(score=score),
     "lao": ila.build_lao,
     "late": late.build,
     "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
@@ -45,6 +44,8 @@ _BUILDERS: dict[str, Callable[[Placement], Profile]] = {
     "yarn-no-reservations": yarn.build_without_reservations,
 }
 
+_PLACEMENTS: dict[str, Score] = {"least-loaded": LEAST_LOADED, "packed": PACKED}
+
 
 def names() -> tuple[str, ...]:
     """All profiles, sorted."""
@@ -53,10 +54,10 @@ def names() -> tuple[str, ...]:
 
 def placements() -> tuple[str, ...]:
     """All choices of placement."""
-    return tuple(Placement)
+    return tuple(_PLACEMENTS)
 
 
-def build(name: str, *, placement: str = Placement.LEAST_LOADED) -> Profile:
+def build(name: str, *, placement: str = "least-loaded") -> Profile:
     """Build a profile.
 
     Raises:
@@ -64,6 +65,6 @@ def build(name: str, *, placement: str = Placement.LEAST_LOADED) -> Profile:
     """
     if name not in _BUILDERS:
         raise ValueError(f"there is no profile {name!r}; choose one of: {', '.join(names())}")
-    if placement not in placements():
+    if placement not in _PLACEMENTS:
         raise ValueError(f"there is no placement {placement!r}; choose one of: {', '.join(placements())}")
-    return _BUILDERS[name](Placement(placement))
+    return _BUILDERS[name](_PLACEMENTS[placement])

@@ -29,8 +29,8 @@ import functools
 from types import MappingProxyType
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
-from boathouse_policies.baselines.placement import Placement, scorer
-from boathouse_policies.framework import PREDICATES, Profile, RunningTasks
+from boathouse_policies.baselines import LEAST_LOADED, Closest
+from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score
 from boathouse_policies.profiles.sharing import ByStage, OneOfTwo, Unhindered
 
 
@@ -53,11 +53,11 @@ class Config:
 _PAPERS = Config()
 
 
-def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPERS) -> Profile:
+def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     """The profile `boathouse`. Each call builds a policy with a state of its own.
 
     Args:
-        placement: Which node, for stages that none of the papers speaks of.
+        score: Ranks nodes, for stages that none of the papers speaks of.
         config: The constants.
     """
     order = fspy.SizeBased(config.fspy)
@@ -68,14 +68,14 @@ def build(placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER
     regular = Unhindered(interference, spark.shrinking)
     elastic = yarn_me.Elasticity(config.yarn_me, regular, yarn_me.Outlook(running), ahead)
     sizes = OneOfTwo(elastic, spark.shrinking)
-    nearest = ila.Nearest(elastic)
+    nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
     aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
         order=order,
         filters=(*PREDICATES, spark.suspension, sizes, elastic, interference),
-        score=scorer(placement),
+        score=score,
         scores=MappingProxyType(
             {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(ikayak.SPARK, spark.most_free)}
         ),

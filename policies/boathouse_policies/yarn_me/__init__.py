@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines.placement import Placement, scorer
+from boathouse_policies.baselines import LEAST_LOADED
 from boathouse_policies.baselines.yarn import LockedNodes, MemoryHeld
 from boathouse_policies.framework import PREDICATES, Profile, RunningTasks
 from boathouse_policies.yarn_me.config import Config
@@ -28,7 +28,7 @@ from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
 
 if TYPE_CHECKING:
-    from boathouse_policies.framework import Reserve
+    from boathouse_policies.framework import Reserve, Score
     from boathouse_policies.yarn_me.decide import LookingAhead
 
 __all__ = ["Config", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
@@ -36,18 +36,16 @@ __all__ = ["Config", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
 _PAPER = Config()
 
 
-def build(
-    placement: Placement = Placement.LEAST_LOADED, config: Config = _PAPER, look_ahead: LookingAhead = Timeline
-) -> Profile:
+def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: LookingAhead = Timeline) -> Profile:
     """The profile `yarn-me`. Each call builds a policy with an outlook of its own.
 
     Args:
-        placement: Which node, of those with room for the ideal size.
+        score: Ranks nodes, of those with room for the ideal size.
         config: The constants.
         look_ahead: Makes a timeline.
     """
     running = RunningTasks()
-    elastic = Elasticity(config, scorer(placement), Outlook(running), look_ahead)
+    elastic = Elasticity(config, score, Outlook(running), look_ahead)
     passing = Passing(elastic) if config.passing else None
     reserve: Reserve = passing or LockedNodes()
     return Profile(

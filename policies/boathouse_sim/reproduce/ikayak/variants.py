@@ -150,7 +150,7 @@ class _MapsWait(Patience):
 
 def _with_delay(base: Profile) -> Profile:
     patience = delay.Delay(delay.Config())
-    closest = delay.Closest(placement.scorer(placement.Placement.LEAST_LOADED))
+    closest = placement.Closest(placement.LEAST_LOADED, delay.LEVEL)
     return dataclasses.replace(
         base,
         scores=MappingProxyType({**base.scores, model.Stage.MAP: closest}),

@@ -12,8 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import ila, model
-from boathouse_policies.baselines import LeastLoaded
-from boathouse_policies.baselines.orders import FairShare
+from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
 from boathouse_policies.framework import PREDICATES, Filter, Groups, Observer, Patience, Profile, Reserve
 from boathouse_sim.reproduce.ila import programs
 
@@ -49,7 +48,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
             name=NAME,
             order=FairShare(),
             filters=(*PREDICATES, self),
-            score=ila.Nearest(LeastLoaded()),
+            score=Closest(LEAST_LOADED, ila.LEVEL),
             patience=self,
             reserve=self,
             observers=(self, self._delay),

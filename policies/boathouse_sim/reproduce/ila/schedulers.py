@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 from boathouse_policies import profiles
-from boathouse_policies.baselines import LeastLoaded
-from boathouse_policies.baselines.orders import Fifo
+from boathouse_policies.baselines import LEAST_LOADED, Fifo
 from boathouse_policies.framework import Profile
 from boathouse_sim.reproduce.ila import oracle
 from boathouse_sim.reproduce.ila.programs import PAPER, Assumed
@@ -43,7 +42,7 @@ def build(name: str, assumed: Assumed = PAPER) -> Profile:
     match name:
         case "capacity":
             # Slots are alike and small: Hadoop's capacity scheduler of the time keeps no node for anybody.
-            return Profile(name=CAPACITY, order=Fifo(), score=LeastLoaded(), sees_hosts=False)
+            return Profile(name=CAPACITY, order=Fifo(), score=LEAST_LOADED, sees_hosts=False)
         case oracle.NAME:
             io, cpu = oracle.caps(assumed)
             return oracle.Oracle(io=io, cpu=cpu).profile()
