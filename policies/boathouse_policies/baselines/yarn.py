@@ -1,8 +1,18 @@
-"""YARN's fair scheduler as the YARN-ME paper compares with (3.3): by memory held, with node reservations.
+"""YARN's schedulers: the fair scheduler as the YARN-ME paper compares with (3.3), and the CapacityScheduler.
 
-The job that holds least memory goes first. With reservations, a node that cannot take its next task is reserved for it,
-and nobody else may use that node until it got a task there or has no task left to place; a job may have any number of
-nodes reserved. Without them, the next job in the order is tried (backfill).
+Both reserve nodes: a node that cannot take the next task is reserved for that task's class. Other jobs cannot use the
+node until the class gets a task there or has none left to place; a job may have any number of nodes reserved.
+
+* `yarn`: the job that holds least memory goes first. `yarn-no-reservations` tries the next job in the order instead
+  (backfill).
+* `capacity`: within a queue the application submitted first goes first (FifoOrderingPolicy). The queue that holds the
+  least of what it is guaranteed is served first (AbstractCSQueue.getUsedCapacity). That is the framework's order
+  between queues: a queue's weight is its guaranteed share, its limits are its maximum. What a queue leaves idle others
+  may take; nothing is taken back by force (pre-emption between queues is off by default there, and absent here).
+
+The CapacityScheduler compares sizes in all resources here (DominantResourceCalculator); Hadoop's default looks at
+memory alone. User limits and the share for masters are left out: a simulated queue has one user, and masters are
+small.
 """
 
 from __future__ import annotations
@@ -13,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines.placement import LEAST_LOADED
+from boathouse_policies.baselines import LEAST_LOADED, Fifo
 from boathouse_policies.framework import JobOrder, Profile, Reserve
 
 if TYPE_CHECKING:
@@ -96,3 +106,8 @@ def build(score: Score = LEAST_LOADED) -> Profile:
 def build_without_reservations(score: Score = LEAST_LOADED) -> Profile:
     """The profile `yarn-no-reservations`."""
     return Profile(name="yarn-no-reservations", order=MemoryHeld(), score=score)
+
+
+def build_capacity(score: Score = LEAST_LOADED) -> Profile:
+    """The profile `capacity`."""
+    return Profile(name="capacity", order=Fifo(), score=score, reserve=LockedNodes(), node_driven=True)

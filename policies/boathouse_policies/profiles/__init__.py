@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
-from boathouse_policies.baselines import LEAST_LOADED, PACKED, capacity, delay, late, orders, spark, yarn
+from boathouse_policies.baselines import LEAST_LOADED, PACKED, delay, late, orders, spark, yarn
 from boathouse_policies.profiles import boathouse
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def _static(threshold: int) -> Callable[[Score], Profile]:
 
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "boathouse": boathouse.build,
-    "capacity": capacity.build,
+    "capacity": yarn.build_capacity,
     "delay": delay.build,
     "fair": orders.build_fair,
     "fifo": orders.build_fifo,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines import capacity
 from boathouse_sim import contention, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.reproduce.ila import programs
@@ -72,13 +71,12 @@ def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queu
     """
     cluster = Cluster.of(*topology.ila_testbed())
     apps = tuple(_apps(load, seed, assumed, part, queues=queues))
-    half = capacity.Share(guaranteed=0.5)
-    total = model.Resources(cpu_milli=cluster.total_cores * 1000, memory_bytes=cluster.total_mem_mb << 20)
+    halves = [model.Queue.of(model.QueueName(name), weight=0.5) for name in (CPU_QUEUE, IO_QUEUE)]
     return Workload(
         name=f"ila-{load}",
         cluster=cluster,
         apps=apps,
-        queues=capacity.queues({IO_QUEUE: half, CPU_QUEUE: half}, total) if queues else (),
+        queues=tuple(halves) if queues else (),
         conditions=Conditions(
             contention=contention.Saturation(seek=assumed.seek, cpu_power=assumed.cpu_power, ceiling=assumed.ceiling),
             reading=work.ILA_READING,
