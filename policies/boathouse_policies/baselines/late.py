@@ -57,13 +57,18 @@ class _Attempt:
         task: The attempt.
         progress: As of its last report.
         reported_s: When that was.
-        has_second: Whether a second attempt of it runs, or was refused.
+        is_refused: Whether a second attempt of it was refused.
     """
 
     task: RunningTask
     progress: float = 0.0
     reported_s: float = 0.0
-    has_second: bool = False
+    is_refused: bool = False
+
+    @property
+    def second(self) -> model.TaskId:
+        """The name of a second attempt of it."""
+        return model.TaskId(f"{self.task.task}{_SECOND}")
 
     @property
     def is_second(self) -> bool:
@@ -95,9 +100,8 @@ class Late(Observer, Follower):
         self._config = config
         self._running = running
         self._attempts: dict[model.TaskId, _Attempt] = {}
-        self._ended_rates: dict[model.ClassId, list[float]] = {}
+        self._ended_rates: dict[model.JobId, dict[model.ClassId, list[float]]] = {}
         self._node_progress: collections.defaultdict[model.NodeName, float] = collections.defaultdict(float)
-        self._classes: dict[model.JobId, tuple[model.TaskClass, ...]] = {}
         self._is_due = False
         running.follow(self)
 
@@ -130,29 +134,31 @@ class Late(Observer, Follower):
 
     def _slow(self, queue: SchedulingQueue, view: ClusterView) -> list[_Attempt]:
         """Return who may have a second attempt, the job with the least share first, then the longest time left."""
-        pending = {queued.task_class.id: queued.job.id for queued in queue.sorted_classes().queued if queued.pool.count}
-        shares = {job: view.layout.dominant_share(view.job_usage(job)) for job in {*self._classes, *pending.values()}}
-        least = min((shares[job] for job in pending.values()), default=np.inf)
+        pending = {queued.job.id for queued in queue.sorted_classes().queued if queued.pool.count}
+        jobs = {attempt.task.job for attempt in self._attempts.values()} | pending
+        shares = {job: view.layout.dominant_share(view.job_usage(job)) for job in jobs}
+        least = min((shares[job] for job in pending), default=np.inf)
         slow = [
             attempt
-            for job, classes in self._classes.items()
+            for job in jobs
             if shares[job] <= least
-            for task_class in classes
-            if task_class.id not in pending
-            for attempt in self._slow_of(task_class.id, view.now_s)
+            for queued in queue.classes_of(job)
+            if not queued.pool.count
+            for attempt in self._slow_of(queued.task_class, view.now_s)
         ]
         return sorted(slow, key=lambda attempt: (shares[attempt.task.job], -attempt.left_s, attempt.task.task))
 
-    def _slow_of(self, task_class: model.ClassId, now_s: float) -> Iterator[_Attempt]:
-        attempts = [self._attempts[task.task] for task in self._running.of(task_class) if task.started_s is not None]
-        rates = [*self._ended_rates.get(task_class, ()), *(attempt.rate for attempt in attempts)]
+    def _slow_of(self, task_class: model.TaskClass, now_s: float) -> Iterator[_Attempt]:
+        attempts = [self._attempts[task.task] for task in self._running.of(task_class.id) if task.started_s is not None]
+        ended_rates = self._ended_rates.get(task_class.job, {}).get(task_class.id, ())
+        rates = [*ended_rates, *(attempt.rate for attempt in attempts)]
         if len(rates) < _TO_COMPARE:
             return
         slow = float(np.percentile(rates, self._config.slow_task_percentile))
         for attempt in attempts:
             ran_s = now_s - (attempt.task.started_s or 0.0)
-            may_have_one = ran_s >= self._config.least_run_s and not (attempt.is_second or attempt.has_second)
-            if attempt.rate < slow and may_have_one:
+            has_second = attempt.is_second or attempt.is_refused or attempt.second in self._attempts
+            if attempt.rate < slow and ran_s >= self._config.least_run_s and not has_second:
                 yield attempt
 
     def _node(self, slow: _Attempt, free: model.IntMatrix, view: ClusterView) -> int | None:
@@ -169,16 +175,13 @@ class Late(Observer, Follower):
     def observe(self, event: model.Event) -> None:
         """Learn how far tasks are."""
         match event:
-            case model.Submitted():
-                self._classes[event.job.id] = event.classes
             case model.Progress() if event.task in self._attempts:
                 self._proceed(self._attempts[event.task], event.fraction, event.now_s)
                 self._is_due = True
             case model.Refused(decision=model.Speculate(task=task)) if task.id in self._attempts:
-                self._attempts[task.id].has_second = True  # it may not have one
+                self._attempts[task.id].is_refused = True
             case model.Ended():
-                for task_class in self._classes.pop(event.job, ()):
-                    self._ended_rates.pop(task_class.id, None)
+                self._ended_rates.pop(event.job, None)
             case model.NodeChanged(node=None):
                 self._node_progress.pop(event.name, None)
             case _:
@@ -186,8 +189,7 @@ class Late(Observer, Follower):
 
     def placed(self, task: RunningTask) -> None:
         """Begin an attempt, the first or the second."""
-        attempt = self._attempts[task.task] = _Attempt(task)
-        self._mark_first(attempt, has_second=True)
+        self._attempts[task.task] = _Attempt(task)
 
     def started(self, task: RunningTask, now_s: float) -> None:
         """Count its progress from now on."""
@@ -198,15 +200,7 @@ class Late(Observer, Follower):
         attempt, succeeded = self._attempts.pop(task.task), isinstance(event, model.Finished)
         self._proceed(attempt, float(succeeded), event.now_s)
         if succeeded:
-            self._ended_rates.setdefault(task.task_class, []).append(attempt.rate)
-        else:
-            self._mark_first(attempt, has_second=False)
-
-    def _mark_first(self, attempt: _Attempt, *, has_second: bool) -> None:
-        """Say of the attempt that this is the second of, if it is one, whether it has a second."""
-        first = self._attempts.get(model.TaskId(attempt.task.task.removesuffix(_SECOND)))
-        if first is not None and attempt.is_second:
-            first.has_second = has_second
+            self._ended_rates.setdefault(task.job, {}).setdefault(task.task_class, []).append(attempt.rate)
 
     def _proceed(self, attempt: _Attempt, progress: float, now_s: float) -> None:
         node = attempt.task.node
@@ -218,7 +212,7 @@ def _speculate(slow: _Attempt, node: model.NodeName) -> model.Speculate:
     task = slow.task
     return model.Speculate(
         task=model.Task(id=task.task, task_class=task.task_class),
-        attempt=model.TaskId(f"{task.task}{_SECOND}"),
+        attempt=slow.second,
         node=node,
         resources=task.resources,
         reason=f"{slow.progress:.0%} done at {slow.rate:.2%} a second: {slow.left_s:.0f} s left",

@@ -245,15 +245,31 @@ def test_it_is_due_after_a_report_only():
     assert [task for task, _ in world.seconds()] == ["job/map-0"]
 
 
-def test_who_has_a_second_attempt_gets_no_third():
-    world = Watched()
-    tasks = world.runs([0.2, *USUAL])
-    assert len(world.seconds()) == 1
+def has_second(world, tasks):
+    """The second attempt of the first task runs on n9, and reports at second 20."""
     second = model.Task(id=model.TaskId(f"{tasks[0].id}-second"), task_class=tasks[0].task_class)
     world.tell(model.Placed, second, "n9", resources=model.Resources(cpu_milli=1000), distance=model.Distance.ANYWHERE)
     world.tell(model.Started, second, "n9", now_s=10.0)
     world.tell(model.Progress, second, "n9", now_s=20.0, fraction=0.01, phase="map", counters={})
     world.now_s = 20.0
+
+
+def test_who_has_a_second_attempt_gets_no_third():
+    world = Watched()
+    tasks = world.runs([0.2, *USUAL])
+    assert len(world.seconds()) == 1
+    has_second(world, tasks)
+    assert world.seconds() == []
+
+
+def test_who_was_placed_again_gets_no_third_attempt_while_its_second_runs():
+    world = Watched()
+    tasks = world.runs([0.2, *USUAL])
+    has_second(world, tasks)
+    size = model.Resources(cpu_milli=1000)
+    world.tell(model.Placed, tasks[0], "n8", now_s=11.0, resources=size, distance=model.Distance.ANYWHERE)
+    world.tell(model.Started, tasks[0], "n8", now_s=11.0)
+    world.tell(model.Progress, tasks[0], "n8", now_s=20.0, fraction=0.01, phase="map", counters={})
     assert world.seconds() == []
 
 
