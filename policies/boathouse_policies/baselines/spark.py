@@ -111,7 +111,7 @@ class Reservations(Reserve):
         return found
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Return the owners."""
+        """Return the owners, and the classes to which their nodes are open."""
         return state.owners()
 
     def _takes(self, pending: PendingClass, state: CycleState) -> model.IntVector:

@@ -1,7 +1,8 @@
 """YARN's schedulers: the fair scheduler as the YARN-ME paper compares with (3.3), and the CapacityScheduler.
 
 Both reserve nodes: a node that cannot take the next task is reserved for that task's class. Other jobs cannot use the
-node until the class gets a task there or has none left to place; a job may have any number of nodes reserved.
+node until the class gets a task there or has none left to place; a job may have any number of nodes reserved. Earlier
+classes of the owner's job and the members of its gang can: a lost driver goes before the executors that own the nodes.
 
 * `yarn`: the job that holds least memory goes first. `yarn-no-reservations` tries the next job in the order instead
   (backfill).
@@ -43,21 +44,22 @@ class MemoryHeld(JobOrder):
 
 
 class LockedNodes(Reserve):
-    """Nodes reserved for the first job that they cannot take, and locked for all others."""
+    """Nodes reserved for the first class that they cannot take, and locked for other jobs and for later classes."""
 
     by_node = idle_once_all_reserved = passing_changes = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Return where the node is not reserved, or is for this class."""
+        """Return where the node is not reserved, or is open to this class."""
         if not state.reserved:
             return None
         own, reserved = pending.task_class.id, state.reserved
-        return np.array([reserved.get(node, own) == own for node in places_of(where, state)], np.bool_)
+        closed = {owner for owner in set(reserved.values()) if own not in state.open_to(owner)}
+        return np.array([reserved.get(node) not in closed for node in places_of(where, state)], np.bool_)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
-        own = pending.task_class.id
-        return state.reserved.get(node, own) == own
+        owner = state.reserved.get(node)
+        return owner is None or pending.task_class.id in state.open_to(owner)
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve the unreserved nodes on offer that the class may use and that would, empty, hold its ideal size.
@@ -81,7 +83,7 @@ class LockedNodes(Reserve):
         ]
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Return the owners."""
+        """Return the owners, and the classes to which their nodes are open."""
         return state.owners()
 
 

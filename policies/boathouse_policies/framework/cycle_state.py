@@ -9,10 +9,11 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.layout import ALL
+from boathouse_policies.framework.queue import Reservations
 from boathouse_policies.framework.view import combined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _MEMORY = model.MEMORY
-_NO_RESERVATIONS: Mapping[model.NodeName, model.ClassId] = {}
+_NO_RESERVATIONS = Reservations({}, {})
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
 
 
@@ -159,7 +160,7 @@ class CycleState:
         most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
     """
 
-    def __init__(self, view: ClusterView, reserved: Mapping[model.NodeName, model.ClassId] = _NO_RESERVATIONS) -> None:
+    def __init__(self, view: ClusterView, reservations: Reservations = _NO_RESERVATIONS) -> None:
         self.view = view
         layout = view.layout
         self._free: model.IntMatrix | None = None
@@ -169,8 +170,8 @@ class CycleState:
         self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
         self.changes = 0
         self._changed: list[int] = []
-        names = list(filter(layout.index.__contains__, reserved))  # in plain loops this is dear: cycles are many
-        self.reserved = dict(zip(map(layout.index.__getitem__, names), map(reserved.__getitem__, names), strict=True))
+        self._reservations = reservations
+        self.reserved = reservations.by_place(layout)
         self.released: set[int] = set()
         self._places: list[int] | None = None
         self.offers = len(layout) if view.offered is None else int(np.count_nonzero(self.offered))
@@ -268,10 +269,16 @@ class CycleState:
         return self.offers == len(self.offered) or all(map(self.reserved.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
-        """The classes for which nodes on offer are reserved."""
+        """The classes for which nodes on offer are reserved, and the others to which those are open."""
         if self.offers == len(self.offered):
-            return set(self.reserved.values())
-        return {self.reserved[node] for node in self.offered_places() if node in self.reserved}
+            owners = set(self.reserved.values())
+        else:
+            owners = {self.reserved[node] for node in self.offered_places() if node in self.reserved}
+        return owners.union(*map(self.open_to, owners))
+
+    def open_to(self, owner: model.ClassId) -> Collection[model.ClassId]:
+        """The classes that may use the nodes that are reserved for a class."""
+        return self._reservations.open_to(owner)
 
     def offered_places(self) -> list[int]:
         """The nodes on offer, ascending."""

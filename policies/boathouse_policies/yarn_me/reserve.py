@@ -39,11 +39,11 @@ class Passing(LockedNodes, Hooks):
         self._columns.begin()
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Return where the node is not reserved, or is for this class, or where this class does no harm."""
-        if not state.reserved:
+        """Return where the node is not reserved, or is open to this class, or where this class does no harm."""
+        own = super().mask(pending, state, where)
+        if own is None:
             return None
         columns, estimates = self._columns.renewed(state), pending.task_class.estimates
-        own: model.BoolVector = columns.owner[where] == pending.task_class.id
         seconds = estimates.levels.seconds_on(state.memory(where)) if isinstance(estimates, Elastic) else math.inf
         harmless: model.BoolVector = seconds <= columns.until_s[where] - state.view.now_s
         return own | harmless
@@ -112,7 +112,7 @@ def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
 
 
 class _Columns:
-    """The nodes as columns: the owner of each, and until when it is of no use to its owner.
+    """The nodes as a column: until when each is of no use to its owner.
 
     They last from cycle to cycle; at the first question of a cycle they are mended where anything differs.
 
@@ -120,7 +120,6 @@ class _Columns:
         outlook: What runs until when.
 
     Attributes:
-        owner: The class that each node is reserved for, or None, shape [N].
         until_s: When the owner has room there; infinite where there is none, shape [N].
     """
 
@@ -145,7 +144,6 @@ class _Columns:
                 self._placed_on |= changed  # the cycle's placements may come to nothing
             self._changes = state.changes
             for node in changed:
-                self.owner[node] = state.reserved.get(node)
                 self.until_s[node] = until_s(self._outlook, state, node)
         return self
 
@@ -155,7 +153,6 @@ class _Columns:
         if layout is not self._layout:
             self._layout, self._free, self._reserved = layout, free, {}
             self._placed_on.clear()
-            self.owner = np.full(len(layout), None, np.object_)
             self.until_s = np.full(len(layout), np.inf)
         changed = {layout.index[name] for name in self._outlook.changed_nodes if name in layout.index}
         changed.update(node for node, _ in self._reserved.items() ^ state.reserved.items())

@@ -1,5 +1,7 @@
 """YARN's reservations within a cycle."""
 
+import pytest
+
 from boathouse_policies import model, profiles
 from tests.unit.policies import builders as make
 
@@ -26,10 +28,8 @@ def test_whose_namespace_may_reserve_no_more_nodes_takes_no_turn_from_others():
         shell.ledger.observe(make.pod(f"filler-{node}", node, make.amount(0, gib)))
     for name, gib, namespace in (("large", 2, "a"), ("owner", 1, "b"), ("small", 1, "b")):
         shell.submit(name, 2, make.amount(0, gib), namespace=namespace)
-    shell.room.reserved |= {
-        model.NodeName("n0"): model.ClassId("large/map"),
-        model.NodeName("n1"): model.ClassId("owner/map"),
-    }
+    shell.room.reserved[model.NodeName("n0")] = model.ClassId("large/map")
+    shell.room.reserved[model.NodeName("n1")] = model.ClassId("owner/map")
     placed = [("owner/map-0", "n1"), ("small/map-0", "n1"), ("owner/map-1", "n1")]
     assert make.where(shell.cycle()) == placed
 
@@ -38,3 +38,44 @@ def test_a_cycle_without_pending_tasks_decides_nothing_while_all_nodes_are_reser
     shell = make.World(make.nodes(1), profile=profiles.build("yarn"))
     shell.room.reserved[model.NodeName("n0")] = model.ClassId("gone/map")
     assert shell.cycle().decisions == []
+
+
+def where_nodes_are_reserved_for(owner, profile, *classes, ahead=None):
+    """Which classes of a job are placed, one task each, on two empty nodes that are reserved for one of the classes."""
+    shell = make.World(make.nodes(2, make.amount(4000, 4)), profile=profiles.build(profile))
+    job = make.job(submitted_s=1.0)
+    members = [make.task_class(job, name=name, **fields) for name, fields in classes]
+    shell.room.submit(job, members, [task for member in members for task in make.tasks(member, 1)])
+    if ahead is not None:
+        shell.submit("ahead", 1, ahead)
+    for node in ("n0", "n1"):
+        shell.room.reserved[model.NodeName(node)] = model.ClassId(f"job/{owner}")
+    return [task for task, _ in make.where(shell.cycle())]
+
+
+LARGE, SMALL = {"size": make.amount(1000, 5)}, {"size": make.amount(1000, 1)}
+GANG = {"size": make.amount(1000, 1), "gang_min": 1}
+
+
+@pytest.mark.parametrize("profile", ["yarn", "yarn-me", "capacity"])
+@pytest.mark.parametrize("owner", ["driver", "executor"])
+def test_nodes_that_are_reserved_for_a_member_of_a_gang_are_open_to_the_gang(profile, owner):
+    placed = where_nodes_are_reserved_for(owner, profile, ("driver", GANG), ("executor", GANG))
+    assert placed == ["job/driver-0", "job/executor-0"]
+
+
+@pytest.mark.parametrize("profile", ["yarn", "yarn-me", "capacity"])
+def test_nodes_that_are_reserved_for_a_class_are_open_to_those_before_it_in_its_job(profile):
+    assert where_nodes_are_reserved_for("reduce", profile, ("map", SMALL), ("reduce", LARGE)) == ["job/map-0"]
+
+
+@pytest.mark.parametrize("profile", ["yarn", "yarn-me", "capacity"])
+def test_nodes_that_are_reserved_for_a_class_are_closed_to_those_after_it_in_its_job(profile):
+    assert where_nodes_are_reserved_for("map", profile, ("map", LARGE), ("reduce", SMALL)) == []
+
+
+@pytest.mark.parametrize("profile", ["yarn", "yarn-me", "capacity"])
+def test_nodes_that_are_reserved_for_a_class_are_closed_to_other_jobs(profile):
+    classes = ("map", SMALL), ("reduce", LARGE)
+    placed = where_nodes_are_reserved_for("reduce", profile, *classes, ahead=make.amount(1000, 1))
+    assert placed == ["job/map-0"]

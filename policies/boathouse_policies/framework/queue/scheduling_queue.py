@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
 from boathouse_policies.framework.queue.queued_class import QueuedClass
+from boathouse_policies.framework.queue.reservations import Reservations
 from boathouse_policies.framework.queue.sorted_classes import SortedClasses
 from boathouse_policies.framework.queue.tasks import TaskPool
 from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses, Wake
@@ -94,7 +95,7 @@ class SchedulingQueue:
         self._unschedulable = UnschedulableClasses(axis)
         self._backoffs = Backoffs()
         self.queues: Mapping[model.QueueName, model.Queue] = {}
-        self.reserved: dict[model.NodeName, model.ClassId] = {}
+        self.reserved = Reservations(self._classes, self._jobs)
         self.set_queues(queues)
 
     # Jobs

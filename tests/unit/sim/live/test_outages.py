@@ -52,6 +52,14 @@ def test_an_executor_that_is_lost_is_asked_for_again_and_its_tasks_run_again():
     assert make.run(found, watch=Invariants()).job_times_s == (16.0,)
 
 
+@pytest.mark.parametrize("profile", ["yarn", "yarn-me"])
+def test_an_application_that_loses_all_its_pods_starts_again_on_nodes_that_are_reserved_for_its_executors(profile):
+    app = make.spark(executors=3, tasks=(4,), driver=make.container(mb=200), min_executors=1, mb=4000)
+    found = make.workload(app, nodes=2, mb=6000, outages=outages(("n0", 4, 9), ("n1", 4, 9)))
+    # Both nodes are reserved for the third executor when they fail. The first stage waits for it until 30.
+    assert make.run(found, profile, watch=Invariants()).job_times_s == (40.0,)
+
+
 def test_a_reducer_gives_way_to_maps_of_its_job_that_cannot_run():
     job = make.mapreduce(maps=2, reduces=1, slow_start=0.5, reduce=make.reducer(mb=1000))
     found = make.workload(job, nodes=2, cores=1, mb=1000, outages=outages(("n1", 5, None)))
