@@ -181,37 +181,19 @@ class Table:
         self._score: ShapeScore | None = None
         if isinstance(profile.score, ShapeScore) and not sorted_classes.stages <= profile.scores.keys():
             self._score = profile.score
-        self._take_nodes(self._with_room(shapes.least))
+        self.nodes = self._with_room(shapes.least)
+        self._span: Where = ALL if len(self.nodes) == len(state.offered) else self.nodes
+        self.listed: Sequence[int] = range(len(self.nodes)) if self._span is ALL else self.nodes.tolist()
+        self.at = None if self._span is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = state.changes
-        self._on: list[int] = []
-        self._most_on = 0
         if self.compares:
-            self._compare(shapes)
-        everything = self._span is ALL
-        self.listed: Sequence[int] = range(len(self.nodes)) if everything else self.nodes.tolist()
-        self.at = None if everything else dict(zip(self.listed, range(len(self.nodes)), strict=True))
-
-    def _take_nodes(self, nodes: npt.NDArray[np.intp]) -> None:
-        self.nodes = nodes
-        self._span: Where = ALL if len(nodes) == len(self._state.offered) else nodes
-
-    def _compare(self, shapes: ShapeColumns) -> None:
-        """Compare all shapes with all nodes, and drop nodes that nothing fits on."""
-        fits = self._fitting(self._span)
-        self._allowed = shapes.allowed(self._state.view, self._span)
-        if self._allowed is not None:
-            fits &= self._allowed
-        of_use = fits.any(axis=0)
-        if not of_use.all():
-            self._take_nodes(self.nodes[of_use])
-            fits = fits[:, of_use]
-            self._allowed = None if self._allowed is None else self._allowed[:, of_use]
-        self._fits = fits
-        self._scores = None if self._score is None else self._scored(self._score, self._span, fits)
-        self._counts = np.array([np.count_nonzero(row) for row in fits], np.int64)
-        self._on = self._counts.tolist()
-        self._most_on = max(self._on, default=0)
+            self._allowed = shapes.allowed(state.view, self._span)
+            self._fits = np.zeros((len(shapes), len(self.nodes)), np.bool_)
+            self._scores = None if self._score is None else np.empty(self._fits.shape)
+            self._counts = np.zeros(len(shapes), np.int64)
+            self._compare(ALL, self._span)
+            self._count()
 
     def _looked_at(self, sorted_classes: SortedClasses, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
         """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
@@ -262,15 +244,18 @@ class Table:
         found = indices(self.at, state.changed_since(self._seen))
         if len(found) > _MANY:
             at = np.array(found, np.intp)
-            self._compare_again(at, self.nodes[at])
+            self._compare(at, self.nodes[at])
         else:
             for i in found:  # slices: views, where arrays of places would copy
-                self._compare_again(slice(i, i + 1), slice(self.listed[i], self.listed[i] + 1))
-        self._on = self._counts.tolist()
-        self._most_on = max(self._on, default=0)
+                self._compare(slice(i, i + 1), slice(self.listed[i], self.listed[i] + 1))
+        self._count()
         self._seen = state.changes
 
-    def _compare_again(self, at: Where, where: Where) -> None:
+    def _count(self) -> None:
+        self._on: list[int] = self._counts.tolist()
+        self._most_on = max(self._on, default=0)
+
+    def _compare(self, at: Where, where: Where) -> None:
         """Compare some nodes, by index and by place, with all shapes."""
         fits = self._fitting(where) & self._state.offered[where]
         if self._allowed is not None:
