@@ -7,7 +7,7 @@ D. Cheng, X. Zhou, P. Lama, J. Wu, C. Jiang, "Cross-platform Resource Scheduling
 | `placement` | 3.1.1, 3.1.3: Algorithms 1 and 2, executors' nodes and reservations |
 | `fuzzy` | 3.1.2: the fuzzy model and its self-learning, eqs 1-6 |
 | `remaining` | 3.1.2: a reducer's lags; a model for each class of jobs |
-| `book` | the maps and reducers that run, with predicted remaining times |
+| `book` | the maps and reducers that run, with predicted remaining times; the share of local maps |
 | `suspension` | 3.2: reducers that wait for maps lend their CPU to them |
 | `shrinking` | 3.3: Algorithm 3, and maps where their input is |
 
@@ -25,7 +25,7 @@ from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Scor
 from boathouse_policies.ikayak.book import SPARK, Book
 from boathouse_policies.ikayak.config import Config, Shrink
 from boathouse_policies.ikayak.placement import Executors, MostFree
-from boathouse_policies.ikayak.shrinking import LocalFirst, Locality, Shrinking
+from boathouse_policies.ikayak.shrinking import LocalFirst, Shrinking
 from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.model import Stage
 
@@ -45,21 +45,19 @@ class Parts:
         config: The constants.
 
     Attributes:
-        book: Observer, after `RunningTasks`: what runs, and the models.
-        locality: Observer and Hooks: μ.
+        book: Observer, after `RunningTasks`: what runs, the models, and μ.
         suspension: Controller, Filter and Hooks: reducers, and their CPU that is lent to maps.
         executors: Reserve and Hooks of executors and drivers.
         most_free: Score of executors and drivers.
-        shrinking: Sizer and Filter of maps.
+        shrinking: Sizer, Filter and Hooks of maps.
     """
 
     def __init__(self, running: RunningTasks, config: Config = _PAPER) -> None:
         self.book = Book(config, running)
-        self.locality = Locality(config)
         self.suspension = Suspension(config, self.book)
         self.executors = Executors(config, self.book, self.suspension)
         self.most_free = MostFree(self.suspension)
-        self.shrinking = Shrinking(config, self.locality)
+        self.shrinking = Shrinking(config, self.book)
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None) -> Profile:
@@ -85,6 +83,6 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder 
         sizer=found.shrinking,
         reserve=found.executors if config.placement else questions.NO_RESERVE,
         controllers=(found.suspension,) if config.suspension else (),
-        observers=(running, found.book, found.locality),
-        hooks=(found.suspension, found.locality, *((found.executors,) if config.placement else ())),
+        observers=(running, found.book),
+        hooks=(found.suspension, found.shrinking, *((found.executors,) if config.placement else ())),
     )

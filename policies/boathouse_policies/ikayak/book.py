@@ -1,5 +1,7 @@
 """What iKayak learns of jobs and of their tasks that run, beside where they run (`RunningTasks`). From events alone.
 
+μ = local/(local + remote) of the maps so far, 1 without history, at least `Config.least_share` (3.3).
+
 Rows are CPU, memory, ephemeral storage and pods: what tasks of MapReduce hold. An extended resource that a map or
 reducer holds is not thought to come free.
 """
@@ -38,12 +40,14 @@ class JobBook:
         classes: By id, in order.
         left: Its maps that have not ended, by class.
         reducers: Its reducers that run, by task.
+        located: Its classes whose input is in blocks, as far as tasks of them were placed.
     """
 
     job: model.Job
     classes: Mapping[model.ClassId, model.TaskClass]
     left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)
     reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)
+    located: set[model.ClassId] = dataclasses.field(default_factory=set)
 
     @property
     def key(self) -> str:
@@ -98,14 +102,9 @@ class Columns:
     held: model.IntMatrix
     left_s: model.FloatVector
 
-    def at(self, place: int) -> Columns:
-        """Return those on one node, as if it were the only one."""
-        here = (self.node == place).nonzero()[0]
-        return Columns(np.zeros(len(here), np.intp), self.held[:, here], self.left_s[here])
-
 
 class Book(Observer, Follower):
-    """Keeps account of jobs, of when maps should end, and of what reducers report.
+    """Keeps account of jobs, of where maps read and when they should end, and of what reducers report.
 
     Args:
         config: The constants.
@@ -116,6 +115,8 @@ class Book(Observer, Follower):
         jobs: By id.
         reducers: Those that run, by task.
         suspended: Those of them that are suspended, by task.
+        local: Maps that were placed on a node with their input.
+        remote: The others whose input is in blocks.
         report_every_s: For the shell: how often reducers report.
     """
 
@@ -124,8 +125,10 @@ class Book(Observer, Follower):
         self.jobs: dict[model.JobId, JobBook] = {}
         self.reducers: dict[model.TaskId, Reducer] = {}
         self.suspended: dict[model.TaskId, Reducer] = {}
+        self.local = 0
+        self.remote = 0
         self.report_every_s = config.sample_s
-        self._reduce_s = config.reduce_s
+        self._least_share = config.least_share
         self._map_ends_s: dict[model.TaskId, float] = {}
         self._running = running
         running.follow(self)
@@ -133,8 +136,15 @@ class Book(Observer, Follower):
     # Follower
 
     def placed(self, task: RunningTask) -> None:
-        """Estimate when a map or reducer ends."""
+        """Count a map by where it reads, and estimate when a map or reducer ends."""
         self._expect(task, task.placed_s)
+        job = self.jobs.get(task.job)
+        if job is None or task.task_class not in job.left:
+            return
+        if task.distance is model.Distance.NODE:
+            self.local += 1
+        elif task.distance is not model.Distance.ANYWHERE or task.task_class in job.located:
+            self.remote += 1
 
     def started(self, task: RunningTask, now_s: float) -> None:
         """Estimate when it ends now that it runs; a reducer will report."""
@@ -146,16 +156,14 @@ class Book(Observer, Follower):
     def _expect(self, task: RunningTask, start_s: float) -> None:
         job = self.jobs.get(task.job)
         task_class = None if job is None else job.classes.get(task.task_class)
-        if job is None or task_class is None or task_class.stage not in _MAP_REDUCE:
+        if job is None or task_class is None:
             return
-        stated_s = task_class.estimates.duration_s(task_class.resources)
         if task_class.stage is _MAP:
-            self._map_ends_s[task.task] = start_s + self.bank.map_s(job.key, stated_s)
-            return
-        if task.task not in self.reducers:
-            self.reducers[task.task] = job.reducers[task.task] = Reducer(task, job)
-        known_s = (self.bank.reduce_s(job.key), stated_s, self._reduce_s)
-        self.reducers[task.task].end_s = start_s + next(length_s for length_s in known_s if length_s is not None)
+            self._map_ends_s[task.task] = start_s + self.bank.length_s(job.key, task_class)
+        elif task_class.stage is _REDUCE:
+            reducer = self.reducers.get(task.task) or Reducer(task, job)
+            self.reducers[task.task] = job.reducers[task.task] = reducer
+            reducer.end_s = start_s + self.bank.length_s(job.key, task_class)
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Learn from a map or reducer that succeeded, and forget it."""
@@ -168,9 +176,10 @@ class Book(Observer, Follower):
             return
         if is_map:
             job.left[task.task_class] = max(0, job.left.get(task.task_class, 0) - 1)
-            self.bank.map_ended(job.key, event.duration_s)
+            self.bank.ended(job.key, _MAP, event.duration_s)
         elif reducer is not None and reducer.history is not None:
-            self.bank.reduce_ended(job.key, event.duration_s, reducer.history, event.now_s)
+            self.bank.ended(job.key, _REDUCE, event.duration_s)
+            self.bank.learn(job.key, reducer.history, event.now_s)
 
     # Observer
 
@@ -202,17 +211,18 @@ class Book(Observer, Follower):
         classes = {task_class.id: task_class for task_class in event.classes}
         job = self.jobs.setdefault(event.job.id, JobBook(event.job, classes))
         job.job, job.classes = event.job, classes
-        for class_id, task_class in classes.items():
-            if task_class.stage is _MAP:  # those that run have not ended either
-                job.left[class_id] = event.tasks.get(class_id, 0) + len(list(self._running.of(class_id)))
+        job.left = {  # those that run have not ended either
+            class_id: event.tasks.get(class_id, 0) + len(list(self._running.of(class_id)))
+            for class_id, task_class in classes.items()
+            if task_class.stage is _MAP
+        }
 
     @staticmethod
     def _progress(reducer: Reducer, event: model.Progress) -> None:
         reducer.past_shuffle = reducer.past_shuffle or event.phase != "shuffle"
         if reducer.history is None or reducer.task.suspended_s is not None:
             return  # a suspended one's says nothing of its pace
-        task_class = reducer.job.classes[reducer.task.task_class]
-        requested = task_class.resources.cpu_milli
+        requested = reducer.job.classes[reducer.task.task_class].resources.cpu_milli
         cpu = event.counters.get("cpu_milli", float(requested)) / requested if requested else 1.0
         reducer.history.report(event.now_s, event.fraction, cpu, event.counters.get("input_bytes", 0.0))
 
@@ -223,11 +233,21 @@ class Book(Observer, Follower):
 
     def dump(self) -> Mapping[str, Any]:
         """Return what was learned: the shell submits jobs and shows what runs again after a restart."""
-        return self.bank.dump()
+        return {**self.bank.dump(), "local": self.local, "remote": self.remote}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump."""
         self.bank.load(state)
+        local, remote = state.get("local"), state.get("remote")
+        if isinstance(local, int) and isinstance(remote, int) and min(local, remote) >= 0:
+            self.local, self.remote = local, remote
+
+    # Maps
+
+    def local_share(self) -> float:
+        """μ."""
+        total = self.local + self.remote
+        return max(self._least_share, self.local / total) if total else 1.0
 
     # Vectors
 
@@ -283,4 +303,4 @@ def _ran_s(task: RunningTask, since_s: float, now_s: float) -> float:
 
 
 _MAP = model.Stage.MAP
-_MAP_REDUCE = frozenset({_MAP, model.Stage.REDUCE})
+_REDUCE = model.Stage.REDUCE

@@ -30,7 +30,6 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,15 +37,11 @@ if TYPE_CHECKING:
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.model import FloatVector
 
-Floats = npt.NDArray[np.float64]
-Sample: TypeAlias = Floats
+Sample: TypeAlias = "FloatVector"
 """X and the premise variables, shape [8]."""
 
-LAGS_Y, LAGS_U = 2, 1
-WIDTH = LAGS_Y + LAGS_U + 3
+WIDTH = 6
 """Length of X."""
-ANTECEDENTS = LAGS_Y
-"""Number of premise variables."""
 RULES = 3
 """Shuffle, sort, reduce."""
 
@@ -55,11 +50,11 @@ _AT_ONCE = 32
 
 
 _PHASE_WIDTH = 0.12  # two rules fire alike halfway between their centres, at 1.4 widths from each
-_CENTRES: Floats = np.array([[5.0], [3.0], [1.0]]) / 6.0
+_CENTRES: FloatVector = np.array([[5.0], [3.0], [1.0]]) / 6.0
 """What is left of the work in the middle of shuffle, sort and reduce: each is a third, as Hadoop counts."""
 
 
-def firing(premise: Floats) -> Floats:
+def firing(premise: FloatVector) -> FloatVector:
     """σ: how much each rule fires, by what is left of the work at the two lags.
 
     Args:
@@ -81,21 +76,19 @@ class Fuzzy:
 
     Attributes:
         parameters: φ, shape [J·6].
-        learned: Samples so far.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self.parameters: FloatVector = prior()
-        self.learned = 0
-        self._p: Floats = np.eye(len(self.parameters)) * config.trust
+        self._p: FloatVector = np.eye(len(self.parameters)) * config.trust
 
-    def rows(self, samples: Sequence[Sample]) -> Floats:
+    def rows(self, samples: Sequence[Sample]) -> FloatVector:
         """χ = σ ⊗ X: shape [M, J·6]."""
         rows = np.stack(samples)
         return (firing(rows[:, WIDTH:])[:, :, None] * rows[:, None, :WIDTH]).reshape(len(rows), -1)
 
-    def predict(self, samples: Sequence[Sample]) -> Floats:
+    def predict(self, samples: Sequence[Sample]) -> FloatVector:
         """ŷ of each sample; never below 0."""
         return np.maximum(self.rows(samples) @ self.parameters, 0.0)
 
@@ -114,9 +107,8 @@ class Fuzzy:
             np.concatenate([labels * root, labels[:-1] * earlier]),
             forgetting,
         )
-        self.learned += count
 
-    def _learn(self, rows: Floats, labels: FloatVector, forgetting: float) -> None:
+    def _learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
         """K, φ and P of the module's docstring, for any number of rows at once.
 
         Args:
@@ -133,7 +125,7 @@ class Fuzzy:
             values, vectors = np.linalg.eigh(self._p)
             self._p = (vectors * np.clip(values, 0.0, _CUT * self._config.trust)) @ vectors.T
 
-    def _absorb(self, rows: Floats, labels: FloatVector, forgetting: float) -> None:
+    def _absorb(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
         spread = self._p @ rows.T
         gain = np.linalg.solve(forgetting * np.eye(len(rows)) + rows @ spread, spread.T).T
         self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
@@ -145,7 +137,7 @@ class Fuzzy:
     def dump(self) -> Mapping[str, Any]:
         """Parameters and the upper triangle of P, exactly: some 1.9 kB."""
         upper = self._p[np.triu_indices(len(self._p))]
-        return {"learned": self.learned, "parameters": _packed(self.parameters), "p": _packed(upper)}
+        return {"parameters": _packed(self.parameters), "p": _packed(upper)}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; one of another shape is ignored: the prior rules stay."""
@@ -154,15 +146,13 @@ class Fuzzy:
         except (KeyError, TypeError, ValueError):
             return
         size = len(self.parameters)
-        if parameters.shape != (size,) or upper.shape != (size * (size + 1) // 2,):
-            return
-        if not (np.isfinite(parameters).all() and np.isfinite(upper).all()):
+        has_shape = parameters.shape == (size,) and upper.shape == (size * (size + 1) // 2,)
+        if not (has_shape and np.isfinite(parameters).all() and np.isfinite(upper).all()):
             return
         p = np.zeros((size, size))
         p[np.triu_indices(size)] = upper
         self._p = p + np.triu(p, 1).T
         self.parameters = parameters
-        self.learned = int(state.get("learned", 0))
 
 
 def prior() -> FloatVector:

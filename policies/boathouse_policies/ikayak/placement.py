@@ -32,14 +32,14 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Hooks, Reserve, Score
-from boathouse_policies.ikayak.book import ROWS, SPARK
+from boathouse_policies.ikayak.book import ROWS, SPARK, Columns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.ikayak.book import Book, Columns
+    from boathouse_policies.ikayak.book import Book
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
 
@@ -51,28 +51,29 @@ def fitting(room: model.IntMatrix, need: model.IntVector) -> model.FloatVector:
     return ratios
 
 
-def waits_s(lacking: model.IntMatrix, reducers: Columns) -> model.FloatVector:
+def in_order_of_end(reducers: Columns) -> Columns:
+    """Sort reducers by node and remaining time; `held` is what has come free on the node once each has ended."""
+    order = np.lexsort((reducers.left_s, reducers.node))
+    node, held = reducers.node[order], reducers.held[:, order]
+    running = held.cumsum(axis=1)
+    before = (running - held)[:, np.searchsorted(node, node)]  # the first of each node, less itself
+    return Columns(node, running - before, reducers.left_s[order])
+
+
+def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
     """Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
 
     Args:
         lacking: R_executor - (R_free + R_map), shape [R, N]; at most 0 where nothing is lacking.
-        reducers: With their predicted remaining times.
+        freed: What comes free as reducers end; see `in_order_of_end`.
 
     Returns:
         Shape [N]; 0 where nothing is lacking, infinite where all reducers together do not hold enough.
     """
     found = np.where((lacking <= 0).all(axis=0), 0.0, np.inf)
-    if not len(reducers.node) or not np.isinf(found).any():
-        return found
-    order = np.lexsort((reducers.left_s, reducers.node))
-    node = reducers.node[order]
-    running = reducers.held[:, order].cumsum(axis=1)
-    first = np.r_[True, node[1:] != node[:-1]]
-    starts = first.nonzero()[0]
-    before = np.where(starts > 0, running[:, starts - 1], 0)
-    freed = running - np.repeat(before, np.diff(np.r_[starts, len(node)]), axis=1)
-    enough = (freed >= lacking[:ROWS, node]).all(axis=0) & (lacking[ROWS:, node] <= 0).all(axis=0)
-    np.minimum.at(found, node[enough], reducers.left_s[order][enough])
+    node = freed.node
+    enough = (freed.held >= lacking[:ROWS, node]).all(axis=0) & (lacking[ROWS:, node] <= 0).all(axis=0)
+    np.minimum.at(found, node[enough], freed.left_s[enough])
     return found
 
 
@@ -98,8 +99,7 @@ class Prospects:
         self.may = may
         self._maps_s = np.zeros(free.shape[1])  # how long the last map of each node will still run
         np.maximum.at(self._maps_s, maps.node, maps.left_s)
-        self._reducers = reducers
-        self._waits: dict[bytes, model.FloatVector] = {}
+        self._freed = in_order_of_end(reducers)
 
     def best(self, need: model.IntVector, liked: model.FloatVector) -> int | None:
         """Algorithm 1 for one executor: the place of its node; None if no node will do.
@@ -110,30 +110,20 @@ class Prospects:
         """
         for room in (self.free, self.soon):
             count = np.where(self.may, fitting(room, need), -np.inf)
-            if len(count) and count.max() >= 1.0:
+            if count.max(initial=-np.inf) >= 1.0:
                 preferred = np.where((liked < 1.0) & (count >= 1.0), count + _FIRST, count)
                 return int(preferred.argmax())
         wait_s = np.where(self.may, self.wait_s(need) * liked, np.inf)
-        best = int(wait_s.argmin()) if len(wait_s) else -1
-        return best if best >= 0 and np.isfinite(wait_s[best]) else None
+        return int(wait_s.argmin()) if np.isfinite(wait_s).any() else None
 
     def wait_s(self, need: model.IntVector) -> model.FloatVector:
         """Wait^n, shape [N]."""
-        key = need.tobytes()
-        known = self._waits.get(key)
-        if known is None:
-            waits = waits_s(need[:, None] - self.soon, self._reducers)
-            known = self._waits[key] = np.maximum(waits, self._maps_s)
-        return known
+        return np.maximum(waits_s(need[:, None] - self.soon, self._freed), self._maps_s)
 
     def take(self, node: int, need: model.IntVector) -> None:
         """An executor will go there."""
         self.free[:, node] -= need
         self.soon[:, node] -= need
-        here = self._reducers.at(node)
-        for key, known in self._waits.items():
-            lacking = np.frombuffer(key, np.int64)[:, None] - self.soon[:, node : node + 1]
-            known[node] = max(float(waits_s(lacking, here)[0]), float(self._maps_s[node]))
 
 
 class MostFree(Score):
@@ -246,9 +236,12 @@ class Executors(Reserve, Hooks):
         message = f"{name} is kept for it until there is room, and nodes have been for {age_s:.0f} s"
         code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
         verdict = model.Verdict(code=code, message=message)
-        until_s = now_s + self._config.review_s
         return model.Reservation(
-            task_class=pending.task_class, job=pending.job, verdict=verdict, node=name, until_s=until_s
+            task_class=pending.task_class,
+            job=pending.job,
+            verdict=verdict,
+            node=name,
+            until_s=now_s + self._config.review_s,
         )
 
     def _requested(self, pending: PendingClass, state: CycleState) -> list[tuple[model.IntVector, int]]:
@@ -294,10 +287,7 @@ class Executors(Reserve, Hooks):
         view, suspension = state.view, self._suspension
         if self._columns is None:  # for all applications of the cycle
             self._columns = self._book.columns(view.layout, view.now_s, suspension.paused)
-        allocatable = view.layout.allocatable
-        least = pending.least[: len(allocatable)]
-        large = (allocatable >= least[:, None]).all(axis=0) & bool((pending.least[len(least) :] <= 0).all())
-        may = may & pending.eligibility.mask & large & state.offered
+        may = may & pending.eligibility.mask & view.layout.large_enough(pending.least) & state.offered
         return Prospects(suspension.free(state), *self._columns, may)
 
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy
+from boathouse_policies.model import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.fuzzy import Sample
-    from boathouse_policies.model import FloatVector
+    from boathouse_policies.model import FloatVector, TaskClass
 
 Key: TypeAlias = str
 """Of a class of jobs: its program, or a job's id."""
@@ -142,14 +143,14 @@ class Bank:
 
     # Learning
 
-    def map_ended(self, key: Key, seconds: float) -> None:
-        """Learn how long a map took."""
-        self._maps.add(seconds)
-        self._means.setdefault((key, "map"), Mean()).add(seconds)
+    def ended(self, key: Key, stage: Stage, seconds: float) -> None:
+        """Learn how long a map or reducer took."""
+        self._means.setdefault((key, stage), Mean()).add(seconds)
+        if stage is Stage.MAP:
+            self._maps.add(seconds)
 
-    def reduce_ended(self, key: Key, seconds: float, history: History, ended_s: float) -> None:
-        """Learn how long a reducer took: its labels are known now, and are replayed."""
-        self._means.setdefault((key, "reduce"), Mean()).add(seconds)
+    def learn(self, key: Key, history: History, ended_s: float) -> None:
+        """Learn from the reports of a reducer that ended: their labels are known now, and are replayed."""
         self._models[key] = model = self._models.pop(key, None) or Fuzzy(self._config)  # the last to be forgotten
         model.fit(history.samples, history.labels(ended_s))
         while len(self._models) > self._config.models_kept:
@@ -158,24 +159,26 @@ class Bank:
     def forget(self, key: Key) -> None:
         """Forget a class: no job of it will ever come again, or others were used later."""
         self._models.pop(key, None)
-        for stage in ("map", "reduce"):
+        for stage in (Stage.MAP, Stage.REDUCE):
             self._means.pop((key, stage), None)
 
     # Predicting
 
-    def map_s(self, key: Key, stated_s: float | None) -> float:
-        """Return how long a map of a class runs: what others took, else what is stated, else the mean of all."""
-        known = self._means.get((key, "map"))
-        if known is not None:
-            return known.seconds
-        if stated_s is not None:
-            return stated_s
-        return self._maps.seconds if self._maps.count else self._config.map_s
-
-    def reduce_s(self, key: Key) -> float | None:
-        """Return the mean of a class' reducers; None if none has ended."""
-        known = self._means.get((key, "reduce"))
+    def mean_s(self, key: Key, stage: Stage) -> float | None:
+        """Return the mean of a class' maps or reducers; None if none has ended."""
+        known = self._means.get((key, stage))
         return None if known is None else known.seconds
+
+    def length_s(self, key: Key, task_class: TaskClass) -> float:
+        """Return how long a map or reducer runs: as others of its class, else as stated, else as all maps did."""
+        known_s = self.mean_s(key, task_class.stage)
+        if known_s is None:
+            known_s = task_class.estimates.duration_s(task_class.resources)
+        if known_s is None and task_class.stage is Stage.REDUCE:
+            return self._config.reduce_s
+        if known_s is None:
+            return self._maps.seconds if self._maps.count else self._config.map_s
+        return known_s
 
     def left_s(self, keys: Sequence[Key], samples: Sequence[Sample]) -> FloatVector:
         """Predict the remaining times of many reducers, shape [M], at the times of their samples."""

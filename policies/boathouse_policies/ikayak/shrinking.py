@@ -2,7 +2,7 @@
 
 On a node with P_requested waiting maps whose input is there, P = min(P_requested, min_r ⌊R_free/(μ R_demand)⌋) are
 accepted together, each with R = min(R_demand, R_free/P) (readings: the algorithm lost its test, and read literally its
-R belongs to P + 1). μ = local/(local + remote) of the maps so far, 1 without history, at least `Config.least_share`.
+R belongs to P + 1). μ is the share of local maps so far (`Book.local_share`).
 
 Only maps with their input on the node are shrunk: a remote one would be slow twice (Figure 6: local with 100 % is
 faster than local with 80 %, which is faster than remote with 100 %). In that order nodes are tried.
@@ -19,91 +19,46 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Sized
-from boathouse_policies.framework.questions import Filter, Hooks, Observer, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Hooks, Score, Sizer
 from boathouse_policies.ikayak.config import Shrink
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Where
     from boathouse_policies.framework.cycle_state import Assignment
+    from boathouse_policies.ikayak.book import Book
     from boathouse_policies.ikayak.config import Config
 
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
 
-class Locality(Observer, Hooks):
-    """μ, from where maps were placed.
-
-    Attributes:
-        local: Maps that were placed on a node with their input.
-        remote: The others whose input is in blocks.
-    """
-
-    def __init__(self, config: Config) -> None:
-        self._floor = config.least_share
-        self._maps: dict[model.JobId, dict[model.ClassId, bool]] = {}  # by class: whether its input is in blocks
-        self.local = 0
-        self.remote = 0
-
-    def share(self) -> float:
-        """μ."""
-        total = self.local + self.remote
-        return max(self._floor, self.local / total) if total else 1.0
-
-    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """Note that a class' input is in blocks: its maps count."""
-        pending = assignment.pending
-        if pending.queued.pool.located and pending.task_class.id in (maps := self._maps.get(pending.job.id, {})):
-            maps[pending.task_class.id] = True
-
-    def observe(self, event: model.Event) -> None:
-        """Count maps by where they read."""
-        match event:
-            case model.Submitted():
-                maps = self._maps.setdefault(event.job.id, {})
-                for task_class in event.classes:
-                    if task_class.stage is _MAP:
-                        maps.setdefault(task_class.id, False)
-            case model.Placed() if event.task_class in (maps := self._maps.get(event.job, {})):
-                if event.distance is model.Distance.NODE:
-                    self.local += 1
-                elif event.distance is not model.Distance.ANYWHERE or maps[event.task_class]:
-                    self.remote += 1
-            case model.Ended():
-                self._maps.pop(event.job, None)
-            case _:
-                pass
-
-    def dump(self) -> Mapping[str, Any]:
-        """The counts."""
-        return {"local": self.local, "remote": self.remote}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump."""
-        local, remote = state.get("local"), state.get("remote")
-        if isinstance(local, int) and isinstance(remote, int) and min(local, remote) >= 0:
-            self.local, self.remote = local, remote
-
-
-class Shrinking(Sizer, Filter):
+class Shrinking(Sizer, Filter, Hooks):
     """Sizer and filter for maps; other stages get what they request.
 
     Args:
         config: The constants.
-        locality: Knows μ.
+        book: Knows μ.
     """
 
     by_node = True
     reason = "node(s) with too little room for a map whose input is elsewhere"
 
-    def __init__(self, config: Config, locality: Locality) -> None:
+    def __init__(self, config: Config, book: Book) -> None:
         self._shrink = config.shrink
         self._whole_share = 1.0 - config.crumbs if config.suspension else 1.0
         self._least_share = self._whole_share
         if self._shrink is not Shrink.OFF:
             self._least_share = min(config.least_share, self._whole_share)
-        self._locality = locality
+        self._book = book
+
+    # Hooks
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Note that a class' input is in blocks: its maps count for μ."""
+        pending = assignment.pending
+        if pending.queued.pool.located and (job := self._book.jobs.get(pending.job.id)) is not None:
+            job.located.add(pending.task_class.id)
 
     # Sizer
 
@@ -149,7 +104,7 @@ class Shrinking(Sizer, Filter):
         """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full, and where nothing is, one map is accepted."""
         if self._shrink is Shrink.OFF:
             return 1
-        cpu, memory = self._part(demand, self._locality.share())
+        cpu, memory = self._part(demand, self._book.local_share())
         needs = ((model.CPU, cpu), (model.MEMORY, memory), (_STORAGE, demand.ephemeral_storage_bytes), (model.PODS, 1))
         return max(0, min([free[row] // need for row, need in needs if need]))
 
@@ -182,7 +137,7 @@ class Shrinking(Sizer, Filter):
 
     def _fits_shrunk(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
         """Where one map of μ·R_demand fits."""
-        return fits_at(state, where, *self._part(pending.task_class.resources, self._locality.share()))
+        return fits_at(state, where, *self._part(pending.task_class.resources, self._book.local_share()))
 
 
 class LocalFirst(Score):

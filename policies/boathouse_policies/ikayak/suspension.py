@@ -20,6 +20,7 @@ Beyond the paper (ours):
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,8 +49,7 @@ def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
 
 def length_s(factor: float, config: Config) -> float:
     """T_suspend."""
-    share: float = factor**config.weight - config.overhead
-    return max(0.0, share) * config.interval_s
+    return max(0.0, math.pow(factor, config.weight) - config.overhead) * config.interval_s
 
 
 class Suspension(Filter, Hooks):
@@ -69,8 +69,6 @@ class Suspension(Filter, Hooks):
         self._config = config
         self._book = book
         self.paused: Mapping[Reducer, float] = {}
-        self._hungry: frozenset[model.JobId] = frozenset()  # whose maps are pending
-        self._lent: model.IntVector | None = None
 
     # Controller
 
@@ -78,47 +76,44 @@ class Suspension(Filter, Hooks):
         """Decide whom to suspend and whom to resume."""
         now_s = view.now_s
         away = [reducer for reducer in self._book.suspended.values() if reducer.until_s > now_s]
-        lacking = self._book.lacking() if self._config.suspension else []
-        due = [reducer for reducer in lacking if self._is_due(reducer, now_s)]
+        due = [reducer for reducer in self._book.lacking() if self._is_due(reducer, now_s)]
         self.paused = {}
         if not due and not away:
             return ()
         waiting = _waiting_maps(queue)
         back = {reducer: reason for reducer in away if (reason := _reason_to_resume(reducer, waiting, queue))}
-        pausing, until_s = self._pausing(due, waiting, queue, view)
-        self.paused = {reducer: reducer.until_s for reducer in away if reducer not in back}
-        self.paused |= dict.fromkeys(pausing, until_s)
-        self._hungry = frozenset(waiting)
+        pausing = self._pausing(due, waiting, queue, view)
+        self.paused = {reducer: reducer.until_s for reducer in away if reducer not in back} | pausing
+        self._hungry = waiting.keys()  # whose maps are pending
         return [
             *(_resume(reducer, reason) for reducer, reason in back.items()),
-            *(self._suspend(reducer, until_s) for reducer in pausing),
+            *(self._suspend(reducer, until_s) for reducer, until_s in pausing.items()),
         ]
 
     def _is_due(self, reducer: Reducer, now_s: float) -> bool:
         """Whether it runs, lacks map output as far as it reported, and was not suspended within T."""
         runs = reducer.history is not None and reducer.task.suspended_s is None and not reducer.past_shuffle
-        return runs and now_s - reducer.last_s >= self._config.interval_s
+        return self._config.suspension and runs and now_s - reducer.last_s >= self._config.interval_s
 
     def _pausing(
         self, due: Sequence[Reducer], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
-    ) -> tuple[list[Reducer], float]:
+    ) -> dict[Reducer, float]:
         """Whom to suspend, and until when."""
         for_s = length_s(self._delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
-            return [], view.now_s
+            return {}
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
         places = {reducer: index.get(reducer.task.node) for reducer in due if reducer.task.node not in queue.reserved}
-        pausing = [reducer for reducer, place in places.items() if place is not None and free[place] >= least]
-        return pausing, view.now_s + for_s
+        has_room = [reducer for reducer, place in places.items() if place is not None and free[place] >= least]
+        return dict.fromkeys(has_room, view.now_s + for_s)
 
     def _delay_factor(self, view: ClusterView) -> float:
         """λ of what jobs hold now."""
-        sums = {True: 0, False: 0}
-        for job_id, usage in view.by_job.items():
-            job = self._book.jobs.get(job_id)
-            if job is not None:
-                sums[job.is_spark] += int(usage[model.CPU])
-        return delay_factor(sums[True], sums[False])
+        held = {
+            job: int(view.by_job[job_id][model.CPU]) for job_id, job in self._book.jobs.items() if job_id in view.by_job
+        }
+        spark = sum(cpu for job, cpu in held.items() if job.is_spark)
+        return delay_factor(spark, sum(held.values()) - spark)
 
     def _suspend(self, reducer: Reducer, until_s: float) -> model.Suspend:
         task, holds = reducer.task, reducer.task.resources
@@ -171,9 +166,10 @@ class Suspension(Filter, Hooks):
             lent = self._sum([reducer for reducer in self.paused if reducer.job.job.id in others], state)
         if lent is None or not lent.any():
             return None
-        passed: model.BoolVector = (state.free[model.CPU] - lent)[where] >= pending.least[model.CPU]
-        nothing: model.BoolVector = lent[where] == 0
-        return passed | nothing
+        passed: model.BoolVector = (lent[where] == 0) | (
+            (state.free[model.CPU] - lent)[where] >= pending.least[model.CPU]
+        )
+        return passed
 
 
 def _waiting_maps(queue: SchedulingQueue) -> Mapping[model.JobId, int]:

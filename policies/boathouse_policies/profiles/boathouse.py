@@ -83,6 +83,6 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         sizer=sizes,
         reserve=ByStage(spark.executors, aged, retry, passing),
         controllers=(elastic, spark.suspension),
-        observers=(running, order, elastic.outlook, spark.book, spark.locality, interference, delay),
-        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.locality, elastic, interference, delay),
+        observers=(running, order, elastic.outlook, spark.book, interference, delay),
+        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.shrinking, elastic, interference, delay),
     )

@@ -103,7 +103,8 @@ def predict(trial: Trial) -> Accuracy:
     discount = config.discount if trial.discount is None else trial.discount
     bank = Bank(dataclasses.replace(config, forgetting=forgetting, discount=discount))
     for one in first:
-        bank.reduce_ended(one.program, one.ended_s - one.started_s, one.history(), one.ended_s)
+        bank.ended(one.program, model.Stage.REDUCE, one.ended_s - one.started_s)
+        bank.learn(one.program, one.history(), one.ended_s)
     rows = [row for one in later for row in _rows(one, bank)]
     halves = [min(_rows(one, bank), key=lambda row: abs(row.done - _HALF)) for one in later if _rows(one, bank)]
     left = np.array([row.left_s for row in rows])
@@ -202,7 +203,7 @@ class _Row:
 
 def _rows(one: Recorded, bank: Bank) -> list[_Row]:
     """What each predictor says at each report from the first that shows a pace on."""
-    history, mean_s, found = History(one.started_s), bank.reduce_s(one.program), []
+    history, mean_s, found = History(one.started_s), bank.mean_s(one.program, model.Stage.REDUCE), []
     for now_s, fraction, cpu, size in one.reports:
         history.report(now_s, fraction, cpu, size)
         if history.now is None or mean_s is None:

@@ -14,7 +14,7 @@ class Shell(make.World):
         profile = ikayak.build(config=self.config)
         nodes = make.nodes(nodes, size or make.amount(8000, 16)) if isinstance(nodes, int) else nodes
         super().__init__(nodes, profile=profile)
-        self.running, self.book, self.locality = profile.observers
+        self.running, self.book = profile.observers
         self.decided: list[model.Decision] = []
         self.until_s: dict[model.TaskId, float] = {}
         self.refuses = False

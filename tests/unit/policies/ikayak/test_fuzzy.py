@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies.ikayak import Config, fuzzy
-from boathouse_policies.ikayak.fuzzy import ANTECEDENTS, RULES, WIDTH, Fuzzy
+from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy
 
 
 def sample(left=1.0, before=1.0, done=0.5, size=1.0):
@@ -61,7 +61,7 @@ def test_a_history_is_forgotten_as_a_whole():
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(-5, 5), min_size=ANTECEDENTS, max_size=ANTECEDENTS))
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=2))
 def test_firing_strengths_are_shares(premise):
     firing = fuzzy.firing(np.array(premise))
     assert firing.shape == (RULES,)
@@ -147,7 +147,6 @@ def test_a_dump_gives_equal_predictions_and_learns_on_as_before():
     model.fit(*more)
     after.fit(*more)
     assert (after.parameters == model.parameters).all()
-    assert after.learned == model.learned
     assert len(json.dumps(model.dump())) < 2200
 
 

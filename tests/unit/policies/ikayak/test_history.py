@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from boathouse_policies import model
 from boathouse_policies.ikayak import Config
 from boathouse_policies.ikayak.remaining import MOST_SAMPLES, UNIT_S, Bank, History
+from tests.unit.policies import builders as make
 
 GIB = 1 << 30
 
@@ -86,11 +88,17 @@ def test_a_long_reducer_keeps_few_samples_spread_over_its_life():
 def ended(bank, key, *, seconds=100.0, number=1):
     for _ in range(number):
         found = told([(s, (s / seconds) ** 2) for s in np.arange(5.0, seconds, 5.0)])
-        bank.reduce_ended(key, seconds, found, seconds)
+        bank.ended(key, model.Stage.REDUCE, seconds)
+        bank.learn(key, found, seconds)
 
 
 def left_s(bank, key, found):
     return float(bank.left_s([key], [found.now])[0])
+
+
+def map_s(bank, key, stated_s=None):
+    maps = make.task_class(make.job("mr"), stage=model.Stage.MAP, estimates=model.Fixed(seconds=stated_s))
+    return bank.length_s(key, maps)
 
 
 def test_each_class_of_jobs_has_a_model_of_its_own():
@@ -114,30 +122,29 @@ def test_only_the_classes_used_last_are_remembered():
     bank = Bank(Config(models_kept=2))
     for key in ("a", "b", "a", "c"):
         ended(bank, key)
-    assert bank.reduce_s("b") is None
-    assert [bank.reduce_s(key) for key in ("a", "c")] == [100.0, 100.0]
+    assert [bank.mean_s(key, model.Stage.REDUCE) for key in "abc"] == [100.0, None, 100.0]
 
 
 def test_a_map_takes_what_others_took_or_what_is_stated_or_the_mean_of_all():
     bank = Bank(Config(map_s=30))
-    assert bank.map_s("a", None) == 30
-    bank.map_ended("a", 10)
-    bank.map_ended("a", 20)
-    assert [bank.map_s("a", 99.0), bank.map_s("b", 99.0), bank.map_s("b", None)] == [15, 99, 15]
+    assert map_s(bank, "a") == 30
+    bank.ended("a", model.Stage.MAP, 10)
+    bank.ended("a", model.Stage.MAP, 20)
+    assert [map_s(bank, "a", 99.0), map_s(bank, "b", 99.0), map_s(bank, "b")] == [15, 99, 15]
 
 
 def test_the_bank_survives_a_restart():
     bank, after = Bank(Config()), Bank(Config())
     ended(bank, "sort", number=2)
-    bank.map_ended("sort", 12)
+    bank.ended("sort", model.Stage.MAP, 12)
     after.load(json.loads(json.dumps(bank.dump())))
     now = told([(40, 0.4)])
     assert left_s(after, "sort", now) == left_s(bank, "sort", now)
-    assert (after.map_s("sort", None), after.map_s("x", None), after.reduce_s("sort")) == (12, 12, 100)
+    assert (map_s(after, "sort"), map_s(after, "x"), after.mean_s("sort", model.Stage.REDUCE)) == (12, 12, 100)
 
 
 @pytest.mark.parametrize("state", [{}, {"models": 1, "means": [[1]], "maps": None}, {"means": [["a", "map", 1, "x"]]}])
 def test_a_bank_reads_any_dump(state):
     bank = Bank(Config())
     bank.load(state)
-    assert bank.map_s("a", None) == 30
+    assert map_s(bank, "a") == 30

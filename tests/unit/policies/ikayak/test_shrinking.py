@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import given, settings
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, ikayak, model
 from boathouse_policies.ikayak import Shrink
-from boathouse_policies.ikayak.shrinking import Locality
 from tests.unit.policies import builders as make
 from tests.unit.policies.ikayak.shell import Shell
 
@@ -20,7 +18,7 @@ TWO = make.amount(2000, 2)
 def shell_of(*nodes, share=0.5, **config) -> Shell:
     """Nodes of (millicores, GiB), with a history in which this share of the maps was local."""
     shell = Shell([make.node(f"n{i}", make.amount(*size)) for i, size in enumerate(nodes)], **config)
-    shell.locality.local, shell.locality.remote = round(share * 100), round((1 - share) * 100)
+    shell.book.local, shell.book.remote = round(share * 100), round((1 - share) * 100)
     return shell
 
 
@@ -109,7 +107,7 @@ def test_reducers_and_executors_get_what_they_ask_for():
 def test_what_is_placed_fits_and_is_never_below_the_ratio(cpu, gib, count, share, shrink):
     shell = shell_of((cpu, gib), share=share, shrink=shrink)
     found = run(shell, *["n0"] * count)
-    least = max(0.5, shell_of((1, 1), share=share).locality.share()) * 0.98 if shrink is not Shrink.OFF else 0.98
+    least = max(0.5, shell_of((1, 1), share=share).book.local_share()) * 0.98 if shrink is not Shrink.OFF else 0.98
     assert sum(one[1] for one in found) <= cpu
     assert sum(one[2] for one in found) <= gib
     assert all(least * 2000 - 1 <= one[1] <= 2000 for one in found)
@@ -139,59 +137,64 @@ def test_without_locality_first_the_emptiest_node_wins():
 # μ
 
 
-def placed(distance, number=1, one="mr/map"):
-    told = {"task": model.TaskId("t"), "job": model.JobId("mr"), "node": model.NodeName("n0"), "resources": TWO}
-    return [model.Placed(now_s=0.0, task_class=model.ClassId(one), distance=distance, **told)] * number
+def reads(shell, *distances, one="mr/map"):
+    """Tasks of a class that were placed so far from their input."""
+    told = {"job": model.JobId("mr"), "node": model.NodeName("n0"), "resources": TWO}
+    for i, distance in enumerate(distances):
+        task = model.TaskId(f"ns/told-{i}")
+        shell.tell(model.Placed(now_s=0.0, task=task, task_class=model.ClassId(one), distance=distance, **told))
 
 
-def located(stage=model.Stage.MAP) -> Locality:
-    found, job = Locality(ikayak.Config()), make.job("mr")
-    one = make.task_class(job, TWO, stage=stage)
-    found.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={}))
-    pending = SimpleNamespace(job=job, task_class=one, queued=SimpleNamespace(pool=SimpleNamespace(located=True)))
-    found.placed(SimpleNamespace(pending=pending), None)
-    return found
+def located(what="map") -> Shell:
+    """A job of one task with its input on n1, which runs on n0."""
+    shell = Shell([make.node("n0", make.amount(2000, 2)), make.node("n1", make.amount(100, 1))])
+    one = shell.job("mr", **{what: (0, TWO)})[what]
+    shell.room.submit(make.job("mr"), [one], [make.task(one, locations=(model.NodeName("n1"),))])
+    shell.cycle()
+    shell.book.local = shell.book.remote = 0
+    return shell
 
 
 def test_the_ratio_is_the_share_of_local_maps():
-    found = located()
-    for event in [*placed(model.Distance.NODE, 7), *placed(model.Distance.RACK, 2), *placed(model.Distance.ANYWHERE)]:
-        found.observe(event)
-    assert found.share() == 0.7
+    shell = located()
+    reads(shell, *[model.Distance.NODE] * 7, *[model.Distance.RACK] * 2, model.Distance.ANYWHERE)
+    assert shell.book.local_share() == 0.7
+
+
+def test_a_map_that_is_placed_away_from_its_input_counts():
+    shell = located()
+    shell.book.local = 1
+    reads(shell, model.Distance.ANYWHERE)
+    assert shell.book.local_share() == 0.5
 
 
 def test_maps_that_have_no_input_anywhere_do_not_count():
-    found, job = Locality(ikayak.Config()), make.job("mr")
-    one = make.task_class(job, TWO, stage=model.Stage.MAP)
-    found.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={}))
-    for event in placed(model.Distance.ANYWHERE, 5):
-        found.observe(event)
-    assert found.share() == 1.0
+    shell = Shell()
+    shell.job("mr", map=(5, TWO))
+    reads(shell, *[model.Distance.ANYWHERE] * 5)
+    assert (shell.book.local, shell.book.remote, shell.book.local_share()) == (0, 0, 1.0)
 
 
 def test_reducers_do_not_count():
-    found = located(model.Stage.REDUCE)
-    for event in placed(model.Distance.RACK, 5):
-        found.observe(event)
-    assert found.share() == 1.0
+    shell = located("reduce")
+    reads(shell, *[model.Distance.RACK] * 5, one="mr/reduce")
+    assert shell.book.local_share() == 1.0
 
 
 def test_the_ratio_survives_a_restart():
-    found, after = located(), Locality(ikayak.Config())
-    for event in [*placed(model.Distance.NODE, 3), *placed(model.Distance.RACK)]:
-        found.observe(event)
-    after.load(json.loads(json.dumps(found.dump())))
-    assert after.share() == 0.75
+    shell, after = located(), Shell().book
+    reads(shell, *[model.Distance.NODE] * 3, model.Distance.RACK)
+    after.load(json.loads(json.dumps(shell.book.dump())))
+    assert after.local_share() == 0.75
     after.load({"local": "x", "remote": -1})
-    assert after.share() == 0.75
+    assert after.local_share() == 0.75
 
 
 def test_nothing_is_remembered_of_a_job_that_is_over():
-    found = located()
-    found.observe(model.Ended(now_s=1.0, job=model.JobId("mr"), succeeded=True))
-    for event in placed(model.Distance.RACK, 5):
-        found.observe(event)
-    assert found.share() == 1.0
+    shell = located()
+    shell.tell(model.Ended(now_s=1.0, job=model.JobId("mr"), succeeded=True))
+    reads(shell, *[model.Distance.RACK] * 5)
+    assert shell.book.local_share() == 1.0
 
 
 def test_the_least_size_is_what_filters_may_count_on():

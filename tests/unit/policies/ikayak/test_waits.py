@@ -44,14 +44,21 @@ TASK = st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(1, 4), st.in
 @given(st.lists(TASK, max_size=15), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, max_size=4))
 def test_the_wait_is_the_last_of_the_shortest_prefix_that_fits(tasks, free):
     lacking = need(6, 5)[:, None] - room(*free)
-    found = placement.waits_s(lacking, columns(*tasks))
+    found = placement.waits_s(lacking, placement.in_order_of_end(columns(*tasks)))
     assert found.tolist() == [plain(lacking[:, n].tolist(), tasks, n) for n in range(4)]
 
 
 def test_every_resource_must_fit():
     # CPU is enough after the first, memory only after the second.
-    tasks = columns((0, 5, 4, 1), (0, 9, 1, 4))
+    tasks = placement.in_order_of_end(columns((0, 5, 4, 1), (0, 9, 1, 4)))
     assert placement.waits_s(need(4, 4)[:, None] - room((0, 0)), tasks).tolist() == [9.0]
+
+
+def test_a_wait_grows_with_what_was_promised():
+    found = prospects([(0, 0)], reducers=[(0, 5, 4, 4), (0, 9, 4, 4)])
+    assert found.wait_s(need(4, 4)).tolist() == [5.0]
+    found.take(0, need(4, 4))
+    assert found.wait_s(need(4, 4)).tolist() == [9.0]
 
 
 def test_what_maps_hold_is_added_up_by_node():
@@ -122,14 +129,3 @@ def test_what_is_promised_to_one_executor_is_not_promised_to_the_next():
     assert best(found) == 1
     found.take(1, need(4, 4))
     assert best(found) == 0
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(TASK, max_size=15), st.lists(TASK, max_size=8), st.lists(st.integers(0, 3), max_size=4))
-def test_waits_are_right_after_promises(tasks, maps, promised):
-    found, fresh = prospects([(1, 1)] * 4, maps, tasks), prospects([(1, 1)] * 4, maps, tasks)
-    found.wait_s(need(6, 5))
-    for node in promised:
-        found.take(node, need(3, 2))
-        fresh.take(node, need(3, 2))
-    assert found.wait_s(need(6, 5)).tolist() == fresh.wait_s(need(6, 5)).tolist()
