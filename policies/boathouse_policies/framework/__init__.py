@@ -1,7 +1,7 @@
 """What runs a policy: the ledger, the scheduling queue, the view, and `run_cycle`, which both shells drive."""
 
 from boathouse_policies.framework.cycle import run_cycle
-from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
 from boathouse_policies.framework.plan import Left, Plan
@@ -28,6 +28,7 @@ __all__ = [
     "ALL",
     "PREDICATES",
     "Account",
+    "Assignment",
     "Closeness",
     "ClusterView",
     "Controller",

@@ -18,15 +18,10 @@ Each module lists its deviations with their reasons.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from boathouse_policies.framework import Profile, questions
+from boathouse_policies.framework import Profile, Score, questions
 from boathouse_policies.fspy.ageing import AgeingReserve
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import Group, SizeBased
-
-if TYPE_CHECKING:
-    from boathouse_policies.framework import Score
 
 __all__ = ["AgeingReserve", "Config", "Group", "SizeBased", "build"]
 

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Hooks, Reserve
-from boathouse_policies.fspy.order import Group
+from boathouse_policies.framework import CycleState, Hooks, PendingClass, Reserve, SchedulingQueue, Where
+from boathouse_policies.fspy.order import Group, SizeBased
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.fspy.order import SizeBased
 
 
 class AgeingReserve(Reserve, Hooks):

@@ -25,14 +25,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from boathouse_policies.fspy.prediction import Features, TotalTimes, scaled
+from boathouse_policies.fspy.prediction import Features, Predictor, TotalTimes, scaled
 from boathouse_policies.model import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies import model
-    from boathouse_policies.fspy.prediction import Predictor
 
 Amount: TypeAlias = tuple[float, float]
 """CPU in millicores and memory in bytes."""

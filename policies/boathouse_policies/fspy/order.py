@@ -33,18 +33,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Hooks, JobOrder, Observer
+from boathouse_policies.framework import Assignment, CycleState, Hooks, JobOrder, Observer, SchedulingQueue
 from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Predictor
-from boathouse_policies.fspy.virtual import World
+from boathouse_policies.fspy.virtual import VirtualJob, World
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from boathouse_policies.framework import CycleState, SchedulingQueue
-    from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.virtual import VirtualJob
 
 
 class Group(enum.IntEnum):

@@ -18,19 +18,15 @@ Each module lists its deviations with their reasons. All pieces act only on thei
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines import LEAST_LOADED, FairShare
-from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score, questions
+from boathouse_policies.framework import PREDICATES, JobOrder, Profile, RunningTasks, Score, questions
 from boathouse_policies.ikayak.book import SPARK, Book
 from boathouse_policies.ikayak.config import Config, Shrink
 from boathouse_policies.ikayak.placement import Executors, MostFree
 from boathouse_policies.ikayak.shrinking import LocalFirst, Shrinking
 from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.model import Stage
-
-if TYPE_CHECKING:
-    from boathouse_policies.framework import JobOrder
 
 __all__ = ["SPARK", "Config", "Parts", "Shrink", "build"]
 
@@ -69,9 +65,8 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder 
         order: Of jobs; iKayak says nothing of it: dominant-share fairness if None.
     """
     running = RunningTasks()
-    found, scores = Parts(running, config), dict[Stage, Score]()
-    if config.placement:
-        scores.update(dict.fromkeys(SPARK, found.most_free))
+    found = Parts(running, config)
+    scores = dict[Stage, Score](dict.fromkeys(SPARK, found.most_free) if config.placement else {})
     if config.local_first:
         scores[Stage.MAP] = LocalFirst(found.shrinking, score)
     return Profile(

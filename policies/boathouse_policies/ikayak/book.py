@@ -16,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
-from boathouse_policies.framework import Follower
-from boathouse_policies.framework.questions import Observer
+from boathouse_policies.framework import Follower, Layout, Observer, RunningTask, RunningTasks
 from boathouse_policies.ikayak.remaining import Bank, History
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boathouse_policies.framework import Layout, RunningTask, RunningTasks
     from boathouse_policies.ikayak.config import Config
 
 ROWS = model.PODS + 1

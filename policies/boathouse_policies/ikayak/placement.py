@@ -31,15 +31,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Hooks, Reserve, Score
-from boathouse_policies.ikayak.book import ROWS, SPARK, Columns
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Hooks,
+    PendingClass,
+    Reserve,
+    SchedulingQueue,
+    Score,
+    Where,
+)
+from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.ikayak.book import Book
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
 

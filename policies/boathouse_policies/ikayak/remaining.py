@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy
-from boathouse_policies.model import Stage
+from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy, Sample
+from boathouse_policies.model import FloatVector, Stage, TaskClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boathouse_policies.ikayak.config import Config
-    from boathouse_policies.ikayak.fuzzy import Sample
-    from boathouse_policies.model import FloatVector, TaskClass
 
 Key: TypeAlias = str
 """Of a class of jobs: its program, or a job's id."""

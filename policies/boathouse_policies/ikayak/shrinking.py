@@ -18,17 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Sized
-from boathouse_policies.framework.questions import Filter, Hooks, Score, Sizer
-from boathouse_policies.ikayak.config import Shrink
+from boathouse_policies.framework import Assignment, CycleState, Filter, Hooks, PendingClass, Score, Sized, Sizer, Where
+from boathouse_policies.ikayak.config import Config, Shrink
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, Where
-    from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ikayak.book import Book
-    from boathouse_policies.ikayak.config import Config
 
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
@@ -47,9 +43,7 @@ class Shrinking(Sizer, Filter, Hooks):
     def __init__(self, config: Config, book: Book) -> None:
         self._shrink = config.shrink
         self._whole_share = 1.0 - config.crumbs if config.suspension else 1.0
-        self._least_share = self._whole_share
-        if self._shrink is not Shrink.OFF:
-            self._least_share = min(config.least_share, self._whole_share)
+        self._least_share = min(self._whole_share, 1.0 if self._shrink is Shrink.OFF else config.least_share)
         self._book = book
 
     # Hooks

@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Filter, Hooks
+from boathouse_policies.framework import ClusterView, CycleState, Filter, Hooks, PendingClass, SchedulingQueue, Where
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from boathouse_policies.framework import ClusterView, CycleState, PendingClass, SchedulingQueue, Where
     from boathouse_policies.ikayak.book import Book, Reducer
     from boathouse_policies.ikayak.config import Config
 
@@ -39,12 +38,6 @@ REASON = "it waits for map output; its CPU goes to its job's maps"
 READY = "its map output is there"
 NO_USE = "no map waits for its CPU"
 KEPT = "its node is kept for an executor, where no map may go"
-
-
-def delay_factor(spark_cpu: int, map_reduce_cpu: int) -> float:
-    """λ."""
-    total = spark_cpu + map_reduce_cpu
-    return spark_cpu / total if total else 0.0
 
 
 def length_s(factor: float, config: Config) -> float:
@@ -86,7 +79,10 @@ class Suspension(Filter, Hooks):
         self.paused = {reducer: reducer.until_s for reducer in away if reducer not in back} | pausing
         self._hungry = waiting.keys()  # whose maps are pending
         return [
-            *(_resume(reducer, reason) for reducer, reason in back.items()),
+            *(
+                model.Resume(task=_task(one), node=one.task.node, resources=one.task.resources, reason=reason)
+                for one, reason in back.items()
+            ),
             *(self._suspend(reducer, until_s) for reducer, until_s in pausing.items()),
         ]
 
@@ -99,7 +95,7 @@ class Suspension(Filter, Hooks):
         self, due: Sequence[Reducer], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
     ) -> dict[Reducer, float]:
         """Whom to suspend, and until when."""
-        for_s = length_s(self._delay_factor(view), self._config) if due and waiting else 0.0
+        for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
             return {}
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
@@ -107,13 +103,13 @@ class Suspension(Filter, Hooks):
         has_room = [reducer for reducer, place in places.items() if place is not None and free[place] >= least]
         return dict.fromkeys(has_room, view.now_s + for_s)
 
-    def _delay_factor(self, view: ClusterView) -> float:
+    def delay_factor(self, view: ClusterView) -> float:
         """λ of what jobs hold now."""
-        held = {
-            job: int(view.by_job[job_id][model.CPU]) for job_id, job in self._book.jobs.items() if job_id in view.by_job
-        }
-        spark = sum(cpu for job, cpu in held.items() if job.is_spark)
-        return delay_factor(spark, sum(held.values()) - spark)
+        held = [
+            (job, view.by_job[job_id][model.CPU]) for job_id, job in self._book.jobs.items() if job_id in view.by_job
+        ]
+        spark = sum(cpu for job, cpu in held if job.is_spark)
+        return spark / sum(cpu for _, cpu in held) if spark else 0.0
 
     def _suspend(self, reducer: Reducer, until_s: float) -> model.Suspend:
         task, holds = reducer.task, reducer.task.resources
@@ -155,8 +151,7 @@ class Suspension(Filter, Hooks):
 
     def key(self, pending: PendingClass) -> Hashable:
         """The job of maps, for its own reducers' CPU comes first."""
-        is_map = pending.task_class.stage is model.Stage.MAP
-        return is_map, pending.job.id if is_map else None
+        return pending.job.id if pending.task_class.stage is model.Stage.MAP else None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where the class fits without CPU that is lent to others."""
@@ -174,12 +169,12 @@ class Suspension(Filter, Hooks):
 
 def _waiting_maps(queue: SchedulingQueue) -> Mapping[model.JobId, int]:
     """Return the memory of the smallest pending map of each job that has any."""
-    found: dict[model.JobId, int] = {}
-    for queued in queue.sorted_classes().queued:
-        if queued.task_class.stage is model.Stage.MAP and queued.pool.count:
-            size = queued.task_class.resources.memory_bytes
-            found[queued.job.id] = min(size, found.get(queued.job.id, size))
-    return found
+    sizes = [
+        (queued.task_class.resources.memory_bytes, queued.job.id)
+        for queued in queue.sorted_classes().queued
+        if queued.task_class.stage is model.Stage.MAP and queued.pool.count
+    ]
+    return {job: size for size, job in sorted(sizes, reverse=True)}  # of each job the smallest is the last
 
 
 def _reason_to_resume(reducer: Reducer, waiting: Mapping[model.JobId, int], queue: SchedulingQueue) -> str:
@@ -188,11 +183,6 @@ def _reason_to_resume(reducer: Reducer, waiting: Mapping[model.JobId, int], queu
     if not waiting:
         return NO_USE
     return KEPT if reducer.task.node in queue.reserved else ""
-
-
-def _resume(reducer: Reducer, reason: str) -> model.Resume:
-    task = reducer.task
-    return model.Resume(task=_task(reducer), node=task.node, resources=task.resources, reason=reason)
 
 
 def _task(reducer: Reducer) -> model.Task:

@@ -21,8 +21,8 @@ def test_a_larger_weight_makes_it_shorter():
 
 
 def test_the_delay_factor_is_sparks_share_of_the_cpu():
-    assert suspension.delay_factor(6, 2) == 0.75
-    assert suspension.delay_factor(0, 0) == 0.0
+    for shell, factor in ((shared(spark=3000)[0], 3 / 8), (Shell(1), 0.0)):
+        assert lending(shell).delay_factor(shell.ledger.snapshot(0.0)) == factor
 
 
 def shared(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
