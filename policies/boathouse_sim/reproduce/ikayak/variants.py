@@ -149,7 +149,7 @@ class _MapsWait(Patience):
 
 
 def _with_delay(base: Profile) -> Profile:
-    patience = delay.Delay(delay.Config())
+    patience = delay.Delay(delay.HADOOP_S)
     closest = placement.Closest(placement.LEAST_LOADED, delay.LEVEL)
     return dataclasses.replace(
         base,
