@@ -84,7 +84,7 @@ class Samples:
         """Whether a model can be fitted to them: they are not too few, nor all the same."""
         return len(self) >= _FEWEST and float(np.ptp(self.slowdown)) >= _FLAT
 
-    def of(self, which: BoolVector | npt.NDArray[np.intp]) -> Samples:
+    def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> Samples:
         """Some of them."""
         counted = None if self.counted is None else self.counted[which]
         return Samples(self.rows[:, which], self.slowdown[which], counted, self.relative)
@@ -212,10 +212,7 @@ class _Joint:
         """With some variables."""
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
-        is_slope = [i > 0 for term in terms for i in range(len(term))]
-        curve = damped(
-            exponentials([self._z[:, of] for of in rows], weight), np.array([*is_slope, False]), _RIDGE_SLOPES
-        )
+        curve = exponentials([self._z[:, of] for of in rows], weight, ridge=_RIDGE_SLOPES)
         goal = np.concatenate([y * weight, np.zeros(len(chosen))])
         found, sse = solve(curve, np.array([*terms[0], *terms[1], self._constant]), goal, steps=_STEPS)
         return Choice.of_fit(chosen, found, sse, len(y))
@@ -328,51 +325,41 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
     return best, least
 
 
-def exponentials(inputs: Sequence[FloatVector], weight: FloatVector) -> Curve:
+def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: float = 0.0) -> Curve:
     """S = sum over terms of A exp(gamma . z) + C, times a weight.
 
     Args:
         inputs: The standardised variables z of each term, shape [n, v].
         weight: Of each observation, shape [n].
+        ridge: The weight of one more observation for each gamma, that it is 0: what nothing tells stays small.
 
     Returns:
         The curve of parameters (A, gamma) of each term in turn, then C.
     """
-    count = len(inputs[0])
+    is_gamma = [i > 0 for z in inputs for i in range(1 + z.shape[1])]
+    count, extra = len(weight), ridge * np.eye(len(is_gamma) + 1)[[*is_gamma, False]] if ridge else _NO_ROWS
 
     def curve(parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
-        slopes = np.empty((count, len(parameters)))
-        slopes[:, -1] = 1.0
+        slopes = np.empty((count + len(extra), len(parameters)))
+        observed = slopes[:count]
+        observed[:, -1] = 1.0
         total, at = np.full(count, parameters[-1]), 0
         for z in inputs:
             last = at + 1 + z.shape[1]
             grown = np.exp(np.minimum(np.maximum(z @ parameters[at + 1 : last], -_CLIP), _CLIP))
             risen = parameters[at] * grown
-            slopes[:, at] = grown
-            slopes[:, at + 1 : last] = risen[:, None] * z
+            observed[:, at] = grown
+            np.multiply(risen[:, None], z, out=observed[:, at + 1 : last])
             total += risen
             at = last
-        slopes *= weight[:, None]
-        return total * weight, slopes
+        observed *= weight[:, None]
+        total *= weight
+        if not ridge:
+            return total, slopes
+        slopes[count:] = extra
+        return np.concatenate([total, extra @ parameters]), slopes
 
     return curve
-
-
-def damped(curve: Curve, which: BoolVector, by: float) -> Curve:
-    """The curve with an observation more for each of some parameters: that it is 0. What nothing tells stays small.
-
-    Args:
-        curve: The curve.
-        which: The parameters, shape [p].
-        by: The weight of each.
-    """
-    rows = by * np.eye(len(which))[which]
-
-    def longer(parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
-        total, slopes = curve(parameters)
-        return np.concatenate([total, rows @ parameters]), np.concatenate([slopes, rows])
-
-    return longer
 
 
 def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
@@ -389,6 +376,7 @@ def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
     return np.concatenate([[np.exp(line[0])], line[1:], [floor]])
 
 
+_NO_ROWS = np.empty((0, 0))
 _STEPS = 10  # of Gauss-Newton over both terms
 _FAINT = 1e-3  # a term that is 0 could not grow
 

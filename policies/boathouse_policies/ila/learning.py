@@ -17,7 +17,6 @@ fits each time.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
@@ -50,7 +49,7 @@ class Learner:
         self._first, self._offline = first_model(), first_samples()
         self.error = config.first_error
         self._fresh: list[list[float]] = []
-        self._windows = {kind: collections.deque[list[float]](maxlen=config.window) for kind in (False, True)}
+        self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
         self._is_fitted = False
         self._patience = _FIRST_PATIENCE
         self._since_selection = 0
@@ -89,9 +88,7 @@ class Learner:
         Returns:
             Whether the model is another one now.
         """
-        row = [*system, *task, slowdown]
-        self._fresh.append(row)
-        self._windows[task.io_bound].append(row)
+        self._fresh.append([*system, *task, slowdown])
         return len(self._fresh) >= self._config.refit_every and self._update()
 
     def _update(self) -> bool:
@@ -103,9 +100,12 @@ class Learner:
         self._since_selection += 1
         is_due = self.error > self._config.acceptable_error and self._since_selection >= self._patience
         keeps_variables = self._is_fitted and not is_due
-        every = fitting.Samples.of_rows([row for window in self._windows.values() for row in window])
+        window, io_bound = slice(-self._config.window, None), fresh.io_bound
+        kinds = zip(self._newest, (fresh.of(~io_bound), fresh.of(io_bound)), strict=True)
+        self._newest = [newest.beside(new).of(window) for newest, new in kinds]
+        cpu, io = self._newest
         before = self.model if keeps_variables else None
-        found = fitting.fit(every.beside(self._offline), before=before, start=self._first)
+        found = fitting.fit(cpu.beside(io).beside(self._offline), before=before, start=self._first)
         if found is None:
             return False
         if not keeps_variables:
