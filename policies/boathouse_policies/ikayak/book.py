@@ -283,9 +283,8 @@ class Book(Observer, Follower):
         if reported:
             places, keys, samples, ages_s = map(list, zip(*reported, strict=True))
             left[places] = self.bank.left_s(keys, samples) - ages_s
-        rest = np.array([max(paused.get(reducer, -math.inf) - now_s, 0.0) for reducer in reducers])
-        rested: model.FloatVector = np.maximum(left, 0.0) + rest
-        return rested
+        rest: model.FloatVector = np.array([max(paused.get(reducer, -math.inf) - now_s, 0.0) for reducer in reducers])
+        return left.clip(0.0) + rest
 
 
 def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVector) -> Columns:

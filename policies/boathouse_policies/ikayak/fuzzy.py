@@ -157,9 +157,7 @@ class Fuzzy:
 
 def prior() -> FloatVector:
     """The prior rules: as long as nothing was learned, what is left lasts as the pace of the last sample says."""
-    rules = np.zeros((RULES, WIDTH))
-    rules[:, 0] = 1.0
-    return rules.reshape(-1)
+    return np.eye(1, WIDTH).repeat(RULES, axis=0).reshape(-1)
 
 
 def _packed(values: FloatVector) -> str:

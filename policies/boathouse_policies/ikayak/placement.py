@@ -241,11 +241,10 @@ class Executors(Reserve, Hooks):
         age_s = now_s - self._since_s.get(pending.job.id, now_s)
         message = f"{name} is kept for it until there is room, and nodes have been for {age_s:.0f} s"
         code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
-        verdict = model.Verdict(code=code, message=message)
         return model.Reservation(
             task_class=pending.task_class,
             job=pending.job,
-            verdict=verdict,
+            verdict=model.Verdict(code=code, message=message),
             node=name,
             until_s=now_s + self._config.review_s,
         )

@@ -79,8 +79,7 @@ class History:
         rest = 1.0 - fraction
         left = rest * (running_s - self.since_s) / done / UNIT_S
         left_before, cpu_before, rest_before = (left, cpu, rest) if self.now is None else self.now[_LAG]
-        regressor = (left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0)
-        self.now = np.array([*regressor, rest, rest_before])
+        self.now = np.array([left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0, rest, rest_before])
         self.at_s = now_s
         self._keep(self.now, running_s)
 

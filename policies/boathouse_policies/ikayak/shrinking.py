@@ -12,6 +12,7 @@ Any map may do without `Config.crumbs` of its CPU: beside reducers that keep a m
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,8 @@ class Shrinking(Sizer, Filter, Hooks):
         size = task_class.resources
         if task_class.stage is not _MAP or self._least_share >= 1.0:
             return size
-        return _with(size, *self._part(size, self._least_share))
+        cpu, memory = self._part(size, self._least_share)
+        return dataclasses.replace(size, cpu_milli=cpu, memory_bytes=memory)
 
     def _part(self, size: model.Resources, share: float) -> tuple[int, int]:
         """Return CPU and memory of a map that has this share of what is shrunk."""
@@ -174,15 +176,8 @@ def fits_at(state: CycleState, where: int | Where, cpu_milli: int, memory_bytes:
 def _shared(demand: model.Resources, free: Sequence[int], accepted: int) -> model.Resources:
     """R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
     cpu, memory = free[model.CPU] // accepted, free[model.MEMORY] // accepted
-    return _with(demand, min(demand.cpu_milli, cpu), min(demand.memory_bytes, memory))
-
-
-def _with(size: model.Resources, cpu_milli: int, memory_bytes: int) -> model.Resources:
-    return model.Resources(
-        cpu_milli=cpu_milli,
-        memory_bytes=memory_bytes,
-        ephemeral_storage_bytes=size.ephemeral_storage_bytes,
-        extended=size.extended,
+    return dataclasses.replace(
+        demand, cpu_milli=min(demand.cpu_milli, cpu), memory_bytes=min(demand.memory_bytes, memory)
     )
 
 
