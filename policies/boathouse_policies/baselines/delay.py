@@ -41,9 +41,9 @@ class _Level:
 
 
 class Delay(Patience, Hooks, Observer):
-    """See the module's docstring. Tasks without input in blocks never wait.
+    """Delay a class until a node close to its input is free, for a bounded time; without input in blocks, do not delay.
 
-    It dumps nothing: waits are seconds long, and begin anew after a restart.
+    The state is not dumped. After a restart the waits, which last seconds, start again.
 
     Args:
         delays_s: How long a class that takes nodes, hosts or racks with its input waits before it takes the next level.
@@ -68,7 +68,7 @@ class Delay(Patience, Hooks, Observer):
         if not self.concerns(pending):
             return None
         task_class, now_s, found = pending.task_class, state.view.now_s, int(pending.levels[node])
-        level = self._levels.get(task_class.job, _NO_LEVELS).get(task_class.id, _NEW)
+        level = self._levels.get(task_class.job, {}).get(task_class.id, _NEW)
         if found <= level.allowed:
             return None
         since_s = now_s if level.since_s is None else level.since_s
@@ -98,13 +98,11 @@ class Delay(Patience, Hooks, Observer):
 LEVEL = 4.0  # above the range of a score within -1..1: closeness comes first
 
 _NEW = _Level()
-_NO_LEVELS: dict[model.ClassId, _Level] = {}
-_WHERE = ("the node of", "on the host of", "in the rack of", "in another rack than")
 _PASSED_OVER = [
     model.Verdict(
         code=model.Code.PATIENCE, message=f"the closest free node is {where} its input: it waits for a closer one"
     )
-    for where in _WHERE
+    for where in ("the node of", "on the host of", "in the rack of", "in another rack than")
 ]
 _VERDICTS = frozenset(_PASSED_OVER)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines import LEAST_LOADED, FairShare
+from boathouse_policies.baselines import LEAST_LOADED, FairShare, fitting
 from boathouse_policies.framework import Follower, Observer, Profile, RunningTask, RunningTasks
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _Attempt:
     Attributes:
         task: The attempt.
         progress: As of its last report.
-        reported_s: When that was.
+        reported_s: When that was; 0 before there is one.
         is_refused: Whether a second attempt of it was refused.
     """
 
@@ -88,7 +88,9 @@ class _Attempt:
 
 
 class Late(Observer, Follower):
-    """See the module's docstring. It dumps nothing: running tasks report anew after a restart.
+    """Start second attempts of the tasks with the longest estimated time left.
+
+    The state is not dumped: running tasks report again after a restart.
 
     Args:
         config: The constants.
@@ -113,24 +115,19 @@ class Late(Observer, Follower):
         if not self._is_due or seconds >= cap:
             return ()
         self._is_due = False  # nothing is known better before the next reports
-        free, decisions = view.free(), []
+        free, decisions = view.free(), list[model.Decision]()
         for slow in self._slow(queue, view):
             node = self._node(slow, free, view)
-            if node is not None and seconds < cap:
+            if node is not None and seconds + len(decisions) < cap:
                 free[:, node] -= view.axis.vector(slow.task.resources)
-                seconds += 1
                 decisions.append(_speculate(slow, view.layout.names[node]))
         return decisions
 
     def _cap(self, view: ClusterView) -> float:
         """Return the share of the slots that there are for tasks such as those that run."""
-        slots = 0.0
-        for size in {task.task_class: task.resources for task in self._running.tasks.values()}.values():
-            vector = view.axis.vector(size)
-            rows = vector.nonzero()[0]
-            fit = (view.layout.allocatable[rows] // vector[rows, None]).min(axis=0, initial=np.iinfo(np.int64).max)
-            slots = max(slots, float(fit.sum()))
-        return self._config.speculative_cap * slots
+        sizes = {task.task_class: task.resources for task in self._running.tasks.values()}.values()
+        fits = [np.floor(fitting(view.layout.allocatable, view.axis.vector(size))) for size in sizes]
+        return self._config.speculative_cap * max((float(fit.sum()) for fit in fits), default=0.0)
 
     def _slow(self, queue: SchedulingQueue, view: ClusterView) -> list[_Attempt]:
         """Return who may have a second attempt, the job with the least share first, then the longest time left."""
@@ -190,10 +187,6 @@ class Late(Observer, Follower):
     def placed(self, task: RunningTask) -> None:
         """Begin an attempt, the first or the second."""
         self._attempts[task.task] = _Attempt(task)
-
-    def started(self, task: RunningTask, now_s: float) -> None:
-        """Count its progress from now on."""
-        self._attempts[task.task].reported_s = now_s
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Count its rate where it succeeded, and its progress nowhere where it did not."""

@@ -1,6 +1,6 @@
-"""The profiles that are an order of jobs and nothing else: FIFO, fair sharing, and shortest remaining job first.
+"""Orders of jobs: FIFO, fair sharing, least memory first, and shortest remaining job first.
 
-What does not fit lets others pass (backfill).
+In a profile that is an order and nothing else, what does not fit lets others pass (backfill).
 """
 
 from __future__ import annotations
@@ -40,6 +40,16 @@ class FairShare(JobOrder):
         return layout.dominant_share(usage) / job.weight
 
 
+class MemoryHeld(JobOrder):
+    """The job that holds the least memory first."""
+
+    lasts = True
+
+    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
+        """Return the bytes held."""
+        return float(usage[model.MEMORY])
+
+
 class ShortestRemaining(JobOrder, Observer):
     """The job with the least work left to place, in seconds of run time; what runs does not count.
 
@@ -62,6 +72,8 @@ class ShortestRemaining(JobOrder, Observer):
         elif isinstance(event, model.Placed) and event.task_class in self._left.get(event.job, {}):
             count, seconds = self._left[event.job][event.task_class]
             self._left[event.job][event.task_class] = (count - 1, seconds)
+        elif isinstance(event, model.Ended):
+            self._left.pop(event.job, None)
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
         """Return the seconds of run time left to place, placements of this cycle deducted."""
@@ -75,14 +87,9 @@ class ShortestRemaining(JobOrder, Observer):
         ]
 
 
-def build_fifo(score: Score = LEAST_LOADED) -> Profile:
-    """Build the profile `fifo`."""
-    return Profile(name="fifo", order=Fifo(), score=score)
-
-
-def build_fair(score: Score = LEAST_LOADED) -> Profile:
-    """Build the profile `fair`."""
-    return Profile(name="fair", order=FairShare(), score=score)
+def build(name: str, order: JobOrder, score: Score = LEAST_LOADED) -> Profile:
+    """Build a profile that is an order of jobs and nothing else."""
+    return Profile(name=name, order=order, score=score)
 
 
 def build_srjf(score: Score = LEAST_LOADED) -> Profile:

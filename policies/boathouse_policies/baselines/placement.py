@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boathouse_policies import model
 from boathouse_policies.framework import Score
 from boathouse_policies.framework.questions import ShapeScore
@@ -56,6 +58,13 @@ class Closest(Score):
         """Return the score of one node."""
         score = self.base.score_on(pending, state, node)
         return score - self.level * int(pending.levels[node]) if pending.queued.pool.located else score
+
+
+def fitting(room: model.IntMatrix, need: model.IntVector) -> model.FloatVector:
+    """Return how many of `need` would fit, not rounded, by the scarcest resource: shape [N] of [R, N] and [R]."""
+    rows = need.nonzero()[0]
+    ratios: model.FloatVector = (room[rows] / need[rows, None]).min(axis=0, initial=np.inf)
+    return ratios
 
 
 LEAST_LOADED, PACKED = LeastLoaded(), Packed()

@@ -23,11 +23,11 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, FairShare
-from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import PREDICATES, Filter, Observer, Profile, Reserve, RunningTasks, Score
+from boathouse_policies.baselines.yarn import ReservedNodes, reservation
+from boathouse_policies.framework import PREDICATES, Filter, Observer, Profile, RunningTasks, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Where
 
@@ -60,10 +60,7 @@ class InTurn(Score):
         return -self.turns(pending, state)[where].astype(np.float64)
 
 
-_LOCKED = LockedNodes()
-
-
-class Reservations(Reserve):
+class Reservations(ReservedNodes):
     """Nodes reserved for executors that found no room, in the order of their turns.
 
     Args:
@@ -72,14 +69,12 @@ class Reservations(Reserve):
         applications: Whose turn it is, where one application runs at a time.
     """
 
-    passing_changes = True
-
     def __init__(self, order: InTurn, running: RunningTasks, applications: OneApplication | None = None) -> None:
         self._order, self._running, self._applications = order, running, applications
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Return where nobody else reserved; for a class that has reserved all that it needs, on those nodes alone."""
-        free = _LOCKED.mask(pending, state, where)
+        """Return where no other class has a reservation; if the class has reserved enough nodes, those nodes alone."""
+        free = super().mask(pending, state, where)
         own = [node for node, owner in state.reserved.items() if owner == pending.task_class.id]
         if free is None or not own or self._takes(pending, state)[own].sum() < pending.left:
             return free
@@ -93,9 +88,8 @@ class Reservations(Reserve):
         What this cycle placed is not counted by node yet: then at the next heartbeat.
         """
         task_class, missing = pending.task_class, pending.left
-        if task_class.stage is not model.Stage.EXECUTOR:
-            return ()
-        if self._applications is not None and not self._applications.has_turn(pending):
+        has_turn = self._applications is None or self._applications.has_turn(pending)
+        if task_class.stage is not model.Stage.EXECUTOR or not has_turn:
             return ()
         if state.placed(task_class.id) > state.view.by_class.get(task_class.id, 0):
             until_s = state.view.now_s + HEARTBEAT_S
@@ -107,12 +101,8 @@ class Reservations(Reserve):
                 missing -= int(takes[node])
                 if owner is None:
                     state.reserve(node, task_class.id)
-                    found.append(_reservation(pending, state.view.layout.names[node]))
+                    found.append(reservation(pending, state.view.layout.names[node]))
         return found
-
-    def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Return the owners, and the classes to which their nodes are open."""
-        return state.owners()
 
     def _takes(self, pending: PendingClass, state: CycleState) -> model.IntVector:
         """Return how many more executors each node would be reserved for if nothing else ran there, shape [N]."""
@@ -129,14 +119,14 @@ class OneApplication(Filter, Observer):
     """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
 
     def __init__(self) -> None:
-        self._applications: dict[model.JobId, float] = {}
+        self._applications: dict[model.JobId, model.Job] = {}
 
     def observe(self, event: model.Event) -> None:
         """Learn which applications there are."""
         if isinstance(event, model.Submitted) and not _SPARK.isdisjoint(
             task_class.stage for task_class in event.classes
         ):
-            self._applications[event.job.id] = event.job.submitted_s
+            self._applications[event.job.id] = event.job
         elif isinstance(event, model.Ended):
             self._applications.pop(event.job, None)
 
@@ -153,16 +143,11 @@ class OneApplication(Filter, Observer):
         return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
 
     def _first(self, pending: PendingClass) -> model.JobId:
-        known = {pending.job.id: pending.job.submitted_s, **self._applications}
-        return min(known, key=lambda job: (known[job], job))
+        jobs = (pending.job, *self._applications.values())
+        return min((job.submitted_s, job.id) for job in jobs)[1]
 
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}
-
-
-def _reservation(pending: PendingClass, node: model.NodeName) -> model.Reservation:
-    verdict = model.Verdict(code=model.Code.JOB_ORDER, message=f"{node} is reserved for it until there is room")
-    return model.Reservation(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node)
 
 
 _COUNTED_LATER = model.Verdict(

@@ -4,8 +4,8 @@ Both reserve nodes: a node that cannot take the next task is reserved for that t
 node until the class gets a task there or has none left to place; a job may have any number of nodes reserved. Earlier
 classes of the owner's job and the members of its gang can: a lost driver goes before the executors that own the nodes.
 
-* `yarn`: the job that holds least memory goes first. `yarn-no-reservations` tries the next job in the order instead
-  (backfill).
+* `yarn`: the job that holds least memory goes first. The profile `yarn-no-reservations` has the same order and tries
+  the next job instead (backfill).
 * `capacity`: within a queue the application submitted first goes first (FifoOrderingPolicy). The queue that holds the
   least of what it is guaranteed is served first (AbstractCSQueue.getUsedCapacity). That is the framework's order
   between queues: a queue's weight is its guaranteed share, its limits are its maximum. What a queue leaves idle others
@@ -24,29 +24,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.baselines import LEAST_LOADED, Fifo
-from boathouse_policies.framework import JobOrder, Profile, Reserve
+from boathouse_policies.baselines import LEAST_LOADED
+from boathouse_policies.framework import Profile, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from boathouse_policies.framework import CycleState, Layout, PendingClass, Score, Where
+    from boathouse_policies.framework import CycleState, JobOrder, PendingClass, Score, Where
 
 
-class MemoryHeld(JobOrder):
-    """The job that holds least memory first; ties by submission, then id."""
+class ReservedNodes(Reserve):
+    """Nodes reserved for a class each, and locked for other jobs and for later classes."""
 
-    lasts = True
-
-    def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
-        """Bytes held."""
-        return float(usage[model.MEMORY])
-
-
-class LockedNodes(Reserve):
-    """Nodes reserved for the first class that they cannot take, and locked for other jobs and for later classes."""
-
-    by_node = idle_once_all_reserved = passing_changes = True
+    passing_changes = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where the node is not reserved, or is open to this class."""
@@ -55,6 +45,16 @@ class LockedNodes(Reserve):
         own, reserved = pending.task_class.id, state.reserved
         closed = {owner for owner in set(reserved.values()) if own not in state.open_to(owner)}
         return np.array([reserved.get(node) not in closed for node in places_of(where, state)], np.bool_)
+
+    def passing(self, state: CycleState) -> Collection[model.ClassId]:
+        """Return the owners, and the classes to which their nodes are open."""
+        return state.owners()
+
+
+class LockedNodes(ReservedNodes):
+    """Nodes reserved for the first class that they cannot take."""
+
+    by_node = idle_once_all_reserved = True
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
@@ -76,15 +76,7 @@ class LockedNodes(Reserve):
             places = np.array(places)[lacking.max(axis=0).argsort(kind="stable")[:most]].tolist()
         for node in places:
             state.reserve(node, task_class.id)
-        names = [view.layout.names[node] for node in places]
-        return [
-            model.Reservation(task_class=task_class, job=pending.job, verdict=_verdict(name), node=name)
-            for name in names
-        ]
-
-    def passing(self, state: CycleState) -> Collection[model.ClassId]:
-        """Return the owners, and the classes to which their nodes are open."""
-        return state.owners()
+        return [reservation(pending, view.layout.names[node]) for node in places]
 
 
 def places_of(where: Where, state: CycleState) -> Sequence[int]:
@@ -95,21 +87,16 @@ def places_of(where: Where, state: CycleState) -> Sequence[int]:
     return places
 
 
+def reservation(pending: PendingClass, node: model.NodeName) -> model.Reservation:
+    """Return the reservation of a node for a class."""
+    return model.Reservation(task_class=pending.task_class, job=pending.job, verdict=_verdict(node), node=node)
+
+
 @functools.lru_cache(maxsize=8192)
 def _verdict(node: model.NodeName) -> model.Verdict:
-    return model.Verdict(code=model.Code.JOB_ORDER, message=f"{node} is kept for it until there is room")
+    return model.Verdict(code=model.Code.JOB_ORDER, message=f"{node} is reserved for it until there is room")
 
 
-def build(score: Score = LEAST_LOADED) -> Profile:
-    """The profile `yarn`."""
-    return Profile(name="yarn", order=MemoryHeld(), score=score, reserve=LockedNodes(), node_driven=True)
-
-
-def build_without_reservations(score: Score = LEAST_LOADED) -> Profile:
-    """The profile `yarn-no-reservations`."""
-    return Profile(name="yarn-no-reservations", order=MemoryHeld(), score=score)
-
-
-def build_capacity(score: Score = LEAST_LOADED) -> Profile:
-    """The profile `capacity`."""
-    return Profile(name="capacity", order=Fifo(), score=score, reserve=LockedNodes(), node_driven=True)
+def build(name: str, order: JobOrder, score: Score = LEAST_LOADED) -> Profile:
+    """Build a profile with node reservations: `yarn` or `capacity`."""
+    return Profile(name=name, order=order, score=score, reserve=LockedNodes(), node_driven=True)

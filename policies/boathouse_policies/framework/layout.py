@@ -44,7 +44,7 @@ class Topology:
 
 
 class Groups:
-    """Nodes that share something, as columns: a node that names nothing is a group of its own.
+    """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group.
 
     Args:
         keys: What each node names, None for nothing, length N.

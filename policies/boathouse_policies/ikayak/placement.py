@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.baselines import fitting
 from boathouse_policies.framework import (
     Assignment,
     CycleState,
@@ -48,13 +49,6 @@ if TYPE_CHECKING:
 
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
-
-
-def fitting(room: model.IntMatrix, need: model.IntVector) -> model.FloatVector:
-    """How many of `need` would fit, not rounded, by the scarcest resource: shape [N] of [R, N] and [R]."""
-    rows = need.nonzero()[0]
-    ratios: model.FloatVector = (room[rows] / need[rows, None]).min(axis=0, initial=np.inf)
-    return ratios
 
 
 def in_order_of_end(reducers: Columns) -> Columns:

@@ -6,7 +6,18 @@ import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
-from boathouse_policies.baselines import LEAST_LOADED, PACKED, delay, late, orders, spark, yarn
+from boathouse_policies.baselines import (
+    LEAST_LOADED,
+    PACKED,
+    FairShare,
+    Fifo,
+    MemoryHeld,
+    delay,
+    late,
+    orders,
+    spark,
+    yarn,
+)
 from boathouse_policies.profiles import boathouse
 
 if TYPE_CHECKING:
@@ -22,10 +33,10 @@ def _static(threshold: int) -> Callable[[Score], Profile]:
 
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "boathouse": boathouse.build,
-    "capacity": yarn.build_capacity,
+    "capacity": functools.partial(yarn.build, "capacity", Fifo()),
     "delay": delay.build,
-    "fair": orders.build_fair,
-    "fifo": orders.build_fifo,
+    "fair": functools.partial(orders.build, "fair", FairShare()),
+    "fifo": functools.partial(orders.build, "fifo", Fifo()),
     "fspy": lambda score: fspy.build(score=score),
     "iao": ila.build_iao,
     "ikayak": ikayak.build,
@@ -37,11 +48,11 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
     "spread-out": functools.partial(spark.build, "spread-out"),
     "srjf": orders.build_srjf,
-    "yarn": yarn.build,
+    "yarn": functools.partial(yarn.build, "yarn", MemoryHeld()),
     "yarn-client": functools.partial(spark.build, "yarn-client", alone=True),
     "yarn-cluster": functools.partial(spark.build, "yarn-cluster"),
     "yarn-me": yarn_me.build,
-    "yarn-no-reservations": yarn.build_without_reservations,
+    "yarn-no-reservations": functools.partial(orders.build, "yarn-no-reservations", MemoryHeld()),
 }
 
 _PLACEMENTS: dict[str, Score] = {"least-loaded": LEAST_LOADED, "packed": PACKED}

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.baselines import LEAST_LOADED
-from boathouse_policies.baselines.yarn import LockedNodes, MemoryHeld
+from boathouse_policies.baselines import LEAST_LOADED, MemoryHeld
+from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import PREDICATES, Profile, RunningTasks
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity

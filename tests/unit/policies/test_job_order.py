@@ -1,8 +1,13 @@
-"""Orders of jobs that are written wrong are refused when the class is made."""
+"""Orders of jobs: those that are written wrong are refused when the class is made; what is learnt is forgotten."""
+
+import types
 
 import pytest
 
+from boathouse_policies import model
+from boathouse_policies.baselines import orders
 from boathouse_policies.framework import JobOrder
+from tests.unit.policies import builders as make
 
 
 class ById(JobOrder):
@@ -35,3 +40,13 @@ def test_an_order_that_does_not_last_needs_no_key():
         key = JobOrder.key
 
     assert not Other.lasts
+
+
+def test_shortest_remaining_forgets_a_job_that_ended():
+    order, job = orders.ShortestRemaining(), make.job()
+    one = make.task_class(job, estimates=model.Fixed(seconds=10.0))
+    state = types.SimpleNamespace(view=types.SimpleNamespace(by_class={}), placed=lambda _: 0)
+    order.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: 3}))
+    assert order.keys([job], state) == [30.0]
+    order.observe(model.Ended(now_s=1.0, job=job.id, succeeded=True))
+    assert order.keys([job], state) == [0]
