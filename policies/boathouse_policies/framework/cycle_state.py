@@ -15,8 +15,6 @@ from boathouse_policies.framework.view import combined
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    import numpy.typing as npt
-
     from boathouse_policies.framework.eligibility import Eligibility
     from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass
@@ -346,15 +344,10 @@ class CycleState:
             self.exhausted = not self.offers
             self.touch(node)
 
-    def touch(self, node: int) -> None:
-        """Say that masks and scores of a node may be different now: for policies in which nodes affect each other."""
-        self._changed.append(node)
-        self.changes += 1
-
-    def touch_all(self, nodes: npt.NDArray[np.intp]) -> None:
-        """The same of several."""
-        self._changed += nodes.tolist()
-        self.changes = len(self._changed)
+    def touch(self, *nodes: int) -> None:
+        """Say that masks and scores of nodes may be different now: for policies in which nodes affect each other."""
+        self._changed += nodes
+        self.changes += len(nodes)
 
     def _change(self, node: int, step: Step, amounts: Sequence[int]) -> None:
         room = self._by_node.get(node) or self.free_on(node)

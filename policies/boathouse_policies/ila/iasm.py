@@ -278,7 +278,7 @@ class Slowdowns:
         self.thresholds.count(host, step, self._slots.item(node) - slots)
         self._slots[node] = slots
         self.limits[nodes] = self.thresholds.limit(host)
-        self._state.touch_all(self._hosts.members[host])
+        self._state.touch(*self._hosts.members[host].tolist())
 
     def _add(self, node: int, nodes: Where, demand: Demand, step: int) -> None:
         """Add a demand to what is used on a node of these, which share a host, or take it away."""
