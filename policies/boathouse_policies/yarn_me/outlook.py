@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import collections
 import functools
 import math
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,7 +15,7 @@ from boathouse_policies.framework import Follower, Observer
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from boathouse_policies.framework import RunningTask, RunningTasks
 
@@ -43,29 +45,40 @@ class Outlook(Observer, Follower):
         self.changed_nodes: set[model.NodeName] = set()
         self.changes = self.job_changes = 0
         self._columns: Columns | None = None
-        self._ends: dict[model.TaskId, End] = {}
-        self._last_ends_s: dict[model.JobId, float] = {}  # a memo of `last_end_s`
+        self._end_of: dict[model.TaskId, End] = {}
+        self._ends: list[End] = []  # ascending, as are those of each node and job
+        self._ends_on: collections.defaultdict[model.NodeName, list[End]] = collections.defaultdict(list)
+        self._ends_in: collections.defaultdict[model.JobId, list[End]] = collections.defaultdict(list)
+        self._freed_s: dict[model.NodeName, dict[tuple[int, int], float]] = {}  # a memo of `freed_s`
         self._made = 0
         self._running = running
         running.follow(self)
 
     def ends(self) -> list[End]:
         """Return the estimated ends of all that runs, ascending."""
-        return sorted(self._ends.values())
-
-    def ends_on(self, node: model.NodeName) -> list[End]:
-        """Return the estimated ends on a node, ascending."""
-        return sorted([self._ends[task.task] for task in self._running.on(node) if task.task in self._ends])
+        return self._ends.copy()
 
     def last_end_s(self, job: model.JobId) -> float:
         """Return when the last of a job's running tasks ends; -inf where nothing runs."""
-        last_s = self._last_ends_s.get(job)
-        if last_s is None:
-            classes = self.jobs[job].classes if job in self.jobs else ()
-            tasks = [task.task for task_class in classes for task in self._running.of(task_class.id)]
-            last_s = max([self._ends[task][0] for task in tasks if task in self._ends], default=-math.inf)
-            self._last_ends_s[job] = last_s
-        return last_s
+        return self._ends_in[job][-1][0] if job in self._ends_in else -math.inf
+
+    def freed_s(self, node: model.NodeName, memory_bytes: int, cpu_milli: int) -> float:
+        """Return when the tasks on a node will have freed so much; -inf for nothing, or where that is unknown."""
+        if memory_bytes <= 0 and cpu_milli <= 0:
+            return -math.inf
+        known = self._freed_s.setdefault(node, {})
+        if (memory_bytes, cpu_milli) not in known:
+            known[memory_bytes, cpu_milli] = self._freed_after(self._ends_on.get(node, ()), memory_bytes, cpu_milli)
+        return known[memory_bytes, cpu_milli]
+
+    @staticmethod
+    def _freed_after(ends: Iterable[End], memory_bytes: int, cpu_milli: int) -> float:
+        for end_s, _, _, bytes_freed, cpu_freed, _ in ends:
+            memory_bytes -= bytes_freed
+            cpu_milli -= cpu_freed
+            if memory_bytes <= 0 and cpu_milli <= 0:
+                return end_s if end_s < math.inf else -math.inf
+        return -math.inf
 
     def disk_bytes_per_s(self, node: model.NodeName) -> float:
         """Return what the elastic tasks on a node take of its disk."""
@@ -101,7 +114,6 @@ class Outlook(Observer, Follower):
             self.job_changes += 1
 
     def _forget(self, job: model.JobId) -> None:
-        self._last_ends_s.pop(job, None)
         for task_class in self.jobs.pop(job).classes if job in self.jobs else ():
             del self.classes[task_class.id], self.left[task_class.id]
 
@@ -115,25 +127,37 @@ class Outlook(Observer, Follower):
 
     def started(self, task: RunningTask, now_s: float) -> None:
         """Estimate its end anew."""
-        if task.task in self._ends and task.task_class in self.classes:
+        if task.task in self._end_of and task.task_class in self.classes:
+            self._remove(task)
             self._ends_after(task, now_s)
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Forget its end; a task that failed is left to place again."""
-        if self._ends.pop(task.task, None) is not None:
-            self._changed(task)
+        if task.task in self._end_of:
+            self._remove(task)
             if isinstance(event, model.Failed) and task.task_class in self.left:
                 self.left[task.task_class] += 1
 
     def _ends_after(self, task: RunningTask, start_s: float) -> None:
         size, self._made = task.resources, self._made + 1
         end_s = start_s + duration_s(self.classes[task.task_class], size)
-        self._ends[task.task] = (end_s, self._made, task.node, size.memory_bytes, size.cpu_milli, task.job)
-        self._changed(task)
+        end = (end_s, self._made, task.node, size.memory_bytes, size.cpu_milli, task.job)
+        self._end_of[task.task] = end
+        for ends in self._lists(task):
+            bisect.insort(ends, end)
 
-    def _changed(self, task: RunningTask) -> None:
+    def _remove(self, task: RunningTask) -> None:
+        end = self._end_of.pop(task.task)
+        for ends in self._lists(task):
+            del ends[bisect.bisect_left(ends, end)]
+        if not self._ends_in[task.job]:
+            del self._ends_in[task.job]
+
+    def _lists(self, task: RunningTask) -> Sequence[list[End]]:
+        """Return the lists of ends that name a task, which change."""
         self.changed_nodes.add(task.node)
-        self._last_ends_s.pop(task.job, None)
+        self._freed_s.pop(task.node, None)
+        return self._ends, self._ends_on[task.node], self._ends_in[task.job]
 
 
 class Columns:
@@ -143,30 +167,34 @@ class Columns:
         classes: Those that are not elastic are left out.
 
     Attributes:
-        ids: The elastic classes.
-        regular_s: Their run time with the ideal memory.
-        seconds: Their lowest run time with an amount of free memory, infinite where that is too little.
+        regular_s: The run time of each elastic class with its ideal memory.
     """
 
     def __init__(self, classes: Iterable[model.TaskClass]) -> None:
         elastic = [
             (task_class.id, task_class.estimates) for task_class in classes if isinstance(task_class.estimates, Elastic)
         ]
-        self.ids = [class_id for class_id, _ in elastic]
+        self._ids = [class_id for class_id, _ in elastic]
         levels = [estimates.levels for _, estimates in elastic]
-        self.regular_s = np.array([level.regular_s for level in levels])
+        self.regular_s = dict(zip(self._ids, [level.regular_s for level in levels], strict=True))
         self._ideal = np.array([estimates.ideal_bytes for _, estimates in elastic], np.int64)
         self._step = np.array([estimates.step_bytes for _, estimates in elastic], np.int64)
         self._last = np.cumsum([len(level.seconds) for level in levels], dtype=np.intp) - 1
         self._first = self._last - np.array([len(level.seconds) - 1 for level in levels], np.intp)
         self._seconds = np.concatenate([np.zeros(0), *(level.seconds for level in levels)])
-        self.seconds = functools.lru_cache(maxsize=512)(self._lowest_s)  # the same amounts are free again and again
+        self._sorted = functools.lru_cache(maxsize=512)(self._sort)  # the same amounts are free again and again
 
-    def _lowest_s(self, free_bytes: int) -> model.FloatVector:
+    def _sort(self, free_bytes: int) -> tuple[list[float], list[model.ClassId]]:
         free = max(0, free_bytes)
         level = np.where(self._ideal <= free, self._last, self._first + free // self._step)
-        seconds: model.FloatVector = self._seconds[level]
-        return seconds
+        seconds = self._seconds[level]
+        order = seconds.argsort(kind="stable")[: np.count_nonzero(seconds < np.inf)]
+        return seconds[order].tolist(), [self._ids[row] for row in order.tolist()]
+
+    def within(self, seconds: float, free_bytes: int) -> Iterable[tuple[model.ClassId, float]]:
+        """Return the classes that run for at most so long with an amount of free memory, with their run times."""
+        run_times_s, ids = self._sorted(free_bytes)
+        return zip(ids, run_times_s[: bisect.bisect_right(run_times_s, seconds)], strict=False)
 
 
 def duration_s(task_class: model.TaskClass, resources: model.Resources) -> float:

@@ -73,19 +73,17 @@ class Passing(LockedNodes, Hooks):
     def _harmless(self, longest_s: dict[int, float], state: CycleState) -> set[model.ClassId]:
         """Return the classes that end in time with some amount of memory, before that is wanted by its owner."""
         columns, outlook = self._outlook.columns, self._outlook
-        least_s = np.full(len(columns.ids), np.inf)
+        least_s: dict[model.ClassId, float] = {}
         for free_bytes, gap_s in longest_s.items():
-            seconds = columns.seconds(free_bytes)
-            np.minimum(least_s, seconds, out=least_s, where=seconds <= gap_s)
-        found = set()
-        for row in (least_s < np.inf).nonzero()[0].tolist():
-            class_id, fastest_s = columns.ids[row], float(least_s[row])
-            if outlook.left.get(class_id, 0) <= 0:
-                continue
-            job = outlook.classes[class_id].job
-            if fastest_s <= columns.regular_s[row] or self._elasticity.ends_in_time(job, fastest_s, state):
-                found.add(class_id)
-        return found
+            for class_id, seconds in columns.within(gap_s, free_bytes):
+                if outlook.left.get(class_id, 0) > 0:
+                    least_s[class_id] = min(seconds, least_s.get(class_id, math.inf))
+        return {
+            class_id
+            for class_id, seconds in least_s.items()
+            if seconds <= columns.regular_s[class_id]
+            or self._elasticity.ends_in_time(outlook.classes[class_id].job, seconds, state)
+        }
 
 
 def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
@@ -99,16 +97,8 @@ def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
     task_class = outlook.classes.get(owner)
     if task_class is None:
         return -math.inf
-    free, need = state.free_on(node), task_class.resources
-    memory, cpu, end_s = free[model.MEMORY], free[model.CPU], -math.inf
-    ends = iter(outlook.ends_on(state.view.layout.names[node]))
-    while memory < need.memory_bytes or cpu < need.cpu_milli:
-        end_s, _, _, bytes_freed, cpu_freed, _ = next(ends, _NEVER)
-        if end_s == math.inf:
-            return -math.inf
-        memory += bytes_freed
-        cpu += cpu_freed
-    return end_s
+    free, need, name = state.free_on(node), task_class.resources, state.view.layout.names[node]
+    return outlook.freed_s(name, need.memory_bytes - free[model.MEMORY], need.cpu_milli - free[model.CPU])
 
 
 class _Columns:
@@ -163,6 +153,5 @@ class _Columns:
         return changed
 
 
-_NEVER = (math.inf, 0, model.NodeName(""), 0, 0, model.JobId(""))
 _ROWS = max(model.CPU, model.MEMORY) + 1
 _FEW = 8
