@@ -150,8 +150,8 @@ class TurnOrder:
         if self._allowed is None:
             return turns
         allowed = np.zeros(len(self._open), np.bool_)
-        allowed[self._places(self._allowed)] = True
-        return allowed & np.array(self._open, np.bool_)
+        allowed[[place for place in self._places(self._allowed) if self._open[place]]] = True
+        return allowed
 
     def _join_all(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""

@@ -99,6 +99,7 @@ class SortedClasses:
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[LastingOrder, Layout, list[float]] | None = None
         self._serial = -1
+        self._flags = b""
         self.orphans: list[QueuedClass] = []
         self.open = self.matched = np.zeros(len(self.queued), np.bool_)
         self.only_matched = True
@@ -110,6 +111,10 @@ class SortedClasses:
 
     def consider(self, unschedulable: UnschedulableClasses) -> None:
         """Take over which classes the next cycle considers: with a class of a gang all classes of the gang."""
+        flags = unschedulable.considered()
+        if flags == self._flags:
+            return
+        self._flags = flags
         self.only_matched = not self._orphans and not unschedulable.considers_all_nodes()
         self.open = self.matched = unschedulable.matches_freed[self._rows]
         self.orphans = []

@@ -162,6 +162,10 @@ class UnschedulableClasses:
         """Whether the next cycle considers all nodes for a class."""
         return self._bytes.find(1, 0, 2 * len(self._classes)) >= 0
 
+    def considered(self) -> bytes:
+        """The flags that say which classes the next cycle considers, and whether for all nodes."""
+        return bytes(self._bytes[: 3 * len(self._classes)])
+
     def considers(self, queued: QueuedClass) -> bool:
         """Whether the next cycle considers a class."""
         return bool(self.active[queued.row] or self.matches_freed[queued.row])
