@@ -75,33 +75,42 @@ class Phase:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class JobSpec:
-    """A job: it is submitted at a time, or when another job has ended (then `submit_ms` is None).
+class Submission:
+    """What is submitted at a time, or when another job has ended (then `submit_ms` is None).
 
     Attributes:
         id: Unique in the workload.
-        phases: In the order in which they run.
-        submit_ms: When it comes.
-        after: The job whose end it waits for.
+        submit_ms: When it is submitted.
+        after: The job after whose end it is submitted.
         program: What runs: jobs of one program treat their input alike. Empty for nothing in common with others.
-        master: A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until
-            the job ends; None for none. The heartbeat protocol has masters of its own (`Timing`).
-        probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
-        stated: Whether a policy that predicts run times itself is told them all the same.
-        queue: Where it waits.
+        queue: Its queue.
         namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
     id: str
-    phases: tuple[Phase, ...]
     submit_ms: int | None = 0
     after: str | None = None
     program: str = ""
+    queue: str = "default"
+    namespace: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec(Submission):
+    """A job of phases.
+
+    Attributes:
+        phases: In the order in which they run.
+        master: A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until
+            the job ends; None for none. The heartbeat protocol has masters of its own (`Timing`).
+        probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
+        stated: Whether a policy that predicts run times itself is told them all the same.
+    """
+
+    phases: tuple[Phase, ...]
     master: Phase | None = None
     probe: Phase | None = None
     stated: bool = True
-    queue: str = "default"
-    namespace: str = ""
 
     @property
     def containers(self) -> tuple[Phase, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from boathouse_sim.jobs import Submission
 from boathouse_sim.work import Container, Segment
 
 if TYPE_CHECKING:
@@ -94,11 +95,10 @@ class Disks:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HadoopSpec:
-    """A cluster.
+class HadoopSpec(Submission):
+    """A cluster; `program` names its policy, empty for the profile's.
 
     Attributes:
-        id: Unique in its workload.
         jobs: What it runs; it ends with the last of them.
         core: Nodes that it is made of.
         node: What a node asks for; its segments are not used.
@@ -113,14 +113,8 @@ class HadoopSpec:
         link: The host whose network transient nodes share; empty where each has its own only.
         pipelined: Whether a reducer's output is sent and written at the same time; the paper adds the two times up.
         jitter: Coefficient of variation of what tasks compute, log-normal.
-        submit_ms: When it comes.
-        after: Or the job at whose end.
-        program: Its policy, by name; empty for the profile's.
-        queue: Where it waits.
-        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
-    id: str
     jobs: tuple[HadoopJob, ...]
     core: int
     node: Container
@@ -135,11 +129,6 @@ class HadoopSpec:
     link: str = ""
     pipelined: bool = False
     jitter: float = 0.0
-    submit_ms: int | None = 0
-    after: str | None = None
-    program: str = ""
-    queue: str = "default"
-    namespace: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning.

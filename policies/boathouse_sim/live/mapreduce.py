@@ -18,6 +18,7 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import MB, Call
+from boathouse_sim.jobs import Submission
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, Report
 from boathouse_sim.live.gate import Gate
@@ -31,11 +32,10 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MapReduce(Application):
+class MapReduce(Submission, Application):
     """A job.
 
     Attributes:
-        id: Unique in its workload.
         maps: Number of maps.
         map: What one is; its segments read, compute and write.
         reduces: Number of reducers; 0 for none.
@@ -43,25 +43,14 @@ class MapReduce(Application):
             the others sort, reduce, write.
         slow_start: Share of the maps after whose end reducers are offered.
         replicas: Of each block of the input; 0 for input that is nowhere near.
-        submit_ms: When it comes.
-        after: Or the job at whose end.
-        program: What it runs.
-        queue: Where it waits.
-        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
-    id: str
     maps: int
     map: Container
     reduces: int = 0
     reduce: Container | None = None
     slow_start: float = 0.05
     replicas: int = 3
-    submit_ms: int | None = 0
-    after: str | None = None
-    program: str = ""
-    queue: str = "default"
-    namespace: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning.

@@ -21,6 +21,7 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_sim.clock import Priority
 from boathouse_sim.ground import Call
+from boathouse_sim.jobs import Submission
 from boathouse_sim.live import doing
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course
@@ -67,11 +68,10 @@ class DynamicAllocation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Spark(Application):
+class Spark(Submission, Application):
     """An application.
 
     Attributes:
-        id: Unique in its workload.
         executors: How many it asks for; with dynamic allocation at first.
         executor: What one asks for; its segments are not used.
         stages: In order.
@@ -82,14 +82,8 @@ class Spark(Application):
         registered: Share of the executors that the first stage waits for.
         dynamic: Dynamic allocation; None for a fixed number.
         locality_wait_s: spark.locality.wait; 0 for no delay scheduling inside the application.
-        submit_ms: When it comes.
-        after: Or the job at whose end.
-        program: What it runs.
-        queue: Where it waits.
-        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
     """
 
-    id: str
     executors: int
     executor: Container
     stages: tuple[SparkStage, ...]
@@ -100,11 +94,6 @@ class Spark(Application):
     registered: float = 0.8
     dynamic: DynamicAllocation | None = None
     locality_wait_s: float = 0.0
-    submit_ms: int | None = 0
-    after: str | None = None
-    program: str = ""
-    queue: str = "default"
-    namespace: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning.
