@@ -112,7 +112,6 @@ class Profiles:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._known: dict[model.ClassId, ClassProfile] = {}
-        self._of_job: dict[model.JobId, list[model.ClassId]] = {}
         self._programs: dict[str, Demand] = {}
 
     def get(self, task_class: model.ClassId) -> ClassProfile | None:
@@ -130,7 +129,6 @@ class Profiles:
 
     def submitted(self, job: model.Job, classes: tuple[model.TaskClass, ...]) -> None:
         """A job came, or its classes changed: its program may be known."""
-        self._of_job[job.id] = [task_class.id for task_class in classes]
         for task_class in classes:
             known = self._known.get(task_class.id)
             if known is None:
@@ -169,8 +167,7 @@ class Profiles:
 
     def forget(self, job: model.JobId) -> None:
         """A job is over."""
-        for task_class in self._of_job.pop(job, ()):
-            del self._known[task_class]
+        self._known = {name: known for name, known in self._known.items() if known.task_class.job != job}
 
     def dump(self) -> Mapping[str, Any]:
         """The programs' demands."""
