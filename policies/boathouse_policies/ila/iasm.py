@@ -226,18 +226,18 @@ class Slowdowns:
         """Whether Algorithm 1 accepts a task on one node."""
         return self.on(demand, node) <= float(self.limits[node])
 
-    def refuses(self, pending: PendingClass, demand: Demand) -> bool:
-        """Whether nodes on offer have room for a class that may use them, and Algorithm 1 accepts it on none."""
+    def takers(self, pending: PendingClass, demand: Demand) -> tuple[bool, bool]:
+        """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
         key, now = (pending.shape, demand), self._state.changes
-        seen, is_refused, taker = self._takers.get(key, (-1, False, None))
+        seen, has_room, taker = self._takers.get(key, (-1, False, None))
         if seen != now and not (taker is not None and self._still_takes(taker, pending, demand)):
             room = self._state.room(pending) & self._state.offered
             if not pending.eligibility.everywhere:
                 room &= pending.eligibility.mask
             takes = (room & (self.on_all(demand) <= self.limits)).nonzero()[0]
-            is_refused, taker = not len(takes) and bool(room.any()), int(takes[0]) if len(takes) else None
-            self._takers[key] = now, is_refused, taker
-        return is_refused
+            has_room, taker = bool(room.any()), int(takes[0]) if len(takes) else None
+            self._takers[key] = now, has_room, taker
+        return has_room, taker is not None
 
     def _still_takes(self, node: int, pending: PendingClass, demand: Demand) -> bool:
         """Whether a node that had room for a class and accepted it still has and does."""

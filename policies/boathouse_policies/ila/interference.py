@@ -91,13 +91,14 @@ class Interference(Filter, Score, Hooks, Observer):
         """The predicted slowdown on one node, negated."""
         return -self.slowdowns.on(self.profiles.demand(pending.task_class), node)
 
-    def retry(self, pending: PendingClass) -> model.Wait | None:
-        """When to retry a class that all nodes with room refuse; None for any other class."""
-        if not self.concerns(pending) or not self.slowdowns.refuses(pending, self.profiles.demand(pending.task_class)):
-            return None
+    def retry(self, pending: PendingClass) -> tuple[bool, model.Wait | None]:
+        """Whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
+        has_room, is_accepted = self.slowdowns.takers(pending, self.profiles.demand(pending.task_class))
+        if is_accepted or not has_room or not self.concerns(pending):
+            return has_room, None
         recheck_s = pending.state.view.now_s + self._config.recheck_s
         until_s = math.ceil(min(self.slowdowns.thresholds.ripe_s, recheck_s))
-        return model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
+        return True, model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
 
     # Hooks
 
@@ -227,22 +228,28 @@ class Retry(Reserve):
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Wait]:  # noqa: ARG002 - the protocol's
         """When to retry."""
-        wait = self._interference.retry(pending)
+        _, wait = self._interference.retry(pending)
         return () if wait is None else (wait,)
 
     def refused(
         self,
         pending_classes: Iterable[PendingClass],
-        state: CycleState,  # noqa: ARG002 - the protocol's
+        state: CycleState,
     ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """Of these, the maps and reducers that all nodes with room refuse."""
+        """Of these, the maps and reducers for which no node has room, or none of those that have."""
         for pending in pending_classes:
-            wait = None if pending.task_class.gang_min else self._interference.retry(pending)
-            if wait is not None:
-                yield pending, wait.verdict, wait
+            if pending.task_class.stage not in STAGES or pending.task_class.gang_min:
+                continue
+            has_room, wait = self._interference.retry(pending)
+            if not has_room:
+                yield pending, _NO_ROOM if state.view.layout.could_hold(pending.least) else _NEVER, None
+            elif wait is not None:
+                yield pending, SLOWED, wait
 
 
 SLOWED = model.Verdict(
     code=model.Code.PATIENCE, message="every node with room is on a host whose tasks it would slow down, or they it"
 )
+_NO_ROOM = model.Verdict(code=model.Code.UNSCHEDULABLE)
+_NEVER = model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
 _DEMANDS_KEPT = 4096

@@ -206,7 +206,9 @@ def test_asking_what_is_refused_does_not_begin_the_wait():
     pending = PendingClass(world.room.sorted_classes().queued[-1], world.profile, CycleState(world.view()))
     world.interference.begins(world.room, pending.state)
     assert pending.task_class.id == refused.id
-    assert world.interference.retry(pending).until_s == 6
+    has_room, wait = world.interference.retry(pending)
+    assert has_room
+    assert wait.until_s == 6
     assert world.interference.profiles.get(refused.id).refused_s == math.inf
 
 
