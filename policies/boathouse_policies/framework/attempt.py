@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.framework import diagnosis
-from boathouse_policies.framework.cycle_state import Assignment
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Sized
     from boathouse_policies.framework.turn_order import TurnOrder

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.layout import ALL
+from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.questions import NO_PREFERENCE, ShapeScore
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.queue import SortedClasses
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.shapes import Shape, ShapeColumns

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.layout import ALL
-from boathouse_policies.framework.queue import Reservations
-from boathouse_policies.framework.view import combined
+from boathouse_policies.framework.layout import ALL, Where
+from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
+from boathouse_policies.framework.view import ClusterView, Step, combined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.layout import Where
-    from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass
     from boathouse_policies.framework.shapes import Shape, Sized
-    from boathouse_policies.framework.view import ClusterView, Step
 
 
 _MEMORY = model.MEMORY

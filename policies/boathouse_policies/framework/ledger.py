@@ -33,12 +33,10 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
-from boathouse_policies.framework.view import ClusterView, NodeTotals, add_to, combined
+from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from boathouse_policies.framework.view import Share, Step
 
 
 class State(enum.Enum):

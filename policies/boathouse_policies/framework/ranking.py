@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.framework.candidates import NEVER, FewNodes, all_fits, indices, still_fits
-from boathouse_policies.framework.layout import ALL
+from boathouse_policies.framework.candidates import NEVER, Candidates, FewNodes, all_fits, indices, still_fits
+from boathouse_policies.framework.layout import ALL, Where
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.candidates import Candidates
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.layout import Where
     from boathouse_policies.framework.questions import Filter, Reserve
     from boathouse_policies.framework.scheduling_profile import Profile
 

@@ -17,17 +17,15 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.candidates import candidates
-from boathouse_policies.framework.cycle_state import PendingClass
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.ranking import Rankings
-from boathouse_policies.framework.view import combined
+from boathouse_policies.framework.view import Share, Step, combined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.cycle_state import Assignment, CycleState
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.view import Share, Step
 
 _Heap: TypeAlias = list[tuple[float, int]]
 """Jobs by key: the open jobs of a band."""

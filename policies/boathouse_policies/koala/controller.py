@@ -16,17 +16,14 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Observer
 from boathouse_policies.koala import provider
-from boathouse_policies.koala.cluster import Kind, read
-from boathouse_policies.koala.config import Policy
-from boathouse_policies.koala.growers import grower
+from boathouse_policies.koala.cluster import Change, Cluster, Kind, read
+from boathouse_policies.koala.config import Config, Policy
+from boathouse_policies.koala.growers import Grower, grower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boathouse_policies.framework import ClusterView, SchedulingQueue
-    from boathouse_policies.koala.cluster import Change, Cluster
-    from boathouse_policies.koala.config import Config
-    from boathouse_policies.koala.growers import Grower
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 

@@ -23,14 +23,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
-from boathouse_policies.koala.cluster import Change, Kind
-from boathouse_policies.koala.config import Policy, Reading
-
-if TYPE_CHECKING:
-    from boathouse_policies.koala.cluster import Cluster
-    from boathouse_policies.koala.config import Config
+from boathouse_policies.koala.cluster import Change, Cluster, Kind
+from boathouse_policies.koala.config import Config, Policy, Reading
 
 
 def load(cluster: Cluster, reading: Reading, *, less: int = 0) -> float:

@@ -7,12 +7,11 @@ import enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse_policies.model.values import value
-from boathouse_policies.model.work import Distance
+from boathouse_policies.model.work import Distance, Job, Task, TaskClass
 
 if TYPE_CHECKING:
     from boathouse_policies.model.ids import ClassId, JobId, NodeName, TaskId
     from boathouse_policies.model.resources import Resources
-    from boathouse_policies.model.work import Job, Task, TaskClass
 
 
 class Code(enum.StrEnum):

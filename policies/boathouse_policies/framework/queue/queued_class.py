@@ -6,13 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework.queue.tasks import Closeness, Picker
-from boathouse_policies.framework.shapes import Shapes, Sized
+from boathouse_policies.framework.queue.tasks import Closeness, Pick, Picker, TaskPool
+from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 
 if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.queue.tasks import Pick, TaskPool
-    from boathouse_policies.framework.shapes import Shape
 
 
 class LeastSizes(Protocol):

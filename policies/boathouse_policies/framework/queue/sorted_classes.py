@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from boathouse_policies.framework.shapes import ShapeColumns
+from boathouse_policies.framework.shapes import Shape, ShapeColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
     from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
-    from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.framework.view import ClusterView
 
 
