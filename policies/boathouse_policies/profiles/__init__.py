@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Profile, Score
 
 
-def _static(threshold: int) -> Callable[[Score], Profile]:
-    """ILA with a static threshold (its Figure 12)."""
-    return lambda score: ila.build(score, ila.static(threshold), name=f"ila-static-{threshold}")
-
-
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "boathouse": boathouse.build,
     "capacity": functools.partial(yarn.build, "capacity", Fifo()),
@@ -41,7 +36,12 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "iao": ila.build_iao,
     "ikayak": ikayak.build,
     "ila": ila.build,
-    **{f"ila-static-{threshold}": _static(threshold) for threshold in (1, 2, 4, 6, 8)},
+    **{  # static thresholds (ILA, Figure 12)
+        f"ila-static-{threshold}": functools.partial(
+            ila.build, config=ila.static(threshold), name=f"ila-static-{threshold}"
+        )
+        for threshold in (1, 2, 4, 6, 8)
+    },
     "koala": lambda score: koala.build(score=score),
     "lao": ila.build_lao,
     "late": late.build,

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from types import MappingProxyType
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
@@ -76,9 +75,10 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         order=order,
         filters=(*PREDICATES, spark.suspension, sizes, elastic, interference),
         score=score,
-        scores=MappingProxyType(
-            {model.Stage.MAP: nearest, model.Stage.REDUCE: nearest, **dict.fromkeys(ikayak.SPARK, spark.most_free)}
-        ),
+        scores={
+            **dict.fromkeys((model.Stage.MAP, model.Stage.REDUCE), nearest),
+            **dict.fromkeys(ikayak.SPARK, spark.most_free),
+        },
         patience=delay,
         sizer=sizes,
         reserve=ByStage(spark.executors, aged, retry, passing),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
@@ -19,47 +20,47 @@ if TYPE_CHECKING:
     from boathouse_policies.yarn_me import Passing
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Unhindered(Score):
     """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
 
-    Args:
+    Attributes:
         interference: The predicted slowdown, negated (ILA).
         shrinking: Knows which maps must be shrunk.
     """
 
-    def __init__(self, interference: Interference, shrinking: Shrinking) -> None:
-        self._interference = interference
-        self._shrinking = shrinking
+    interference: Interference
+    shrinking: Shrinking
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """The higher the better."""
-        score: model.FloatVector = -1.0 / self._interference.score(pending, state, where)
+        score: model.FloatVector = -1.0 / self.interference.score(pending, state, where)
         if pending.task_class.stage is model.Stage.MAP:
-            score -= ~self._shrinking.whole(pending, state, where)
+            score -= ~self.shrinking.whole(pending, state, where)
         return score
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """The score of one node."""
-        score = -1.0 / self._interference.score_on(pending, state, node)
-        if pending.task_class.stage is _MAP and not self._shrinking.whole(pending, state, node):
+        score = -1.0 / self.interference.score_on(pending, state, node)
+        if pending.task_class.stage is _MAP and not self.shrinking.whole(pending, state, node):
             score -= 1.0
         return score
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class OneOfTwo(Sizer, Filter):
     """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
 
-    Args:
+    Attributes:
         memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
         cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
     """
 
+    memory: Sizer
+    cpu: Shrinking
+
     by_node = True
     reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
-
-    def __init__(self, memory: Sizer, cpu: Shrinking) -> None:
-        self._memory = memory
-        self._cpu = cpu
 
     def concerns(self, pending: PendingClass) -> bool:
         """Maps."""
@@ -69,16 +70,16 @@ class OneOfTwo(Sizer, Filter):
         """The least of each; the mask keeps off nodes that have no more than that of both."""
         ideal = task_class.resources
         return model.Resources(
-            cpu_milli=self._cpu.least(task_class).cpu_milli,
-            memory_bytes=self._memory.least(task_class).memory_bytes,
+            cpu_milli=self.cpu.least(task_class).cpu_milli,
+            memory_bytes=self.memory.least(task_class).memory_bytes,
             ephemeral_storage_bytes=ideal.ephemeral_storage_bytes,
             extended=ideal.extended,
         )
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
         """Memory first; CPU where nothing was taken of memory."""
-        sized = self._memory.size(pending, node, state)
-        return self._cpu.size(pending, node, state) if sized is pending.ideal else sized
+        sized = self.memory.size(pending, node, state)
+        return self.cpu.size(pending, node, state) if sized is pending.ideal else sized
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where all of the memory or all of the CPU is free; with all of the memory, where the CPU's sizer agrees."""
@@ -89,7 +90,7 @@ class OneOfTwo(Sizer, Filter):
         cpu: model.BoolVector = state.free[model.CPU, where] >= ideal.cpu_milli
         if cpu.all():
             return None
-        passed = self._cpu.mask(pending, state, where)
+        passed = self.cpu.mask(pending, state, where)
         return cpu | memory if passed is None else cpu | (memory & passed)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
@@ -97,55 +98,54 @@ class OneOfTwo(Sizer, Filter):
         ideal, free = pending.task_class.resources, state.free_on(node)
         if pending.task_class.stage is not _MAP or free[model.CPU] >= ideal.cpu_milli:
             return True
-        return free[model.MEMORY] >= ideal.memory_bytes and self._cpu.passes(pending, state, node)
+        return free[model.MEMORY] >= ideal.memory_bytes and self.cpu.passes(pending, state, node)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class ByStage(Reserve):
     """Reserve nodes by stage; a reserved node is open to its owner's job and to tasks that end before it could start.
 
-    Args:
+    Attributes:
         executors: Reserves nodes for drivers and executors (iKayak).
         aged: Reserves a node for whoever waited too long (FSPY).
         retry: Sees at once whom no node takes (ILA); asked while nobody is aged.
-        passing: Says who ends in time (YARN-ME).
+        passing_early: Says who ends in time (YARN-ME).
     """
+
+    executors: Executors
+    aged: AgeingReserve
+    retry: Retry
+    passing_early: Passing
 
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
 
-    def __init__(self, executors: Executors, aged: AgeingReserve, retry: Retry, passing: Passing) -> None:
-        self._executors = executors
-        self._aged = aged
-        self._retry = retry
-        self._passing = passing
-
     def is_idle(self, state: CycleState) -> bool:
         """Whether no node is reserved, nor will be."""
-        return self._executors.is_idle(state) and self._aged.is_idle(state)
+        return self.executors.is_idle(state) and self.aged.is_idle(state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """True where the node is reserved for no class, or where the class may pass."""
-        in_time = self._passing.mask(pending, state, where) if state.reserved else None
-        own = None if in_time is None else self._executors.mask(pending, state, where)
+        in_time, own = self.passing_early.mask(pending, state, where), self.executors.mask(pending, state, where)
         return None if in_time is None or own is None else in_time | own
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Whether one node is reserved for no class, or the class may pass there."""
         if node not in state.reserved:
             return True
-        return self._passing.passes(pending, state, node) or self._executors.passes(pending, state, node)
+        return self.passing_early.passes(pending, state, node) or self.executors.passes(pending, state, node)
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve nodes for a class that found none."""
         if pending.task_class.stage in SPARK:
-            return self._executors.reserve(pending, state)
-        return [*self._aged.reserve(pending, state), *self._retry.reserve(pending, state)]
+            return self.executors.reserve(pending, state)
+        return [*self.aged.reserve(pending, state), *self.retry.reserve(pending, state)]
 
     def refused(
         self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """Return whom no node takes, seen at once."""
-        return self._retry.refused(pending_classes, state) if self._aged.order.nobody_aged else ()
+        return self.retry.refused(pending_classes, state) if self.aged.order.nobody_aged else ()
 
 
 _MAP = model.Stage.MAP  # to look into an enum each time is slow
