@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
-from boathouse_policies.framework import Hooks, Observer, Patience, Profile
+from boathouse_policies.framework import CycleState, Hooks, Observer, Patience, PendingClass, Profile, Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, Score
     from boathouse_policies.framework.cycle_state import Assignment
 
 HADOOP_S = (5.0, 0.0, 5.0)

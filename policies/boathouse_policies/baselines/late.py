@@ -22,12 +22,19 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, FairShare, fitting
-from boathouse_policies.framework import Follower, Observer, Profile, RunningTask, RunningTasks
+from boathouse_policies.framework import (
+    ClusterView,
+    Follower,
+    Observer,
+    Profile,
+    RunningTask,
+    RunningTasks,
+    SchedulingQueue,
+    Score,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from boathouse_policies.framework import ClusterView, SchedulingQueue, Score
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

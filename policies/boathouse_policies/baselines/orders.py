@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.baselines.placement import LEAST_LOADED
-from boathouse_policies.framework import JobOrder, Observer, Profile
+from boathouse_policies.framework import CycleState, JobOrder, Layout, Observer, Profile, Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from boathouse_policies.framework import CycleState, Layout, Score
 
 
 class Fifo(JobOrder):

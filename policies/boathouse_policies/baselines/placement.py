@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Score
+from boathouse_policies.framework import CycleState, PendingClass, Score, Where
 from boathouse_policies.framework.questions import ShapeScore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-
-    from boathouse_policies.framework import CycleState, PendingClass, Where
 
 
 class LeastLoaded(ShapeScore):

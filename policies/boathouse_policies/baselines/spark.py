@@ -24,12 +24,20 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, FairShare
 from boathouse_policies.baselines.yarn import ReservedNodes, reservation
-from boathouse_policies.framework import PREDICATES, Filter, Observer, Profile, RunningTasks, Score
+from boathouse_policies.framework import (
+    PREDICATES,
+    CycleState,
+    Filter,
+    Observer,
+    PendingClass,
+    Profile,
+    RunningTasks,
+    Score,
+    Where,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from boathouse_policies.framework import CycleState, PendingClass, Where
 
 HEARTBEAT_S = 1.0
 """Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""

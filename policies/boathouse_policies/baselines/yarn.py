@@ -25,12 +25,10 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED
-from boathouse_policies.framework import Profile, Reserve
+from boathouse_policies.framework import CycleState, JobOrder, PendingClass, Profile, Reserve, Score, Where
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from boathouse_policies.framework import CycleState, JobOrder, PendingClass, Score, Where
 
 
 class ReservedNodes(Reserve):

@@ -25,18 +25,14 @@ from __future__ import annotations
 
 import dataclasses
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
-from boathouse_policies.framework import PREDICATES, Profile, questions
+from boathouse_policies.framework import PREDICATES, JobOrder, Profile, Score, questions
 from boathouse_policies.ila.config import Config, static
 from boathouse_policies.ila.interference import Interference, Retry
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.locality import LEVEL, AdaptiveDelay
 from boathouse_policies.ila.profiling import STAGES
-
-if TYPE_CHECKING:
-    from boathouse_policies.framework import JobOrder, Score
 
 __all__ = [
     "LEVEL",

@@ -11,7 +11,17 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework import Filter, Hooks, Observer, Reserve, Score
+from boathouse_policies.framework import (
+    CycleState,
+    Filter,
+    Hooks,
+    Observer,
+    PendingClass,
+    Reserve,
+    SchedulingQueue,
+    Score,
+    Where,
+)
 from boathouse_policies.ila.iasm import Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learner
 from boathouse_policies.ila.metrics import Demand
@@ -21,7 +31,6 @@ from boathouse_policies.ila.profiling import STAGES, Profiles, measured
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
 

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Groups
+from boathouse_policies.framework import Groups, Layout
 from boathouse_policies.ila.metrics import IDLE, Demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from boathouse_policies.framework import Layout
 
 Total: TypeAlias = tuple[float, float, float]
 """CPU seconds, and seconds of the host's disks reading and writing, that were used by some time."""

@@ -17,16 +17,11 @@ workers is left to the profile's score, as KOALA leaves it to "one of its placem
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from boathouse_policies.framework import Profile, questions
+from boathouse_policies.framework import Profile, Score, questions
 from boathouse_policies.koala.cluster import Change, Cluster, Kind
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala
 from boathouse_policies.koala.growers import Grower, grower, load
-
-if TYPE_CHECKING:
-    from boathouse_policies.framework import Score
 
 __all__ = [
     "Change",

@@ -16,20 +16,14 @@ durations (`timeline`); one cycle looks at all nodes on offer (`decide`); the sp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from boathouse_policies.baselines import LEAST_LOADED, MemoryHeld
 from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import PREDICATES, Profile, RunningTasks
+from boathouse_policies.framework import PREDICATES, Profile, Reserve, RunningTasks, Score
 from boathouse_policies.yarn_me.config import Config
-from boathouse_policies.yarn_me.decide import Elasticity
+from boathouse_policies.yarn_me.decide import Elasticity, LookingAhead
 from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
-
-if TYPE_CHECKING:
-    from boathouse_policies.framework import Reserve, Score
-    from boathouse_policies.yarn_me.decide import LookingAhead
 
 __all__ = ["Config", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
 

@@ -23,18 +23,28 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import places_of
-from boathouse_policies.framework import ALL, Filter, Hooks, Score, Sized, Sizer
-from boathouse_policies.yarn_me.penalty import Elastic
+from boathouse_policies.framework import (
+    ALL,
+    ClusterView,
+    CycleState,
+    Filter,
+    Hooks,
+    PendingClass,
+    SchedulingQueue,
+    Score,
+    Sized,
+    Sizer,
+    Where,
+)
+from boathouse_policies.yarn_me.penalty import Elastic, Levels
 from boathouse_policies.yarn_me.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from boathouse_policies.framework import ClusterView, CycleState, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.yarn_me.config import Config
     from boathouse_policies.yarn_me.outlook import Outlook
-    from boathouse_policies.yarn_me.penalty import Levels
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
 DISK = "node(s) whose disk has no bandwidth left for tasks that spill"

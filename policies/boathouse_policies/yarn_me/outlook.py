@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Follower, Observer
+from boathouse_policies.framework import Follower, Observer, RunningTask, RunningTasks
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from boathouse_policies.framework import RunningTask, RunningTasks
 
 End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 """An estimated end, for a heap: time, what breaks ties, node, memory and CPU that come free, job."""

@@ -9,13 +9,12 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import Hooks
+from boathouse_policies.framework import CycleState, Hooks, Layout, PendingClass, SchedulingQueue, Where
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from boathouse_policies.framework import CycleState, Layout, PendingClass, SchedulingQueue, Where
     from boathouse_policies.yarn_me.decide import Elasticity
     from boathouse_policies.yarn_me.outlook import Outlook
 

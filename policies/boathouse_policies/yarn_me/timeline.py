@@ -15,13 +15,12 @@ import math
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.yarn_me.outlook import duration_s
+from boathouse_policies.yarn_me.outlook import End, Outlook, duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from boathouse_policies.framework import ClusterView
-    from boathouse_policies.yarn_me.outlook import End, Outlook
 
 
 @dataclasses.dataclass(slots=True, eq=False)
