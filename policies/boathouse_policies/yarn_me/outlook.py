@@ -44,8 +44,7 @@ class Outlook(Observer, Follower):
         self.changes = self.job_changes = 0
         self._columns: Columns | None = None
         self._end_of: dict[model.TaskId, End] = {}
-        self._ends: list[End] = []  # ascending, as are those of each node and job
-        self._ends_on: collections.defaultdict[model.NodeName, list[End]] = collections.defaultdict(list)
+        self._ends_on: collections.defaultdict[model.NodeName, list[End]] = collections.defaultdict(list)  # ascending
         self._ends_in: collections.defaultdict[model.JobId, list[End]] = collections.defaultdict(list)
         self._freed_s: dict[model.NodeName, dict[tuple[int, int], float]] = {}  # a memo of `freed_s`
         self._made = 0
@@ -54,7 +53,7 @@ class Outlook(Observer, Follower):
 
     def ends(self) -> list[End]:
         """Return the estimated ends of all that runs, ascending."""
-        return self._ends.copy()
+        return sorted(self._end_of.values())
 
     def last_end_s(self, job: model.JobId) -> float:
         """Return when the last of a job's running tasks ends; -inf where nothing runs."""
@@ -155,7 +154,7 @@ class Outlook(Observer, Follower):
         """Return the lists of ends that name a task, which change."""
         self.changed_nodes.add(task.node)
         self._freed_s.pop(task.node, None)
-        return self._ends, self._ends_on[task.node], self._ends_in[task.job]
+        return self._ends_on[task.node], self._ends_in[task.job]
 
 
 class Columns:
