@@ -50,7 +50,7 @@ class Attempt:
         for member, count in self.gang:
             if member.left < count:
                 missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
-                self._refuse(model.Code.GANG, missing)
+                self._refusal = model.Verdict(code=model.Code.GANG, message=missing)
                 return
             goal = len(self.assignments) + count
             while len(self.assignments) < goal:
@@ -77,13 +77,11 @@ class Attempt:
             return sized  # the filters and the limit have just seen this very size
         amounts = self._state.view.axis.amounts(sized.resources)
         if not self._has_room(amounts, node):
-            self._refuse(model.Code.SIZING, "the size that was decided does not fit the node")
+            message = "the size that was decided does not fit the node"
+            self._refusal = model.Verdict(code=model.Code.SIZING, message=message)
             return None
         self._refusal = self._turns.over_limit(member, amounts)
         return sized if self._refusal is None else None
-
-    def _refuse(self, code: model.Code, message: str) -> None:
-        self._refusal = model.Verdict(code=code, message=message)
 
     def _has_room(self, amounts: Sequence[int], node: int) -> bool:
         room = self._state.free_on(node)
@@ -137,7 +135,7 @@ class Attempt:
         if self.gang or self.wait is not None or self._refusal is not None or not self.pending.left:
             return False
         layout = self._state.view.layout
-        return not layout.nodes or layout.could_hold(self.pending.least)
+        return not layout.nodes or bool(layout.large_enough(self.pending.least).any())
 
     def verdict(self, pending: PendingClass) -> model.Verdict:
         """Why a class of this failed turn waits."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from boathouse_policies import model
 from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
 from boathouse_policies.framework.view import ClusterView, Step, combined
@@ -15,11 +14,11 @@ from boathouse_policies.framework.view import ClusterView, Step, combined
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from boathouse_policies import model
     from boathouse_policies.framework.eligibility import Eligibility
     from boathouse_policies.framework.shapes import Shape, Sized
 
 
-_MEMORY = model.MEMORY
 _NO_RESERVATIONS = Reservations({}, {})
 _MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
 
@@ -199,16 +198,6 @@ class CycleState:
         room: list[int] = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
         self._by_node[node] = room
         return room
-
-    @overload
-    def memory(self, where: int) -> int: ...
-
-    @overload
-    def memory(self, where: Where) -> model.IntVector: ...
-
-    def memory(self, where: int | Where) -> int | model.IntVector:
-        """Free bytes of memory on some nodes, shape [len(where)]; a plain number for one place."""
-        return self.free_on(where)[_MEMORY] if isinstance(where, int) else self.free[_MEMORY, where]
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
         """What a job holds, tasks of this cycle included, by row."""

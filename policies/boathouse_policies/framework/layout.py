@@ -178,10 +178,6 @@ class Layout:
         has = self.allocatable_by_node[place]
         return list(map(operator.sub, has, held if len(held) == len(has) else itertools.chain(held, _NOTHING)))
 
-    def could_hold(self, need: model.IntVector) -> bool:
-        """Return whether some node, empty, would have the resources."""
-        return bool(self.large_enough(need).any())
-
     def large_enough(self, need: model.IntVector) -> model.BoolVector:
         """Return which nodes, empty, would have the resources, shape [N], read-only; remembered for each size."""
         known = self._large_enough.get(need.tobytes())

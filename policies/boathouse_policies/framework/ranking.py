@@ -7,6 +7,7 @@ the same key share a ranking.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.scheduling_profile import Profile
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Ranking:
     """The scores of the candidate nodes for some classes.
 
@@ -33,15 +35,10 @@ class Ranking:
         refused: Indices of nodes that the sizer refused.
     """
 
-    __slots__ = ("questions", "refused", "scores", "seen")
-
-    def __init__(
-        self, scores: list[float] | model.FloatVector, questions: Sequence[Filter | Reserve], seen: int
-    ) -> None:
-        self.scores = scores
-        self.questions = questions
-        self.seen = seen
-        self.refused: set[int] = set()
+    scores: list[float] | model.FloatVector
+    questions: Sequence[Filter | Reserve]
+    seen: int
+    refused: set[int] = dataclasses.field(default_factory=set)
 
     def best(self) -> int | None:
         """The index of the best node, of equal ones the first; None if there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.cycle_state import PendingClass
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Profile:
     """Names the choice for each extension point; what is not named is neutral.
 
@@ -37,10 +38,6 @@ class Profile:
             what failed on the others fails there still. A shell may offer all nodes all the same.
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
             schedulers that were not made for virtual machines do not know of hosts.
-        until_freed: Whether a class that found no room can go only where room comes free: worked out from the others.
-        asked: The filters that are asked class by class, and the reserve, if it is not neutral: worked out too.
-        is_patient: Whether the patience is not neutral: worked out too.
-        decides_sizes: Whether the sizer is not neutral: worked out too.
     """
 
     name: str
@@ -57,19 +54,27 @@ class Profile:
     hooks: tuple[questions.Hooks, ...] = ()
     node_driven: bool = False
     sees_hosts: bool = True
-    until_freed: bool = dataclasses.field(init=False, repr=False, compare=False)
-    asked: tuple[questions.Filter | questions.Reserve, ...] = dataclasses.field(init=False, repr=False, compare=False)
-    is_patient: bool = dataclasses.field(init=False, repr=False, compare=False)
-    decides_sizes: bool = dataclasses.field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Work out once what every cycle asks."""
-        object.__setattr__(self, "until_freed", all(filter_.until_freed for filter_ in self.filters))
-        asked = [question for question in self.filters if not question.of_shape]
-        reserves = [self.reserve] if self.reserve is not questions.NO_RESERVE else []
-        object.__setattr__(self, "asked", (*asked, *reserves))
-        object.__setattr__(self, "is_patient", self.patience is not questions.NO_PATIENCE)
-        object.__setattr__(self, "decides_sizes", self.sizer is not questions.IDEAL_SIZE)
+    @functools.cached_property
+    def until_freed(self) -> bool:
+        """Whether a class that found no room can go only where room comes free."""
+        return all(filter_.until_freed for filter_ in self.filters)
+
+    @functools.cached_property
+    def asked(self) -> tuple[questions.Filter | questions.Reserve, ...]:
+        """The filters that are asked class by class, and the reserve, if it is not neutral."""
+        reserves = () if self.reserve is questions.NO_RESERVE else (self.reserve,)
+        return (*(question for question in self.filters if not question.of_shape), *reserves)
+
+    @functools.cached_property
+    def is_patient(self) -> bool:
+        """Whether the patience is not neutral."""
+        return self.patience is not questions.NO_PATIENCE
+
+    @functools.cached_property
+    def decides_sizes(self) -> bool:
+        """Whether the sizer is not neutral."""
+        return self.sizer is not questions.IDEAL_SIZE
 
     def score_of(self, stage: model.Stage) -> questions.Score:
         """The score for a kind of stage."""

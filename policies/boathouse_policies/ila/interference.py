@@ -251,7 +251,7 @@ class Retry(Reserve):
                 continue
             has_room, wait = self._interference.retry(pending)
             if not has_room:
-                yield pending, _NO_ROOM if state.view.layout.could_hold(pending.least) else _NEVER, None
+                yield pending, _NO_ROOM if state.view.layout.large_enough(pending.least).any() else _NEVER, None
             elif wait is not None:
                 yield pending, SLOWED, wait
 

@@ -105,7 +105,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         estimates = pending.task_class.estimates
         if not isinstance(estimates, Elastic):
             return None
-        seconds = estimates.levels.seconds_on(state.memory(where))
+        seconds = estimates.levels.seconds_on(state.free[model.MEMORY, where])
         longest_s = self._longest_s(estimates.levels, seconds[state.offered[where]], pending.job, state)
         in_time: model.BoolVector = seconds <= longest_s
         return in_time & self._within_budget(estimates, state, where) if self._has_budget else in_time
@@ -115,7 +115,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         estimates = pending.task_class.estimates
         if not isinstance(estimates, Elastic):
             return True
-        _, seconds = estimates.levels.on(state.memory(node))
+        _, seconds = estimates.levels.on(state.free_on(node)[model.MEMORY])
         if seconds > estimates.levels.regular_s and not self.ends_in_time(pending.job.id, seconds, state):
             return False
         return not self._has_budget or self._has_bandwidth(estimates, state, node)
@@ -125,7 +125,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         estimates = pending.task_class.estimates
         if not isinstance(estimates, Elastic):
             return ()
-        seconds = estimates.levels.seconds_on(state.memory(ALL))
+        seconds = estimates.levels.seconds_on(state.free[model.MEMORY])
         fits = among & np.isfinite(seconds)
         late = fits & (seconds > self._longest_s(estimates.levels, seconds[among], pending.job, state))
         nodes = {TOO_LATE: late}
@@ -174,7 +174,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         return np.array([self._has_bandwidth(estimates, state, node) for node in places_of(where, state)], np.bool_)
 
     def _has_bandwidth(self, estimates: Elastic, state: CycleState, node: int) -> bool:
-        memory, _ = estimates.levels.on(state.memory(node))
+        memory, _ = estimates.levels.on(state.free_on(node)[model.MEMORY])
         if memory >= estimates.ideal_bytes or self._config.disk_bytes_per_s is None:
             return True
         taken = self.outlook.disk_bytes_per_s(state.view.layout.names[node]) + self._taken.get(node, 0.0)
@@ -189,14 +189,14 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         regular = self._regular.score(pending, state, where)
         if not isinstance(estimates, Elastic):
             return regular
-        memory = state.memory(where)
+        memory = state.free[model.MEMORY, where]
         seconds = estimates.levels.seconds_on(memory)
         slow = np.where(np.isfinite(seconds), -seconds, 0.0)
         return np.where(memory >= estimates.ideal_bytes, regular + _ABOVE, slow)
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
         """Return the rank of one node."""
-        estimates, free = pending.task_class.estimates, state.memory(node)
+        estimates, free = pending.task_class.estimates, state.free_on(node)[model.MEMORY]
         if not isinstance(estimates, Elastic):
             return self._regular.score_on(pending, state, node)
         if free >= estimates.ideal_bytes:
@@ -215,7 +215,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized:
         """Return the ideal if it fits, else the least memory with the lowest run time."""
-        estimates, free = pending.task_class.estimates, state.memory(node)
+        estimates, free = pending.task_class.estimates, state.free_on(node)[model.MEMORY]
         if not isinstance(estimates, Elastic) or free >= estimates.ideal_bytes:
             return pending.ideal
         return _sized(pending.task_class.resources, estimates.levels.on(free)[0])

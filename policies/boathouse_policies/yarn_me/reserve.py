@@ -43,7 +43,9 @@ class Passing(LockedNodes, Hooks):
         if own is None:
             return None
         columns, estimates = self._columns.renewed(state), pending.task_class.estimates
-        seconds = estimates.levels.seconds_on(state.memory(where)) if isinstance(estimates, Elastic) else math.inf
+        seconds = (
+            estimates.levels.seconds_on(state.free[model.MEMORY, where]) if isinstance(estimates, Elastic) else math.inf
+        )
         harmless: model.BoolVector = seconds <= columns.until_s[where] - state.view.now_s
         return own | harmless
 
@@ -52,16 +54,16 @@ class Passing(LockedNodes, Hooks):
         if super().passes(pending, state, node):
             return True
         estimates, gap_s = pending.task_class.estimates, until_s(self._outlook, state, node) - state.view.now_s
-        return isinstance(estimates, Elastic) and estimates.levels.on(state.memory(node))[1] <= gap_s
+        return isinstance(estimates, Elastic) and estimates.levels.on(state.free_on(node)[model.MEMORY])[1] <= gap_s
 
     def passing(self, state: CycleState) -> Collection[model.ClassId]:
         """Return the owners, and the classes that may use a reserved node before its owner can."""
         places, now_s = state.offered_places(), state.view.now_s
         if len(places) <= _FEW:
-            free = [state.memory(node) for node in places]
+            free = [state.free_on(node)[model.MEMORY] for node in places]
             ends_s = [until_s(self._outlook, state, node) for node in places]
         else:
-            free = state.memory(np.array(places)).tolist()
+            free = state.free[model.MEMORY, places].tolist()
             ends_s = self._columns.renewed(state).until_s[places].tolist()
         longest_s: dict[int, float] = {}  # by free memory: of equal nodes the one that is free for longest
         for free_bytes, end_s in zip(free, ends_s, strict=True):
