@@ -7,7 +7,6 @@ the cycle sees all classes for these nodes at once; a class that no node has roo
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from typing import TYPE_CHECKING, TypeAlias
@@ -88,11 +87,6 @@ class FewNodes:
         rooms = [(node, free_on(node)) for node in self.listed if offered[node]]
         self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
         self._most = max(map(_memory_of, self._rooms.values()), default=-1)
-
-    @functools.cached_property
-    def nodes(self) -> npt.NDArray[np.intp]:
-        """The places of the nodes, ascending, shape [K]."""
-        return np.array(self.listed, np.intp)
 
     def renew(self) -> None:
         """Take in what the cycle changed since the last call."""

@@ -149,12 +149,13 @@ class Rankings:
         found = indices(candidates.at, changed)
         if ranking.refused:
             found = [i for i in found if i not in ranking.refused]
-        if len(found) > _ONE_BY_ONE and not isinstance(ranking.scores, list):
-            many = np.array(found, np.intp)
-            ranking.scores[many] = NEVER
-            many = many[all_fits(pending.shape, candidates.nodes[many], state)]
-            if len(many):
-                ranking.scores[many] = self._scores(pending, candidates.nodes[many], ranking.questions)
+        if len(found) > _ONE_BY_ONE and not isinstance(candidates, FewNodes) and not isinstance(ranking.scores, list):
+            at = np.array(found, np.intp)
+            nodes = candidates.nodes[at]
+            ranking.scores[at] = NEVER
+            fits = all_fits(pending.shape, nodes, state)
+            if np.count_nonzero(fits):
+                ranking.scores[at[fits]] = self._scores(pending, nodes[fits], ranking.questions)
         else:
             self._rank(pending, ranking, found)
 
@@ -185,10 +186,9 @@ class Rankings:
 
     def _scores(self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
-        count = len(self._candidates.nodes) if where is ALL else _length(where)
         passing = self._passing(pending, where, questions)
         if passing is not None and not np.count_nonzero(passing):
-            return np.full(count, NEVER)
+            return np.full(len(passing), NEVER)
         score = self._profile.score_of(pending.task_class.stage).score(pending, self._state, where)
         return score if passing is None else np.where(passing, score, NEVER)
 
@@ -204,10 +204,6 @@ class Rankings:
                 if not np.count_nonzero(passing):  # quicker than any()
                     break
         return passing
-
-
-def _length(where: Where) -> int:
-    return where.stop - where.start if isinstance(where, slice) else len(where)
 
 
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers
