@@ -63,6 +63,6 @@ class AgeingReserve(Reserve, Hooks):
             return ()
         lacking = (np.maximum(pending.shape.need - state.free[rows], 0) / pending.shape.need).max(axis=0)
         node = layout.names[int(np.where(could, lacking, np.inf).argmin())]
-        message = f"{node} is kept for it until there is room: it has waited for long"
+        message = f"{node} is reserved for it until there is room: it has been pending for long"
         verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
         return (model.Reservation(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node),)

@@ -233,7 +233,7 @@ class Executors(Reserve, Hooks):
     def _reservation(self, pending: PendingClass, node: int, state: CycleState) -> model.Reservation:
         now_s, name = state.view.now_s, state.view.layout.names[node]
         age_s = now_s - self._since_s.get(pending.job.id, now_s)
-        message = f"{name} is kept for it until there is room, and nodes have been for {age_s:.0f} s"
+        message = f"{name} is reserved for it until there is room; nodes have been reserved for {age_s:.0f} s"
         code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
         return model.Reservation(
             task_class=pending.task_class,

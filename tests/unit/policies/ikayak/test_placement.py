@@ -194,7 +194,7 @@ def test_the_reason_names_the_nodes_and_their_age():
     shell.room.nodes_changed()
     plan = shell.at(30.0)
     hold = next(one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait))
-    assert hold.verdict.message == "n0 is kept for it until there is room, and nodes have been for 30 s"
+    assert hold.verdict.message == "n0 is reserved for it until there is room; nodes have been reserved for 30 s"
     assert hold.until_s == 30.0 + shell.config.review_s
 
 
