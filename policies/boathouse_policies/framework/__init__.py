@@ -4,7 +4,7 @@ from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
-from boathouse_policies.framework.plan import Left, Plan
+from boathouse_policies.framework.plan import Plan
 from boathouse_policies.framework.predicates import PREDICATES
 from boathouse_policies.framework.questions import (
     Controller,
@@ -43,7 +43,6 @@ __all__ = [
     "JobOrder",
     "Layout",
     "Ledger",
-    "Left",
     "Observer",
     "Patience",
     "PendingClass",

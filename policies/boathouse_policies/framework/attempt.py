@@ -111,10 +111,12 @@ class Attempt:
                 return
 
     def _one_more(self, member: PendingClass, node: int, amounts: Sequence[int]) -> bool:
-        allowed = self._turns.rankings.may_use(member, node) and self._has_room(amounts, node)
-        if not allowed or self._turns.over_limit(member, amounts) is not None:
-            return False
-        return self._profile.patience.wait(member, node, self._state) is None
+        return (
+            self._turns.rankings.may_use(member, node)
+            and self._has_room(amounts, node)
+            and self._turns.over_limit(member, amounts) is None
+            and self._profile.patience.wait(member, node, self._state) is None
+        )
 
     def succeeded(self) -> bool:
         """Whether the turn placed all that it had to; otherwise what it placed is taken back."""

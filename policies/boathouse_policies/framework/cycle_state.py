@@ -241,10 +241,6 @@ class CycleState:
         self._count()
         return self._jobs
 
-    def dominant_share(self, usage: model.Amounts) -> float:
-        """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
-        return self.view.layout.dominant_share(usage)
-
     @property
     def all_reserved(self) -> bool:
         """Whether every node on offer is reserved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,26 @@ _HOLDERS = 3
 RESERVED = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
 NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Left:
+    """A class of which tasks are left pending.
+
+    Attributes:
+        pending: The class as the cycle left it.
+        verdict: Why.
+        count: Its tasks that are pending.
+    """
+
+    pending: PendingClass
+    verdict: model.Verdict
+    count: int
+
+    @property
+    def least(self) -> model.IntVector:
+        """The smallest size that would have been placed, shape [R]."""
+        return self.pending.least
 
 
 def refusal(
@@ -58,17 +79,16 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     return nodes
 
 
-def explain(
-    pending: PendingClass, verdict: model.Verdict, count: int, profile: Profile, state: CycleState
-) -> model.Diagnosis:
+def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
     """Diagnose from the state that the cycle ended with, over all nodes, offered or not."""
+    pending, verdict = left.pending, left.verdict
     refusals = _refusals(pending, profile, state)
     scarce = _scarce(pending, state, verdict.code) if verdict.code in _ABOUT_NODES else None
     allocatable = state.view.layout.allocatable
     return model.Diagnosis(
         task_class=pending.task_class.id,
         job=pending.job.id,
-        count=count,
+        count=left.count,
         code=verdict.code,
         message=_message(verdict, refusals, state),
         refusals=refusals,

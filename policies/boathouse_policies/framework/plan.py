@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import TYPE_CHECKING
 
@@ -17,26 +16,6 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.queue import SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.turn_order import TurnOrder
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Left:
-    """A class of which tasks are left pending.
-
-    Attributes:
-        pending: The class as the cycle left it.
-        verdict: Why.
-        count: Its tasks that are pending.
-    """
-
-    pending: PendingClass
-    verdict: model.Verdict
-    count: int
-
-    @property
-    def least(self) -> model.IntVector:
-        """The smallest size that would have been placed, shape [R]."""
-        return self.pending.least
 
 
 class Plan:
@@ -57,7 +36,7 @@ class Plan:
         self._turns = turns
         self._profile = profile
         self._state = state
-        self._left: dict[model.ClassId, Left] = {}
+        self._left: dict[model.ClassId, diagnosis.Left] = {}
         self._undiagnosed: list[PendingClass] = []
 
     # For the cycle
@@ -86,13 +65,13 @@ class Plan:
         """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
         turns = self._turns
         if attempt.lacks_room:
-            turns.close(attempt.pending)
+            turns.close(attempt.pending.place)
             self._undiagnosed.append(attempt.pending)
         elif not self._left_for_want_of_room(attempt):
             return
         self._reserve(attempt.pending)
         for pending, verdict, wait in self._profile.reserve.refused(turns.rest(), self._state):
-            turns.close(pending)
+            turns.close(pending.place)
             if wait is not None:
                 self._wait(wait)
             self._leave(pending, verdict)
@@ -101,7 +80,7 @@ class Plan:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
         members = [member for member, _ in attempt.gang] or [attempt.pending]
         for pending in members:
-            self._turns.close(pending)
+            self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
         if attempt.wait is not None:
             self._wait(attempt.wait)
@@ -140,7 +119,7 @@ class Plan:
 
     def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
         if pending.left:
-            self._left[pending.task_class.id] = Left(pending, verdict, pending.left)
+            self._left[pending.task_class.id] = diagnosis.Left(pending, verdict, pending.left)
 
     # For the shell
 
@@ -150,7 +129,7 @@ class Plan:
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
     @functools.cached_property
-    def news(self) -> Mapping[model.ClassId, Left]:
+    def news(self) -> Mapping[model.ClassId, diagnosis.Left]:
         """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
@@ -168,25 +147,22 @@ class Plan:
         return self._left
 
     @functools.cached_property
-    def left(self) -> Mapping[model.ClassId, Left]:
+    def left(self) -> Mapping[model.ClassId, diagnosis.Left]:
         """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
         found = dict(self.news)
         for pending in self._turns.without_room(as_before=True):
             if pending.left:
-                found[pending.task_class.id] = Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
+                found[pending.task_class.id] = diagnosis.Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
         return found
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Why a class is pending; None if it is not. Worked out when asked for, from the cycle's last state."""
         left = self.left.get(task_class)
-        return None if left is None else self._explained(left)
+        return None if left is None else diagnosis.explain(left, self._profile, self._state)
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """One for each class that is pending."""
-        return [self._explained(left) for left in self.left.values()]
-
-    def _explained(self, left: Left) -> model.Diagnosis:
-        return diagnosis.explain(left.pending, left.verdict, left.count, self._profile, self._state)
+        return [diagnosis.explain(left, self._profile, self._state) for left in self.left.values()]
 
 
 def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:

@@ -115,7 +115,7 @@ class TurnOrder:
     def _begun(self, queue: SchedulingQueue) -> list[PendingClass]:
         """The open classes of gangs of which tasks are placed, in order of submission."""
         places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place, queue)]
-        return sorted(map(self._pending_class, places), key=_rank)
+        return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
 
     def _has_begun(self, place: int, queue: SchedulingQueue) -> bool:
         classes = (queued.task_class for queued in queue.classes_of(self._sorted.queued[place].job.id))
@@ -200,7 +200,7 @@ class TurnOrder:
 
     def _share_out(self, turns: _QueueTurns, namespace: model.NamespaceName) -> None:
         """Work out the share of a queue, and that of a namespace in it, where there are others."""
-        dominant_share, name = self._state.dominant_share, turns.queue.name
+        dominant_share, name = self._state.view.layout.dominant_share, turns.queue.name
         if len(self._queues) > 1:
             turns.share = dominant_share(self._usage[name]) / turns.queue.weight
         if turns.namespaces > 1:
@@ -238,7 +238,7 @@ class TurnOrder:
             return False
         share = job.queue, job.namespace
         usage = self._usage.get(share) or self._state.view.share_usage(share)
-        return self._state.dominant_share(usage) > min(turns.shares.values())
+        return self._state.view.layout.dominant_share(usage) > min(turns.shares.values())
 
     def most_reserved(self, pending: PendingClass) -> int | None:
         """How many more nodes may be reserved for a class; None for any number.
@@ -268,7 +268,7 @@ class TurnOrder:
             if self._open[place]:
                 if not reserve.idle_once_all_reserved or self._candidates.has_room(place):
                     return self._pending_class(place)
-                self._close(place)
+                self.close(place)
                 self._passed_over.append(place)
                 self.confine()
             self._owners.pop(0)
@@ -392,7 +392,7 @@ class TurnOrder:
     def placed(self, assignment: Assignment) -> None:
         """A task was placed."""
         if not assignment.pending.left:
-            self._close(assignment.pending.place)
+            self.close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
             self._charge(assignment, operator.add)
 
@@ -438,11 +438,8 @@ class TurnOrder:
         else:
             heapq.heappush(heap, (key, job))
 
-    def close(self, pending: PendingClass) -> None:
-        """The class has no turn any more in this cycle."""
-        self._close(pending.place)
-
-    def _close(self, place: int) -> None:
+    def close(self, place: int) -> None:
+        """A class has no turn any more in this cycle."""
         self._open[place] = False
         job = self._sorted.job_of[place]
         if self._keys and (self._sorted.single or not self._open_of(job)):
@@ -483,10 +480,6 @@ class TurnOrder:
             return ()
         self._close_dropped()
         return [self._pending_class(place) for place in self._no_room if in_order.matched[place] == as_before]
-
-
-def _rank(pending: PendingClass) -> tuple[float, model.JobId, int]:
-    return pending.queued.rank
 
 
 _NO_TURN = math.nan  # the key of a job that has no turn any more: it equals no key
