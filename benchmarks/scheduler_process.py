@@ -19,7 +19,8 @@ from typing import Any
 
 import support
 
-from boathouse.cluster import client, config, election, recorder
+from boathouse.cluster import client, config, election
+from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import assembly, scheduler
 from boathouse.telemetry import logs, metrics
@@ -80,7 +81,7 @@ async def main(arguments: argparse.Namespace) -> None:
         )
         tasks = [group.create_task(leader.run())]
         await leader.acquired()
-        events = recorder.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="bench")
+        events = event_writer.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="bench")
         parts = assembly.assemble(
             api,
             leader,

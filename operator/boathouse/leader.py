@@ -11,30 +11,34 @@ from typing import Any, Final
 
 import kopf
 
-from boathouse.cluster import client, config, election, errors, recorder, retries, store, wire
-from boathouse.handlers import mrjob as handlers
+from boathouse.cluster import client, config, election, errors, retries, store, wire
+from boathouse.cluster import events as event_writer
+from boathouse.handlers import objects as handlers
 from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, scheduler, variety
-from boathouse.services import dirty, leadership, learned
+from boathouse.scheduling import assembly, configured, scheduler
+from boathouse.scheduling.tenants import variety
+from boathouse.services import leadership, learned
+from boathouse.services.frame import work_queue
 from boathouse.services.mrjob import (
     backlog,
     estimates,
-    feed,
     jobstore,
     metrics,
-    owners,
-    plans,
+    output_owners,
     podindex,
-    pods,
+    policy_events,
     reconciler,
     resync,
 )
-from boathouse.services.mrjob.model import JobUid
+from boathouse.services.mrjob.job.model import JobUid
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.splits import split_plans
 from boathouse.services.mrjob.writes import NotLeading
-from boathouse.services.progress import auth, bundle, hub, server, serving, tls
+from boathouse.services.progress import auth, server, serving, tls, trust_bundle
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model, profiles
@@ -63,8 +67,8 @@ class Surroundings:
     state: health.Health
     figures: telemetry.Metrics
     election: election.LeaderElection
-    events: recorder.RecordedEvents
-    bundles: bundle.Bundles
+    events: event_writer.RecordedEvents
+    bundles: trust_bundle.Bundles
     authority: tls.Authority
     cluster_id: str
     on_fatal: Callable[[str], None]
@@ -81,18 +85,18 @@ class Leader:
         self._scheduling = _scheduling(around, settings, profile)
         settings.follow(self._scheduling.queue_of_namespace)
         self._learner = estimates.Learner()
-        self._feed = feed.Feed(profile.observers, self._learner, scheduler.steady_clock())
+        self._feed = policy_events.Feed(profile.observers, self._learner, scheduler.steady_clock())
         self._learned = learned.Learned(
             around.api, settings.namespace, _memory(profile, self._learner), around.election.valid
         )
-        self._queue = dirty.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
+        self._queue = work_queue.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
         limits = settings.tenant_limits
         self._jobs = jobstore.JobStore(
             self._queue.mark, backlog.Backlog(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20)
         )
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
-        self._plans = plans.Plans(around.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self._hub = hub.Hub(self._feed.report)
+        self._plans = split_plans.Plans(around.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
+        self._hub = task_messages.Hub(self._feed.report)
         self._endpoint_metrics = serving.EndpointMetrics(around.figures.registry, around.figures.gauges)
         self._reconciler = reconciler.Reconciler(
             reconciler.Parts(
@@ -191,8 +195,8 @@ class Leader:
         async with serving.serve(endpoint, context, self._endpoint_metrics, port=settings.progress_port):
             await asyncio.Event().wait()
 
-    def _owners(self) -> owners.Owners:
-        return owners.Owners(
+    def _owners(self) -> output_owners.Owners:
+        return output_owners.Owners(
             jobs=self._jobs,
             pods=self._pods,
             scheduler=self._scheduling.scheduler,
@@ -298,8 +302,8 @@ def _hosts(settings: OperatorConfig) -> list[str]:
     return [settings.progress_service, service, f"{service}.svc", f"{service}.svc.cluster.local"]
 
 
-def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pods.PodSettings:
-    return pods.PodSettings(
+def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pod_builder.PodSettings:
+    return pod_builder.PodSettings(
         progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
         scratch_bytes=quantity.units(settings.task.scratch_size),
         image_pull_secrets=tuple(settings.task.image_pull_secrets),

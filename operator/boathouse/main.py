@@ -19,9 +19,9 @@ import pydantic
 from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options, reload
-from boathouse.cluster import client, config, election, errors, recorder, retries
+from boathouse.cluster import client, config, election, errors, events, retries
 from boathouse.services import leadership
-from boathouse.services.progress import bundle, tls
+from boathouse.services.progress import tls, trust_bundle
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
@@ -114,7 +114,7 @@ class _Life:
                 retry_s=lease.retry_period_seconds,
             ),
         )
-        self._events = recorder.RecordedEvents(
+        self._events = events.RecordedEvents(
             api,
             controller=CONTROLLER,
             instance=asked.identity,
@@ -156,7 +156,9 @@ class _Life:
         namespace, replica = self._asked.config.namespace, self._asked.identity
         authority = tls.authority(_private(self._asked.state_folder), replica, now)
         self._state.add_liveness("certificate", tls.expiry_probe(authority))
-        bundles = bundle.Bundles(self._api, namespace=namespace, replica=replica, now=lambda: dt.datetime.now(dt.UTC))
+        bundles = trust_bundle.Bundles(
+            self._api, namespace=namespace, replica=replica, now=lambda: dt.datetime.now(dt.UTC)
+        )
         await retries.until_done(
             lambda: leadership.unmark(self._api, namespace, replica), what=f"use the API server {self._cluster.server}"
         )

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from typing import Any, cast
 
-from boathouse.cluster import client, config, election, recorder
+from boathouse.cluster import client, config, election, events
 from boathouse.leader import Leader, Surroundings
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
@@ -27,7 +27,7 @@ async def page() -> str:
             state=health.Health(),
             figures=figures,
             election=election.LeaderElection(api, namespace="boathouse-system", identity="page", on_lost=print),
-            events=recorder.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="page"),
+            events=events.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="page"),
             bundles=absent,
             authority=absent,
             cluster_id="",

@@ -14,7 +14,7 @@ import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import quantities, requests
+from boathouse.scheduling.pods import quantities, requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich import box, table
 
-from boathouse.scheduling import quantities
+from boathouse.scheduling.pods import quantities
 from boathouse_cli import text
 
 if TYPE_CHECKING:

@@ -7,7 +7,10 @@ import copy
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.resources import crd, mrjob, mrjob_steps, mrjob_template
+from boathouse.resources import crd
+from boathouse.resources.mrjob import pod_template as mrjob_template
+from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.resources.mrjob import steps as mrjob_steps
 from tests.contract.test_crd import CRDS, MRJOBS, job, mrjobs
 
 __all__ = ["mrjobs"]
@@ -48,8 +51,12 @@ def affinity(total_bytes):
 
 
 BOUNDS = {
-    "env": (env, mrjob.MAX_ENV_BYTES, "env may have 131072 bytes in all"),
-    "env of many bytes a character": (lambda size: env(size, "\u20ac"), mrjob.MAX_ENV_BYTES, "env may have 131072"),
+    "env": (env, mrjob_spec.MAX_ENV_BYTES, "env may have 131072 bytes in all"),
+    "env of many bytes a character": (
+        lambda size: env(size, "\u20ac"),
+        mrjob_spec.MAX_ENV_BYTES,
+        "env may have 131072",
+    ),
     "a command": (
         command,
         mrjob_steps.MAX_COMMAND_CHARACTERS,
@@ -101,7 +108,7 @@ def without_bounds_in_all(manifest):
 async def test_a_stored_job_beyond_the_bounds_can_be_suspended_and_gets_its_status(mrjobs, namespace, eventually):
     """An upgrade of the CRD must not stop jobs that run."""
     new, old = crd.MRJOB.manifest(), without_bounds_in_all(crd.MRJOB.manifest())
-    big = job(**env(mrjob.MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
+    big = job(**env(mrjob_spec.MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
     await mrjobs.patch(CRDS, crd.MRJOB.name, {"spec": old["spec"]})
     try:
         created = await eventually_created(mrjobs, big, namespace, eventually)

@@ -9,8 +9,11 @@ import pytest
 
 from boathouse.cluster import catalogue, errors, wire
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import model, observation, observe, planner, record
-from boathouse.services.mrjob.record import Record
+from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.planning import observation, planner
+from boathouse.services.mrjob.state import job_state
+from boathouse.services.mrjob.state.job_state import Record
 from tests.contract.test_crd import job, mrjobs
 
 MRJOBS = catalogue.MRJOBS.untyped()
@@ -53,7 +56,7 @@ def pod(task_type, index, message, phase):
         "spec": {"nodeName": "n" * 253},
         "status": {"phase": phase, "containerStatuses": [{"name": "task", "state": ended}]},
     }
-    found = observe.task_pod(msgspec.convert(manifest, wire.PodView))
+    found = pod_reader.task_pod(msgspec.convert(manifest, wire.PodView))
     assert found is not None
     return found
 
@@ -87,9 +90,9 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     assert state.counters
     assert len(state.last_failures) == 2
     name = made["metadata"]["name"]
-    taken = await mrjobs.patch_status(MRJOBS, name, record.to_wire(state), namespace)
-    assert record.stripped(taken["status"]) == record.stripped(record.to_wire(state))
-    assert record.from_wire(taken["status"], reduces=1).stages == state.stages
+    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_wire(state), namespace)
+    assert job_state.stripped(taken["status"]) == job_state.stripped(job_state.to_wire(state))
+    assert job_state.from_wire(taken["status"], reduces=1).stages == state.stages
 
 
 async def test_what_is_no_more_in_the_attempts_is_cleared(mrjobs, namespace):
@@ -97,5 +100,5 @@ async def test_what_is_no_more_in_the_attempts_is_cleared(mrjobs, namespace):
     name = made["metadata"]["name"]
     before = {"attempts": {"map": {"last": "eNpjZAAAAAQAAg==", "killed": "eNpjZAAAAAQAAg=="}}}
     await mrjobs.patch_status(MRJOBS, name, before, namespace)
-    taken = await mrjobs.patch_status(MRJOBS, name, record.to_wire(Record()), namespace)
+    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_wire(Record()), namespace)
     assert not taken["status"].get("attempts")

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from boathouse.cluster import catalogue, client, config
-from boathouse.scheduling import requests
+from boathouse.scheduling.pods import requests
 from boathouse_policies.framework import eligibility as static
 from boathouse_policies.framework import predicates
 from tests.contract.predicates import comparison, generator

@@ -16,7 +16,7 @@ import pytest
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
-from boathouse.services.progress import posted
+from boathouse.services.mrjob.splits import posted
 from boathouse_e2e import hostile, quota
 from boathouse_task import contract
 from tests.hostile.form import Attack

@@ -6,7 +6,7 @@ import asyncio
 import random
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from boathouse.cluster import catalogue, informer, quarantine, reflector, retries, store
+from boathouse.cluster import boundary, catalogue, informer, reflector, retries, store
 from tests.wire import waiting
 
 QUICK = retries.Backoff(base_s=0.01, cap_s=0.05)
@@ -42,7 +42,7 @@ class Follower:
 @asynccontextmanager
 async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60.0, seed: int = 1, **options):
     """Run an informer until it has listed and watches; give it and its follower."""
-    follower, aside = Follower(), options.pop("aside", None) or quarantine.Quarantine()
+    follower, aside = Follower(), options.pop("aside", None) or boundary.Quarantine()
     followed = informer.Informer(
         client,
         resource,
@@ -60,7 +60,7 @@ async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60
         await waiting.eventually(lambda: api.watches.count(resource.plural))
         yield followed, follower
         assert not task.done(), "the informer ended"
-        assert not any(reason is quarantine.Reason.HANDLING for _, reason in aside.counts), "the follower failed"
+        assert not any(reason is boundary.Reason.HANDLING for _, reason in aside.counts), "the follower failed"
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

@@ -12,23 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from boathouse.cluster import catalogue, errors, informer, recorder, store, wire
+from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services import dirty
-from boathouse.services.mrjob import (
-    backlog,
-    estimates,
-    feed,
-    jobstore,
-    metrics,
-    plans,
-    podindex,
-    pods,
-    reconciler,
-    shards,
-)
-from boathouse.services.progress import hub
+from boathouse.services.frame import work_queue
+from boathouse.services.mrjob import backlog, estimates, jobstore, metrics, podindex, policy_events, reconciler
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -41,7 +32,7 @@ NOW_S = 1767225600.0 + 3600  # an hour after the fake API server's only date
 CONFIG = OperatorConfig.model_validate(
     {"task": {"image": "task:dev", "startTimeoutSeconds": 1e6, "imagePullTimeoutSeconds": 1e6}}
 )
-SETTINGS = pods.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30)
+SETTINGS = pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30)
 
 
 def mrjob(**spec: Any) -> dict[str, Any]:
@@ -130,14 +121,14 @@ class Operator:
     ) -> None:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
-        self.queue = dirty.DirtyKeys(self._look, workers=2, metrics=self.telemetry.registry)
+        self.queue = work_queue.DirtyKeys(self._look, workers=2, metrics=self.telemetry.registry)
         self.jobs = jobstore.JobStore(self.queue.mark, backlog.Backlog(config.tenant_limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(
             lambda uid: self.queue.mark(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
         )
-        self.plans = plans.Plans(client)
+        self.plans = split_plans.Plans(client)
         self.scheduler = PlaceAtOnce(client)
-        self.hub = hub.Hub()
+        self.hub = task_messages.Hub()
         self.bundle = Bundle()
         self.leads = True
         self._reconciler = reconciler.Reconciler(
@@ -149,12 +140,12 @@ class Operator:
                 scheduler=self.scheduler,
                 hub=self.hub,
                 bundle=self.bundle,
-                events=recorder.RecordedEvents(client, controller="boathouse.dev/test", instance="test"),
+                events=events.RecordedEvents(client, controller="boathouse.dev/test", instance="test"),
                 metrics=metrics.JobMetrics(self.telemetry.registry, self.telemetry.gauges),
                 config=config,
                 pod_settings=SETTINGS,
                 may_lead=lambda: self.leads,
-                feed=feed.Feed(observers, estimates.Learner(), time.monotonic),
+                feed=policy_events.Feed(observers, estimates.Learner(), time.monotonic),
                 now=lambda: NOW_S + time.monotonic() - start,
             )
         )

@@ -9,10 +9,11 @@ import ssl
 import aiohttp
 
 from boathouse.resources import names
-from boathouse.services.mrjob import plans
-from boathouse.services.mrjob.record import Record, StageRecord
-from boathouse.services.mrjob.taskpods import PodState, TaskPod
-from boathouse.services.progress import auth, hub, server, serving, tls
+from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.splits import split_plans
+from boathouse.services.mrjob.state.job_state import Record, StageRecord
+from boathouse.services.progress import auth, server, serving, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract, progress
 from boathouse_task.contract import TaskType
@@ -38,7 +39,7 @@ class Endpoint:
 
     def __init__(self, api, client, folder) -> None:
         self.api, self.folder = api, folder
-        self.pods, self.hub, self.plans, self.posted = Pods(), hub.Hub(), plans.Plans(client), []
+        self.pods, self.hub, self.plans, self.posted = Pods(), task_messages.Hub(), split_plans.Plans(client), []
         self.authority = tls.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
         self.metrics = serving.EndpointMetrics(figures.registry, figures.gauges)

@@ -9,9 +9,10 @@ import dataclasses
 import time
 from typing import Any
 
-from boathouse.cluster import recorder
+from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, quantities, scheduler
+from boathouse.scheduling import assembly, configured, scheduler
+from boathouse.scheduling.pods import quantities
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.wire import fake_api, waiting
@@ -147,7 +148,7 @@ async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=
     config = config or OperatorConfig()
     settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
     async with api.client() as client, contextlib.AsyncExitStack() as stack:
-        events = recorder.RecordedEvents(client, controller="boathouse.dev/scheduler", instance="test")
+        events = event_writer.RecordedEvents(client, controller="boathouse.dev/scheduler", instance="test")
         parts = assembly.assemble(
             client,
             leader,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from boathouse.cluster import catalogue, informer, quarantine
+from boathouse.cluster import boundary, catalogue, informer
 from tests.wire import fake_api
 from tests.wire.followers import following, known, missing, truth
 
@@ -229,7 +229,7 @@ async def test_a_line_that_is_no_event_leads_to_a_list(api, client, eventually):
 
 
 async def test_what_the_callback_raises_sets_the_object_aside_once(api, client, eventually):
-    taken, aside = [], quarantine.Quarantine()
+    taken, aside = [], boundary.Quarantine()
 
     def on_change(change):
         if change.key == "default/a":
@@ -243,14 +243,14 @@ async def test_what_the_callback_raises_sets_the_object_aside_once(api, client, 
     api.add(fake_api.pod("b"))
     await eventually(lambda: taken == ["default/b"])
     running.cancel()
-    assert aside.counts == {("Pod", quarantine.Reason.HANDLING): 1}
+    assert aside.counts == {("Pod", boundary.Reason.HANDLING): 1}
 
 
 UNREADABLE = {"priority": "high"}
 
 
 async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, client):
-    aside = quarantine.Quarantine()
+    aside = boundary.Quarantine()
     api.add(fake_api.pod("a"))
     api.add(fake_api.pod("poison", node="n1", **UNREADABLE))
     async with following(api, client, aside=aside) as (followed, _):
@@ -259,7 +259,7 @@ async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, clie
         assert (stand_in.is_readable, stand_in.spec.node_name) == (False, "n1")
         assert followed.get("default/a").is_readable
         assert not await followed.compare(settle_s=0)
-    assert aside.counts == {("Pod", quarantine.Reason.DECODING): 1}
+    assert aside.counts == {("Pod", boundary.Reason.DECODING): 1}
 
 
 async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it_goes(api, client, eventually):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from boathouse import failpoints
-from boathouse.services.mrjob import plans, shards
+from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse_task import contract
 from tests.wire import fake_api
 from tests.wire.mrjob_world import KEY, Cluster, Killed, Why, failing, final, mrjob, split_plan
@@ -63,7 +63,7 @@ async def test_the_plan_lies_in_a_config_map_that_the_job_owns(cluster, eventual
     assert shard["metadata"]["ownerReferences"][0]["uid"] == cluster.uid
     assert shard["immutable"]
     content = base64.b64decode(shard["binaryData"][shards.KEY])
-    assert len(plans.read([content], shards.digest_of(shard)).plan.splits) == SPLITS
+    assert len(split_plans.read([content], shards.digest_of(shard)).plan.splits) == SPLITS
 
 
 async def test_a_new_leader_publishes_its_authority_to_the_tasks_that_run(cluster, eventually):

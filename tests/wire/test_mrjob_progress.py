@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from boathouse.resources import names
-from boathouse.services.mrjob.taskpods import PodState, TaskPod
-from boathouse.services.progress import bundle, hub, server, tls
+from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.progress import server, tls, trust_bundle
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire.mrjob_world import split_plan
@@ -55,7 +56,7 @@ async def test_a_poll_without_news_ends_with_the_same_orders(endpoint):
 
 
 async def test_another_leader_gives_the_same_version_to_the_same_orders(endpoint):
-    successor = hub.Hub()
+    successor = task_messages.Hub()
     for each in (endpoint.hub, successor):
         each.update(JOB, "demo", record(1, 2))
     assert await endpoint.hub.orders(JOB, 0, 0) == await successor.orders(JOB, 0, 0)
@@ -198,7 +199,7 @@ def test_a_process_is_unhealthy_before_its_authority_ends():
 
 
 def bundles(client, replica="op-1", now=NOW):
-    return bundle.Bundles(client, namespace="boathouse-system", replica=replica, now=lambda: now)
+    return trust_bundle.Bundles(client, namespace="boathouse-system", replica=replica, now=lambda: now)
 
 
 def authorities(api, namespace):
@@ -232,13 +233,13 @@ async def test_authorities_that_ended_are_dropped(api, client):
 
 async def test_of_many_replicas_the_youngest_authorities_stay_and_always_ones_own(api, client):
     await bundles(client).add(tls.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
-    for number in range(bundle.MAX_AUTHORITIES + 2):
+    for number in range(trust_bundle.MAX_AUTHORITIES + 2):
         made = tls.authority(None, "x", NOW - dt.timedelta(hours=100 - number))
         await bundles(client, f"new-{number}").add(made.pem)
     await bundles(client).add(tls.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
     kept = set(authorities(api, "boathouse-system"))
-    assert len(kept) == bundle.MAX_AUTHORITIES
-    assert {"op-1.crt", f"new-{bundle.MAX_AUTHORITIES + 1}.crt"} <= kept
+    assert len(kept) == trust_bundle.MAX_AUTHORITIES
+    assert {"op-1.crt", f"new-{trust_bundle.MAX_AUTHORITIES + 1}.crt"} <= kept
 
 
 async def test_the_bundle_is_written_once_to_a_namespace(api, client):

@@ -13,7 +13,8 @@ import pytest
 
 from boathouse.listening import connections, http_server, listener
 from boathouse.resources import names
-from boathouse.services.progress import auth, desk, server, serving
+from boathouse.services.mrjob.splits import intake
+from boathouse.services.progress import auth, server, serving
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire import fake_api
@@ -134,7 +135,7 @@ async def test_a_body_of_unknown_length_is_cut_at_its_limit(endpoint, monkeypatc
 
 
 async def test_a_body_that_trickles_is_cut(endpoint, monkeypatch):
-    monkeypatch.setattr(desk, "READ_S", 0.05)
+    monkeypatch.setattr(intake, "READ_S", 0.05)
     token = endpoint.add("s", TaskType.SETUP)
     async with connected(endpoint) as (reader, writer):
         head = f"POST /v1/jobs/demo/{JOB}/plan HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
@@ -161,10 +162,10 @@ async def test_a_namespace_posts_one_plan_at_a_time(endpoint, eventually):
 
 
 async def test_what_is_no_plan_uses_up_its_namespaces_budget(api, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(desk, "NAMESPACE_RATE_BYTES", 0)
+    monkeypatch.setattr(intake, "NAMESPACE_RATE_BYTES", 0)
     async with serving_endpoint(api, client, tmp_path) as endpoint:
         token = endpoint.add("s", TaskType.SETUP)
-        tries = 1 + desk.NAMESPACE_BURST_BYTES // contract.PLAN_MAX_BYTES
+        tries = 1 + intake.NAMESPACE_BURST_BYTES // contract.PLAN_MAX_BYTES
         answers = [(await endpoint.ask("POST", "demo/job-1/plan", token, data=b"{"))[0] for _ in range(tries)]
     assert answers == [400] * (tries - 1) + [503]
 

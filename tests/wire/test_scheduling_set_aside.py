@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import quarantine
+from boathouse.cluster import boundary
 from boathouse_policies import framework, model
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
@@ -204,6 +204,6 @@ async def test_a_job_with_which_the_cycle_fails_is_set_aside_and_the_others_go_o
         w.submit("good", 2)
         await eventually(lambda: len(w.placed()) == 2)
         assert w.scheduler.diagnosis("poison").reason == "SetAside"
-        assert w.metric("boathouse_objects_set_aside_total", kind="MRJob", reason=quarantine.Reason.SCHEDULING) == 1
+        assert w.metric("boathouse_objects_set_aside_total", kind="MRJob", reason=boundary.Reason.SCHEDULING) == 1
         w.scheduler.withdraw("poison")
         assert w.scheduler.diagnosis("poison") is None

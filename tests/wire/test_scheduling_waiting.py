@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.scheduling import notices
+from boathouse.scheduling import pod_conditions
 from boathouse_policies import model
 from tests.wire import fake_api
 from tests.wire.scheduling_world import QUEUE, world
@@ -147,7 +147,7 @@ async def test_a_condition_is_written_once_and_an_event_too_while_nothing_change
 
 
 async def test_a_condition_that_could_not_be_written_is_written_later(api, eventually, monkeypatch):
-    monkeypatch.setattr(notices, "MESSAGE_WINDOW_S", 0.1)
+    monkeypatch.setattr(pod_conditions, "MESSAGE_WINDOW_S", 0.1)
     api.add(fake_api.node("n1", cpu="1"))
     api.fail_next("patch pods/status", status=500)
     async with world(api) as w:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Generic, TypeVar
 
-from boathouse.cluster import records, wire
+from boathouse.cluster import wire, written
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -76,10 +76,10 @@ PERSISTENT_VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume
 PRIORITY_CLASSES = Resource(
     group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False, view=wire.Manifest
 )
-LEASES = Resource(group="coordination.k8s.io", plural="leases", kind="Lease", view=records.Lease)
+LEASES = Resource(group="coordination.k8s.io", plural="leases", kind="Lease", view=written.Lease)
 EVENTS = Resource(group="events.k8s.io", plural="events", kind="Event", view=wire.Manifest)
 TOKEN_REVIEWS = Resource(
-    group="authentication.k8s.io", plural="tokenreviews", kind="TokenReview", namespaced=False, view=records.TokenReview
+    group="authentication.k8s.io", plural="tokenreviews", kind="TokenReview", namespaced=False, view=written.TokenReview
 )
 MRJOBS = Resource(group="boathouse.dev", version="v1alpha1", plural="mrjobs", kind="MRJob", view=wire.Manifest)
 

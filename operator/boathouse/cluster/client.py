@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import msgspec
 
-from boathouse.cluster import catalogue, envelope, errors, records, transport, wire
+from boathouse.cluster import catalogue, envelope, errors, transport, wire, written
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
@@ -265,11 +265,11 @@ class ApiClient:
             errors.Conflict: The pod is bound already, gated, being deleted, or another one (``uid``): GET it.
             errors.NotFound: There is no such pod.
         """
-        meta = records.WrittenMeta(
+        meta = written.WrittenMeta(
             name=name, namespace=namespace, uid=uid, labels=dict(labels or {}), annotations=dict(annotations or {})
         )
-        target = records.BindingTarget(api_version="v1", name=node)
-        binding = records.Binding(api_version="v1", metadata=meta, target=target)
+        target = written.BindingTarget(api_version="v1", name=node)
+        binding = written.Binding(api_version="v1", metadata=meta, target=target)
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
 
     async def resize(
@@ -294,11 +294,11 @@ class ApiClient:
 
     # Others
 
-    async def create_event(self, event: records.Event) -> None:
+    async def create_event(self, event: written.Event) -> None:
         """Create an ``events.k8s.io/v1`` event in its own namespace; ``RecordedEvents`` does this for you."""
         await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
 
-    async def token_review(self, token: str, audience: str) -> records.TokenReviewStatus:
+    async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
         """Ask the API server whose token this is, and whether it is meant for ``audience``.
 
         Returns:
@@ -311,7 +311,7 @@ class ApiClient:
         }
         status = (await self.create(catalogue.TOKEN_REVIEWS, review)).status
         if status.authenticated and audience not in status.audiences:  # an authenticator that knows no audiences
-            return records.TokenReviewStatus(error=f"the token is not meant for {audience}")
+            return written.TokenReviewStatus(error=f"the token is not meant for {audience}")
         return status
 
     async def _send(

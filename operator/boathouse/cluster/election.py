@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
-from boathouse.cluster import catalogue, errors, records, retries
+from boathouse.cluster import catalogue, errors, retries, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -125,8 +125,8 @@ class LeaderElection:
         self._now = now
         self._sleep = sleep
         self._jitter = jitter
-        self._lease: records.Lease | None = None
-        self._observed: records.LeaseSpec | None = None
+        self._lease: written.Lease | None = None
+        self._observed: written.LeaseSpec | None = None
         self._observed_at = -math.inf
         self._renewed_at = -math.inf
         self._leading = asyncio.Event()
@@ -186,7 +186,7 @@ class LeaderElection:
                 await self._writing.acquire()  # and kept: nothing is taken or renewed after this
                 lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
-                    renewed = records.micro_time(self._now())
+                    renewed = written.micro_time(self._now())
                     spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
                     await self._put(lease, spec)
         except (errors.ClusterError, TimeoutError) as error:
@@ -210,11 +210,11 @@ class LeaderElection:
             return False
         sent_at = self._monotonic()
         epoch = (lease.spec.lease_transitions if lease else 0) + 1
-        spec = records.LeaseSpec(
+        spec = written.LeaseSpec(
             holder_identity=self._identity,
             lease_duration_seconds=self._timing.written_s,
-            acquire_time=records.micro_time(self._now()),
-            renew_time=records.micro_time(self._now()),
+            acquire_time=written.micro_time(self._now()),
+            renew_time=written.micro_time(self._now()),
             lease_transitions=epoch,
         )
         self._lease = await self._put(lease, spec)
@@ -222,20 +222,20 @@ class LeaderElection:
         self.epoch = epoch
         return True
 
-    async def _read(self) -> records.Lease | None:
+    async def _read(self) -> written.Lease | None:
         try:
             return await self._client.get(catalogue.LEASES, self._name, self._namespace)
         except errors.NotFound:
             return None
 
-    def _may_take(self, spec: records.LeaseSpec) -> bool:
+    def _may_take(self, spec: written.LeaseSpec) -> bool:
         if spec != self._observed:
             self._observed, self._observed_at = spec, self._monotonic()
         if not spec.holder_identity or spec.holder_identity == self._identity:
             return True
         return self._monotonic() >= self._observed_at + self._duration_s(spec)
 
-    def _duration_s(self, spec: records.LeaseSpec) -> float:
+    def _duration_s(self, spec: written.LeaseSpec) -> float:
         written_s = spec.lease_duration_seconds or self._timing.written_s
         return self._timing.duration_s if written_s == self._timing.written_s else float(written_s)
 
@@ -259,7 +259,7 @@ class LeaderElection:
         """Renew once; return who took the lease when it is not ours any more."""
         assert self._lease is not None
         sent_at = self._monotonic()
-        spec = structs.replace(self._lease.spec, renew_time=records.micro_time(self._now()))
+        spec = structs.replace(self._lease.spec, renew_time=written.micro_time(self._now()))
         try:
             self._lease = await self._put(self._lease, spec)
         except (errors.Conflict, errors.NotFound):
@@ -292,20 +292,20 @@ class LeaderElection:
                 return None
         return "the lease could not be renewed in time"
 
-    def _is_ours(self, lease: records.Lease) -> bool:
+    def _is_ours(self, lease: written.Lease) -> bool:
         return (lease.spec.holder_identity, lease.spec.lease_transitions) == (self._identity, self.epoch)
 
-    async def _put(self, old: records.Lease | None, spec: records.LeaseSpec) -> records.Lease:
+    async def _put(self, old: written.Lease | None, spec: written.LeaseSpec) -> written.Lease:
         if old is None:
-            meta = records.WrittenMeta(name=self._name, namespace=self._namespace)
-            lease = records.Lease(api_version=catalogue.LEASES.api_version, metadata=meta, spec=spec)
+            meta = written.WrittenMeta(name=self._name, namespace=self._namespace)
+            lease = written.Lease(api_version=catalogue.LEASES.api_version, metadata=meta, spec=spec)
             return await self._client.create(catalogue.LEASES, lease, self._namespace)
         return await self._client.replace(
             catalogue.LEASES, self._name, structs.replace(old, spec=spec), self._namespace
         )
 
 
-def _other_holder(lease: records.Lease | None) -> str:
+def _other_holder(lease: written.Lease | None) -> str:
     if lease is None:
         return "the lease was deleted"
     return f"{lease.spec.holder_identity or 'nobody'} holds the lease with {lease.spec.lease_transitions}"

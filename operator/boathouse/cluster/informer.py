@@ -7,7 +7,7 @@ import collections
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boathouse.cluster import quarantine, reflector, retries, store
+from boathouse.cluster import boundary, reflector, retries, store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Informer(Generic[T]):
         labels: str = "",
         fields: str = "",
         transform: Callable[[T], T] | None = None,
-        aside: quarantine.Quarantine | None = None,
+        aside: boundary.Quarantine | None = None,
         timing: reflector.Timing = _TIMING,
         backoff: retries.Backoff = _BACKOFF,
         jitter: retries.Jitter = retries.JITTER,
@@ -67,7 +67,7 @@ class Informer(Generic[T]):
         self._resource = resource
         self._monotonic = monotonic
         self._sleep = sleep
-        aside = aside or quarantine.Quarantine()
+        aside = aside or boundary.Quarantine()
         scopes: Sequence[str | None] = sorted(set(namespaces)) or (None,)
         self._reflectors = [
             reflector.Reflector(

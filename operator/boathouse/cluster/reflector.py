@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
-from boathouse.cluster import envelope, errors, lines, quarantine, retries, standins, store
+from boathouse.cluster import boundary, envelope, errors, lines, retries, standins, store
 from boathouse.cluster.client import PAGE_LIMIT, Page
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Reflector(Generic[T]):
         on_change: OnChange[T],
         *,
         transform: Callable[[T], T] | None,
-        aside: quarantine.Quarantine,
+        aside: boundary.Quarantine,
         timing: Timing,
         backoff: retries.Backoff,
         jitter: retries.Jitter,
@@ -194,7 +194,7 @@ class Reflector(Generic[T]):
             errors.DecodeError: Not even its identity can be read.
         """
         stand_in: T = standins.of(self._resource.view, raw)
-        self._aside.set_aside(self._resource, stand_in.metadata, quarantine.Reason.DECODING, error)
+        self._aside.set_aside(self._resource, stand_in.metadata, boundary.Reason.DECODING, error)
         return stand_in
 
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
@@ -284,7 +284,7 @@ class Reflector(Generic[T]):
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
             subject = change.old if isinstance(change, store.Deleted) else change.new
-            with self._aside.guard(self._resource, subject.metadata, quarantine.Reason.HANDLING):
+            with self._aside.guard(self._resource, subject.metadata, boundary.Reason.HANDLING):
                 self._on_change(change)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pydantic
 
-from boathouse.resources import mrjob_status, names, schema
+from boathouse.resources import names, schema
+from boathouse.resources.mrjob import status as mrjob_status
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from boathouse.cluster import catalogue, client, informer, quarantine, recorder, store, wire
+from boathouse.cluster import boundary, catalogue, client, informer, store, wire
+from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.scheduling import accounts, comparer, figures, kept, scheduler, storage_watches, writer
+from boathouse.scheduling import consistency, kept, scheduler, writer
+from boathouse.scheduling import gauges as scheduler_gauges
+from boathouse.scheduling.pods import ownership
+from boathouse.scheduling.volumes import watches as storage_watches
 from boathouse.telemetry import gauges, health, metrics
 from boathouse_policies import framework, model
 
@@ -43,8 +47,8 @@ class Scheduling:
     ended: informer.Informer[wire.PodView]
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
-    aside: quarantine.Quarantine
-    comparer: comparer.Comparer
+    aside: boundary.Quarantine
+    comparer: consistency.Comparer
     on_node: list[OnNode]
     on_pod: list[OnPod]
     on_ended: list[OnPod]
@@ -99,14 +103,14 @@ class Scheduling:
 def assemble(
     api: client.ApiClient,
     leader: writer.Leadership,
-    events: recorder.Recorder,
+    events: event_writer.Recorder,
     figures_: metrics.Metrics,
     *,
     profile: framework.Profile,
     queues: Sequence[model.Queue],
     on_fatal: Callable[[str], None],
     options: scheduler.Options = scheduler.Options(),  # noqa: B008 - frozen
-    queue_of: accounts.QueueOf = accounts.default_queue,
+    queue_of: ownership.QueueOf = ownership.default_queue,
 ) -> Scheduling:
     """Return a scheduler with its watches and gauges, ready to run.
 
@@ -121,7 +125,7 @@ def assemble(
         options: How to behave.
         queue_of: The queue of somebody else's pod.
     """
-    aside = quarantine.Quarantine(events)
+    aside = boundary.Quarantine(events)
     storage = storage_watches.StorageWatches(api, aside)
     subject = scheduler.Scheduler(
         api,
@@ -162,7 +166,7 @@ def assemble(
         aside=aside,
     )
     _count_set_aside(figures_.gauges, aside)
-    figures.Figures(subject, leader).register(figures_.gauges)
+    scheduler_gauges.Figures(subject, leader).register(figures_.gauges)
     _watch_gauges(figures_.gauges, {"pods": pods, "nodes": nodes, "ended": ended, **dict(storage)})
     return Scheduling(
         scheduler=subject,
@@ -179,7 +183,7 @@ def assemble(
             aside=aside,
         ),
         aside=aside,
-        comparer=comparer.Comparer(subject, pods, nodes, on_fatal=on_fatal),
+        comparer=consistency.Comparer(subject, pods, nodes, on_fatal=on_fatal),
         on_node=on_node,
         on_pod=on_pod,
         on_ended=on_ended,
@@ -187,22 +191,22 @@ def assemble(
 
 
 def _all(
-    callbacks: list[Callable[[store.Change[T]], None]], resource: catalogue.Resource[T], aside: quarantine.Quarantine
+    callbacks: list[Callable[[store.Change[T]], None]], resource: catalogue.Resource[T], aside: boundary.Quarantine
 ) -> Callable[[store.Change[T]], None]:
     """Call all callbacks with each change; that one of them fails keeps the object from none of the others."""
 
     def call(change: store.Change[T]) -> None:
         subject = change.old if isinstance(change, store.Deleted) else change.new
         for callback in callbacks:
-            with aside.guard(resource, subject.metadata, quarantine.Reason.HANDLING):
+            with aside.guard(resource, subject.metadata, boundary.Reason.HANDLING):
                 callback(change)
 
     return call
 
 
-def _count_set_aside(target: gauges.ScrapeGauges, aside: quarantine.Quarantine) -> None:
+def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Quarantine) -> None:
     zeros: dict[tuple[str, ...], float] = {
-        (kind, str(reason)): 0.0 for kind in ("Pod", "Node", "MRJob") for reason in quarantine.Reason
+        (kind, str(reason)): 0.0 for kind in ("Pod", "Node", "MRJob") for reason in boundary.Reason
     }
     target.add(
         gauges.Gauge(

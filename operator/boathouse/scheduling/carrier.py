@@ -11,17 +11,11 @@ from typing import Any, TypeAlias, assert_never
 from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import (
-    jobs,
-    notices,
-    observed,
-    outcomes,
-    refusals,
-    translate,
-    volume_book,
-    volume_writer,
-    writer,
-)
+from boathouse.scheduling import jobs, observed, outcomes, pod_conditions, writer
+from boathouse.scheduling.pods import translate
+from boathouse.scheduling.tenants import refusals
+from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes import writer as volume_writer
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import framework, model
 
@@ -55,7 +49,7 @@ SLOW_START = 2
 """How many writes of a namespace may be in flight at first: more as they succeed."""
 Refused = Callable[[model.Decision, str], None]
 """Told of a decision that will not be carried out, and why in a word."""
-Trouble = Callable[[model.JobId, notices.Reason | None], None]
+Trouble = Callable[[model.JobId, pod_conditions.Reason | None], None]
 """Told what the API server refused of a job, or None when a write of it went through."""
 
 
@@ -69,7 +63,7 @@ class Parts:
     seen: observed.Observed
     jobs: jobs.Jobs
     writer: writer.Writer
-    notices: notices.Notices
+    notices: pod_conditions.Notices
     volumes: volume_book.VolumeBook
     volume_writer: volume_writer.VolumeWriter
     counters: metrics.SchedulerMetrics
@@ -390,7 +384,7 @@ class Carrier:
         if entry is None or task in self._parts.ledger:
             return
         self._failures[task] += 1
-        self._on_trouble(entry.job.id, notices.Reason(reason=why.reason, message=why.message))
+        self._on_trouble(entry.job.id, pod_conditions.Reason(reason=why.reason, message=why.message))
         log.warning("a pod was not placed", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
         if self._parts.jobs.refused.refused(_subject(work, entry), why):
             return  # the task is held back with others, and waits again with them

@@ -2,7 +2,7 @@
 
 from boathouse.cluster import wire
 from boathouse.resources import config, names, quantity
-from boathouse.scheduling import accounts
+from boathouse.scheduling.pods import ownership
 from boathouse_policies import model
 
 
@@ -24,7 +24,7 @@ def _queue(one: config.QueueConfig) -> model.Queue:
     )
 
 
-def queue_of(settings: config.OperatorConfig) -> accounts.QueueOf:
+def queue_of(settings: config.OperatorConfig) -> ownership.QueueOf:
     """Return what says which queue somebody else's pod is charged to: its label's, its namespace's, or the default."""
 
     def of(pod: wire.PodView) -> model.QueueName:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from boathouse.cluster import wire
-from boathouse.scheduling import accounts, refusals, translate, variety
+from boathouse.scheduling.pods import ownership, translate
+from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
 
 
@@ -79,7 +80,7 @@ class Jobs:
         placed: Container[model.TaskId],
         pods: dict[model.TaskId, wire.PodView],
         clock: Callable[[], float],
-        queue_of: accounts.QueueOf,
+        queue_of: ownership.QueueOf,
         on_failure: Callable[[Entry, Exception], None] | None = None,
         refused: refusals.Refusals | None = None,
         limits: variety.Limits = variety.Limits(),  # noqa: B008 - frozen
@@ -164,7 +165,7 @@ class Jobs:
 
     def add_foreign(self, pod: wire.PodView) -> str | None:
         """Let somebody else's pod wait, as a task of its owner's; return why it is not considered, None if it is."""
-        job_id, task_id, task_class = accounts.job_of(pod), accounts.task_id(pod), foreign_class(pod)
+        job_id, task_id, task_class = ownership.job_of(pod), ownership.task_id(pod), foreign_class(pod)
         why = self._variety.refusal(pod.metadata.namespace, task_class)
         if why is not None:
             self.over(task_id, waited=True)
@@ -196,10 +197,10 @@ class Jobs:
     def _foreign_job(self, pod: wire.PodView) -> model.Job:
         created = pod.metadata.creation_timestamp
         return model.Job(
-            id=accounts.job_of(pod),
+            id=ownership.job_of(pod),
             queue=self._queue_of(pod),
             submitted_s=created.timestamp() if created is not None else 0.0,
-            name=accounts.holder_of(pod),
+            name=ownership.holder_of(pod),
             namespace=model.NamespaceName(pod.metadata.namespace),
             priority=pod.spec.priority,
             priority_class=pod.spec.priority_class_name,
@@ -500,7 +501,7 @@ def may_be_bound(pod: wire.PodView) -> bool:
 
 def foreign_class(pod: wire.PodView) -> model.TaskClass:
     """Return the class of somebody else's pod: pods of one owner with equal demands are one class."""
-    job = accounts.job_of(pod)
+    job = ownership.job_of(pod)
     resources, constraints = translate.pod_resources(pod), translate.constraints(pod)
     return model.TaskClass(
         id=model.ClassId(f"{job}/{_digest(resources, constraints)}"),

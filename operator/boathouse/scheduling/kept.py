@@ -19,7 +19,7 @@ import msgspec
 
 from boathouse.cluster import storage, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, requests, translate
+from boathouse.scheduling.pods import ownership, requests, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -75,7 +75,7 @@ def pods(
             return _unreadable(pod, metadata, str(error), too_complex=False)
         if problem:
             return _unreadable(pod, metadata, problem, too_complex=True)
-        is_task = accounts.is_task(pod)
+        is_task = ownership.is_task(pod)
         spec = _waiting_spec(pod.spec) if waits else wire.PodSpec(volumes=_volumes(pod.spec))
         spec = msgspec.structs.replace(
             spec,
@@ -216,7 +216,7 @@ def _affinity(affinity: wire.Affinity) -> wire.Affinity:
 
 def _too_complex(pod: wire.PodView) -> str:
     """Return what of a waiting pod is more than is kept; empty if nothing is. The API bounds no value's length."""
-    most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if accounts.is_task(pod) else MOST_CONSTRAINT_LENGTH
+    most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if ownership.is_task(pod) else MOST_CONSTRAINT_LENGTH
     for what, count, most in (
         ("claims", sum(1 for _ in _mounted(pod.spec)), MOST_VOLUMES),
         ("host ports", len(translate.host_ports(pod)), MOST_HOST_PORTS),

@@ -6,9 +6,10 @@ Synchronous: each change is in the account before the next await. What follows f
 import collections
 from typing import Protocol, assert_never
 
-from boathouse.cluster import catalogue, quarantine, store, wire
+from boathouse.cluster import boundary, catalogue, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, holders, kept, mounts, translate
+from boathouse.scheduling import kept
+from boathouse.scheduling.pods import holders, mounts, ownership, translate
 from boathouse_policies import framework, model
 
 _NOMINATED = "nominated:"
@@ -56,8 +57,8 @@ class Observed:
         listener: Listener,
         *,
         scheduler_name: str = names.SCHEDULER_NAME,
-        queue_of: accounts.ChargedQueueOf = accounts.default_queue,
-        aside: quarantine.Quarantine | None = None,
+        queue_of: ownership.ChargedQueueOf = ownership.default_queue,
+        aside: boundary.Quarantine | None = None,
     ) -> None:
         self.keep = kept.pods(scheduler_name, self._offered)
         self.ledger = book
@@ -68,7 +69,7 @@ class Observed:
         self._listener = listener
         self._scheduler_name = scheduler_name
         self._queue_of = queue_of
-        self._aside = aside or quarantine.Quarantine()
+        self._aside = aside or boundary.Quarantine()
         self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
         self._revision = 0
@@ -102,7 +103,7 @@ class Observed:
         try:
             return translate.node(view)
         except ValueError as error:
-            self._aside.set_aside(catalogue.NODES, view.metadata, quarantine.Reason.TRANSLATION, error)
+            self._aside.set_aside(catalogue.NODES, view.metadata, boundary.Reason.TRANSLATION, error)
             return translate.unusable(view)
 
     def _offered(self) -> frozenset[str]:
@@ -130,26 +131,26 @@ class Observed:
 
         An end may be news to its task, which can have been submitted after the watch showed it.
         """
-        with self._aside.guard(catalogue.PODS, pod.metadata, quarantine.Reason.HANDLING):
+        with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
             self._answered(self.keep(pod))
 
     def _answered(self, pod: wire.PodView) -> None:
         if pod.is_terminal or pod.metadata.uid in self._ended:
             if not self._is_followed(pod):
                 self.gone(pod)
-        elif _revision(pod) >= self._revision or accounts.task_id(pod) not in self.ledger:
+        elif _revision(pod) >= self._revision or ownership.task_id(pod) not in self.ledger:
             self.apply(pod)
 
     def _is_followed(self, pod: wire.PodView) -> bool:
         """Say whether another pod has the name by now."""
-        task = accounts.task_id(pod)
+        task = ownership.task_id(pod)
         waiting, account = self.waiting.get(task), self.ledger.account(task)
         known = {waiting.metadata.uid if waiting is not None else "", (account and account.uid) or ""}
         return bool(known - {"", pod.metadata.uid})
 
     def read(self, pod: wire.PodView) -> None:
         """Take in the truth about a pod from a GET."""
-        with self._aside.guard(catalogue.PODS, pod.metadata, quarantine.Reason.HANDLING):
+        with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
             self.apply(self.keep(pod))
 
     def apply(self, pod: wire.PodView) -> None:
@@ -163,7 +164,7 @@ class Observed:
         self._nominate(pod, account)
         if account.node is not None:
             self.waiting.pop(account.id, None)
-            self.holders.set(account.id, accounts.holder_of(pod), account.resources, account.node)
+            self.holders.set(account.id, ownership.holder_of(pod), account.resources, account.node)
             if claims := translate.claims_of(pod):
                 self.mounts.add(account.id, account.node, claims)
             if self.is_ours(pod):
@@ -174,7 +175,7 @@ class Observed:
 
     def gone(self, pod: wire.PodView) -> None:
         """A pod ended or was deleted: what it held is free, whatever state it was in."""
-        task = accounts.task_id(pod)
+        task = ownership.task_id(pod)
         known = self.waiting.get(task)
         if known is not None and known.metadata.uid == pod.metadata.uid:
             del self.waiting[task]
@@ -190,14 +191,14 @@ class Observed:
     def _account(self, pod: wire.PodView) -> framework.Account:
         """Return a pod's account; of a pod whose requests cannot be computed one that fills its node."""
         try:
-            return accounts.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
+            return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
         except (ValueError, ArithmeticError) as error:
-            self._aside.set_aside(catalogue.PODS, pod.metadata, quarantine.Reason.TRANSLATION, error)
-            return accounts.unknown(pod)
+            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, error)
+            return ownership.unknown(pod)
 
     def is_ours(self, pod: wire.PodView) -> bool:
         """Say whether we placed a pod, or are to place it."""
-        return accounts.is_task(pod) or pod.spec.scheduler_name == self._scheduler_name
+        return ownership.is_task(pod) or pod.spec.scheduler_name == self._scheduler_name
 
     def _freed(self, freed: framework.Freed | None) -> None:
         if freed is not None:

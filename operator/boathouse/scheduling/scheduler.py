@@ -14,26 +14,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
-from boathouse.cluster import catalogue, client, quarantine, recorder, store, wire
+from boathouse.cluster import boundary, catalogue, client, store, wire
+from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
-    accounts,
-    ahead,
     carrier,
-    explaining,
+    diagnoses,
     isolation,
     jobs,
-    notices,
     observed,
+    pending_pods,
+    pod_conditions,
     reasons,
-    refusals,
     rejections,
-    settings,
-    translate,
-    volume_book,
-    volume_writer,
-    volumes,
     writer,
 )
+from boathouse.scheduling import options as scheduler_options
+from boathouse.scheduling.pods import ownership, translate
+from boathouse.scheduling.tenants import refusals
+from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import writer as volume_writer
 from boathouse.telemetry import health, logs, metrics
 from boathouse_policies import framework, model
 
@@ -43,7 +43,7 @@ TELL_EVERY_S = 0.5
 BEHIND_S = 0.25
 """The least time between two cycles while more is decided than written: decisions had better be fresh, but a namespace
 whose writes are many must not keep the others' tasks from being decided at all."""
-Options = settings.Options
+Options = scheduler_options.Options
 
 
 def steady_clock() -> Callable[[], float]:
@@ -74,17 +74,17 @@ class Scheduler:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: recorder.Recorder,
+        events: event_writer.Recorder,
         figures: metrics.Metrics,
         *,
         profile: framework.Profile,
         queues: Sequence[model.Queue],
         on_fatal: Callable[[str], None],
         options: Options = Options(),  # noqa: B008 - frozen
-        queue_of: accounts.QueueOf = accounts.default_queue,
+        queue_of: ownership.QueueOf = ownership.default_queue,
         clock: Callable[[], float] | None = None,
-        storage: volumes.Storage | None = None,
-        aside: quarantine.Quarantine | None = None,
+        storage: rules.Storage | None = None,
+        aside: boundary.Quarantine | None = None,
     ) -> None:
         clock = steady_clock() if clock is None else clock
         self.options = options
@@ -96,7 +96,7 @@ class Scheduler:
         self._axis = model.Axis()
         self.ledger = framework.Ledger(self._axis)
         self.room = framework.SchedulingQueue(self._axis, queues)
-        self._aside = aside or quarantine.Quarantine(events)
+        self._aside = aside or boundary.Quarantine(events)
         self._queue_of = queue_of
         self.seen = observed.Observed(
             self.ledger,
@@ -115,12 +115,14 @@ class Scheduler:
             limits=options.shape_limits,
             nodes=lambda: len(self.seen.nodes),
         )
-        self.volumes = volume_book.VolumeBook(storage or volumes.Storage.empty(), self.seen.mounts)
+        self.volumes = volume_book.VolumeBook(storage or rules.Storage.empty(), self.seen.mounts)
         self._claimants: set[model.TaskId] = set()
         self._claims_wait = False
-        self.notices = notices.Notices(api, leader, events, self.counters, clock, writes_per_s=options.conditions_per_s)
-        self.explanations = explaining.Explanations(self.jobs, self.seen.holders, clock)
-        self._ahead = ahead.PendingAhead(
+        self.notices = pod_conditions.Notices(
+            api, leader, events, self.counters, clock, writes_per_s=options.conditions_per_s
+        )
+        self.explanations = diagnoses.Explanations(self.jobs, self.seen.holders, clock)
+        self._ahead = pending_pods.PendingAhead(
             count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=clock
         )
         self.writer = writer.Writer(api, leader, self.counters)
@@ -143,7 +145,7 @@ class Scheduler:
         name = self._queue_of(pod)
         queue = self.room.queues.get(name)
         # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
-        priority_class = "" if accounts.is_task(pod) else pod.spec.priority_class_name
+        priority_class = "" if ownership.is_task(pod) else pod.spec.priority_class_name
         return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None
 
     def _parts(self) -> carrier.Parts:
@@ -226,7 +228,7 @@ class Scheduler:
         counts = collections.Counter(hold.reason for hold in self.jobs.refused.holds())
         return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
 
-    def _trouble(self, job_id: model.JobId, why: notices.Reason | None) -> None:
+    def _trouble(self, job_id: model.JobId, why: pod_conditions.Reason | None) -> None:
         self.explanations.trouble(job_id, why)
 
     def set_queues(self, queues: Sequence[model.Queue]) -> None:
@@ -256,7 +258,7 @@ class Scheduler:
             case store.Added() | store.Modified():
                 pod = change.new
                 if pod.is_terminal and not isinstance(change, store.Modified):
-                    if accounts.is_task(pod):
+                    if ownership.is_task(pod):
                         self._refused(pod)
                     self.seen.gone(pod)
             case store.Deleted():
@@ -290,7 +292,7 @@ class Scheduler:
             return
         self.counters.rejection(reason)
         log.warning("a kubelet refused a pod", pod=pod.metadata.key, node=pod.spec.node_name, reason=reason)
-        task_class = self.jobs.class_of(accounts.job_of(pod), accounts.task_id(pod))
+        task_class = self.jobs.class_of(ownership.job_of(pod), ownership.task_id(pod))
         if task_class is not None:
             self.exclusions.exclude(task_class, model.NodeName(pod.spec.node_name))
 
@@ -323,8 +325,8 @@ class Scheduler:
         try:
             self._take_in(pod)
         except (ValueError, ArithmeticError) as error:
-            self._aside.set_aside(catalogue.PODS, pod.metadata, quarantine.Reason.TRANSLATION, error)
-            self.jobs.over(accounts.task_id(pod), waited=True)
+            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, error)
+            self.jobs.over(ownership.task_id(pod), waited=True)
             self.notices.waits(pod, reasons.set_aside(error))
         self.wake()
 
@@ -334,8 +336,8 @@ class Scheduler:
         Raises:
             ValueError, ArithmeticError: It cannot be represented.
         """
-        task = accounts.task_id(pod)
-        if accounts.is_task(pod):
+        task = ownership.task_id(pod)
+        if ownership.is_task(pod):
             self.jobs.touch(task)
         elif not jobs.may_be_bound(pod):
             self.jobs.over(task, waited=True)
@@ -350,16 +352,16 @@ class Scheduler:
         elif (excess := self.jobs.add_foreign(pod)) is not None:
             self.notices.waits(pod, reasons.too_complex(excess))
 
-    def _problem_of_claims(self, pod: wire.PodView) -> notices.Reason | None:
+    def _problem_of_claims(self, pod: wire.PodView) -> pod_conditions.Reason | None:
         if not translate.claims_of(pod):
             return None
         self._claims_wait = True  # from here on: the filter costs nothing to those without claims
-        self._claimants.add(accounts.task_id(pod))
+        self._claimants.add(ownership.task_id(pod))
         return self.volumes.problem(pod)
 
     def pod_placed(self, pod: wire.PodView, *, known: bool) -> None:
         """Confirm a placement; one that we did not mean takes its task out of the scheduling queue."""
-        task = accounts.task_id(pod)
+        task = ownership.task_id(pod)
         self.carrier.forget(task)
         if not known:
             self.notices.forget(pod.metadata.uid)
@@ -367,7 +369,7 @@ class Scheduler:
 
     def pod_gone(self, pod: wire.PodView) -> None:
         """A task is over."""
-        task = accounts.task_id(pod)
+        task = ownership.task_id(pod)
         self.carrier.forget(task)
         self.notices.forget(pod.metadata.uid)
         self.jobs.over(task, waited=not pod.spec.node_name)
@@ -465,10 +467,10 @@ class Scheduler:
         if entry.factory is not None:
             namespace, _, name = entry.job.name.partition("/")
             subject = wire.ObjectMeta(namespace=namespace, name=name, uid=entry.job.id)
-            self._aside.set_aside(catalogue.MRJOBS, subject, quarantine.Reason.SCHEDULING, error)
+            self._aside.set_aside(catalogue.MRJOBS, subject, boundary.Reason.SCHEDULING, error)
         for task in entry.tasks:
             if (pod := self.seen.waiting.get(task)) is not None:
-                self._aside.set_aside(catalogue.PODS, pod.metadata, quarantine.Reason.SCHEDULING, error)
+                self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.SCHEDULING, error)
                 self.notices.waits(pod, why)
 
     def _profile_now(self) -> framework.Profile:
@@ -523,6 +525,6 @@ class Scheduler:
             hold = self.jobs.hold_of(task_id)
             why = None if entry is None else self.explanations.of_class(entry.tasks[task_id].task_class)
             if hold is not None:
-                why = notices.Reason(reason=hold.reason, message=hold.message)
+                why = pod_conditions.Reason(reason=hold.reason, message=hold.message)
             if why is not None and task_id not in self.ledger:
                 self.notices.waits(pod, why)

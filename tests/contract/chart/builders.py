@@ -3,8 +3,9 @@
 from typing import Any
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import model, pods
-from boathouse.services.mrjob.attempts import Attempt
+from boathouse.services.mrjob.attempts.settle import Attempt
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.placement import pod_builder
 from boathouse_task import contract
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
@@ -52,10 +53,12 @@ def task_pod(
     body["metadata"] |= {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z"}
     job = model.from_resource(body, OperatorConfig.model_validate({"task": {"image": "boathouse-task:dev"}}))
     assert isinstance(job, model.Job), job
-    settings = pods.PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", scratch_bytes=1 << 30)
+    settings = pod_builder.PodSettings(
+        progress_url="https://boathouse-progress.boathouse-system.svc", scratch_bytes=1 << 30
+    )
     attempt = Attempt(task_type=contract.TaskType.SETUP, index=0, number=1)
     resources = job.stage(contract.TaskType.MAP).resources
-    manifest = pods.PodBuilder(job=job, settings=settings).build(attempt, resources, node)
+    manifest = pod_builder.PodBuilder(job=job, settings=settings).build(attempt, resources, node)
     for field, added in fenced(epoch).items():
         manifest["metadata"][field] |= added
     manifest["spec"] |= spec

@@ -8,8 +8,10 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
-from boathouse.cluster import catalogue, client, errors, recorder, storage
-from boathouse.scheduling import assembly, variety
+from boathouse.cluster import catalogue, client, errors, storage
+from boathouse.cluster import events as event_writer
+from boathouse.scheduling import assembly
+from boathouse.scheduling.tenants import variety
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 
@@ -63,7 +65,7 @@ class Leader:
 @contextlib.asynccontextmanager
 async def boathouse(api: client.ApiClient, **options: Any) -> AsyncIterator[assembly.Scheduling]:
     """Run our scheduler, with all its watches, until the block ends."""
-    events = recorder.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="test")
+    events = event_writer.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="test")
     fatal: list[str] = []
     parts = assembly.assemble(
         api,

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 import yaml
 
-from boathouse.resources import mrjob_status
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse_task import local
 from boathouse_task.contract import FileSource
 

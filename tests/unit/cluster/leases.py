@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager, suppress
 
 from msgspec import structs
 
-from boathouse.cluster import election, errors, records
+from boathouse.cluster import election, errors, written
 
 
 class LeaseServer:
     """Optimistic concurrency over one Lease; ``away`` holds the errors that calls meet instead."""
 
     def __init__(self) -> None:
-        self.lease: records.Lease | None = None
+        self.lease: written.Lease | None = None
         self.fails: errors.ClusterError | None = None
         self.loses_answers = False
         self.hangs = False
@@ -63,7 +63,7 @@ class LeaseServer:
         if self.fails:
             raise self.fails
 
-    def _store(self, lease: records.Lease) -> records.Lease:
+    def _store(self, lease: written.Lease) -> written.Lease:
         self.writes += 1
         meta = structs.replace(lease.metadata, resource_version=str(self.writes))
         self.lease = structs.replace(lease, metadata=meta)

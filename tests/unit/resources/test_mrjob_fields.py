@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from boathouse.resources import crd, names
-from boathouse.scheduling import refusals, variety
+from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
 from boathouse_task import contract
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from boathouse.cluster import errors, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import scheduler, volumes
+from boathouse.scheduling import scheduler
+from boathouse.scheduling.volumes import rules
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model, profiles
 from tests.unit.scheduling import builders
@@ -66,7 +67,7 @@ class Desk:
     epoch: int | None = 1
     in_doubt = False
 
-    def __init__(self, storage: volumes.Storage | None = None, **options: Any) -> None:
+    def __init__(self, storage: rules.Storage | None = None, **options: Any) -> None:
         self.now_s = 0.0
         self._patches = 0
         self.witness = Witness()

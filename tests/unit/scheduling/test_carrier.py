@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from boathouse.cluster import storage, wire
-from boathouse.scheduling import volumes
+from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
 
@@ -140,7 +140,7 @@ async def test_a_pod_made_anew_while_its_volume_is_asked_for_is_bound_when_it_is
         metadata=wire.ObjectMeta(name="late"), provisioner="d", volume_binding_mode="WaitForFirstConsumer"
     )
     mounts = (wire.Volume(name="v", persistent_volume_claim=wire.ClaimSource(claim_name="c")),)
-    known = dataclasses.replace(volumes.Storage.empty(), claims=claims, classes={"late": late})
+    known = dataclasses.replace(rules.Storage.empty(), claims=claims, classes={"late": late})
     async with Desk(known).writing() as desk:
         desk.node("n1")
         desk.comes(foreign("u1", volumes=mounts))

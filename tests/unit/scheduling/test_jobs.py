@@ -3,7 +3,8 @@
 import datetime as dt
 
 from boathouse.cluster import wire
-from boathouse.scheduling import accounts, jobs
+from boathouse.scheduling import jobs
+from boathouse.scheduling.pods import ownership
 from boathouse_policies import framework, model
 from tests.unit.scheduling.builders import container, pod
 
@@ -20,7 +21,7 @@ class Book:
         self.pods: dict[model.TaskId, wire.PodView] = {}
         self.now_s = 0.0
         self.jobs = jobs.Jobs(
-            self.room, placed=self.placed, pods=self.pods, clock=lambda: self.now_s, queue_of=accounts.default_queue
+            self.room, placed=self.placed, pods=self.pods, clock=lambda: self.now_s, queue_of=ownership.default_queue
         )
 
     def submit(self, count: int) -> list[model.TaskId]:
@@ -139,8 +140,8 @@ def test_a_task_waits_from_when_it_was_first_submitted():
 
 
 def test_a_pod_names_its_queue_by_a_label():
-    assert accounts.default_queue(pod()) == "default"
-    assert accounts.default_queue(pod(meta={"labels": {"boathouse.dev/queue": "night"}})) == "night"
+    assert ownership.default_queue(pod()) == "default"
+    assert ownership.default_queue(pod(meta={"labels": {"boathouse.dev/queue": "night"}})) == "night"
 
 
 def test_whoever_submits_a_task_that_is_over_is_told_so():

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from boathouse.cluster import storage, wire
 from boathouse.resources import names
-from boathouse.scheduling import accounts, jobs, kept, requests, translate
-from boathouse.scheduling import volumes as volumes_
-from boathouse.services.mrjob import observe
+from boathouse.scheduling import jobs, kept
+from boathouse.scheduling.pods import ownership, requests, translate
+from boathouse.scheduling.volumes import rules as volumes_
+from boathouse.services.mrjob.attempts import pod_reader
 from tests.unit.scheduling import builders
 
 keep = kept.pods(names.SCHEDULER_NAME)
@@ -99,8 +100,8 @@ pods = st.builds(
 @given(pods)
 def test_what_is_kept_of_a_pod_is_counted_and_placed_as_the_whole(pod):
     small = keep(pod)
-    assert accounts.of(small) == accounts.of(pod)
-    assert accounts.holder_of(small) == accounts.holder_of(pod)
+    assert ownership.of(small) == ownership.of(pod)
+    assert ownership.holder_of(small) == ownership.holder_of(pod)
     assert translate.claims_of(small) == translate.claims_of(pod)
     assert jobs.may_be_bound(small) == jobs.may_be_bound(pod) or pod.spec.scheduler_name == "other"
     if pod.spec.scheduler_name == "boathouse" and not pod.spec.node_name:
@@ -145,8 +146,8 @@ TERMINATED = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt
     ],
 )
 def test_a_task_is_seen_as_the_whole_pod_shows_it(pod):
-    assert observe.task_pod(keep(pod)) == observe.task_pod(pod)
-    assert observe.task_pod(pod) is not None
+    assert pod_reader.task_pod(keep(pod)) == pod_reader.task_pod(pod)
+    assert pod_reader.task_pod(pod) is not None
 
 
 # Sizes

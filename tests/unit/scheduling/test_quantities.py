@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.scheduling import quantities
+from boathouse.scheduling.pods import quantities
 
 
 @pytest.mark.parametrize(

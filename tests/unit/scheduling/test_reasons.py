@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.scheduling import holders, reasons
+from boathouse.scheduling import reasons
+from boathouse.scheduling.pods import holders
 from boathouse_policies import model
 
 JOB = model.Job(

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from boathouse.scheduling import outcomes, refusals
-from boathouse.scheduling.refusals import Scope, Verb
+from boathouse.scheduling import outcomes
+from boathouse.scheduling.tenants import refusals
+from boathouse.scheduling.tenants.refusals import Scope, Verb
 from boathouse_policies import model
 
 QUOTA = outcomes.NotDone(reason="QuotaExceeded", message="exceeded quota: small", at_least_s=30)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.cluster import wire
-from boathouse.scheduling import quantities, requests
+from boathouse.scheduling.pods import quantities, requests
 from tests.unit.scheduling.builders import container, pod, sidecar, status_of
 
 INFEASIBLE = wire.Condition(type="PodResizePending", status="True", reason="Infeasible")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import wire
-from boathouse.scheduling import translate
+from boathouse.scheduling.pods import translate
 from boathouse_policies import model
 from tests.unit.scheduling.builders import container, node, pod
 

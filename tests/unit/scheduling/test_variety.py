@@ -5,7 +5,7 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import variety
+from boathouse.scheduling.tenants import variety
 from boathouse_policies import model
 from tests.unit.scheduling import builders
 from tests.unit.scheduling.deciding import Desk

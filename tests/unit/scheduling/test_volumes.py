@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from boathouse.cluster import storage, wire
-from boathouse.scheduling import mounts, volume_book, volumes
+from boathouse.scheduling.pods import mounts
+from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
 
 
@@ -46,11 +48,11 @@ def volume(name: str, *, size: str = "1Gi", host: str = "", labels=None, for_cla
     return storage.VolumeView(metadata=meta, spec=spec, status=storage.Phase(phase="Available"))
 
 
-def judge(*objects, provisioner: str = storage.NO_PROVISIONER, taken=None, csi_nodes=None) -> volumes.Judge:
+def judge(*objects, provisioner: str = storage.NO_PROVISIONER, taken=None, csi_nodes=None) -> rules.Judge:
     late = storage.ClassView(
         metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
     )
-    known = volumes.Storage(
+    known = rules.Storage(
         claims={one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)},
         volumes={one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)},
         classes={"late": late},
@@ -59,13 +61,13 @@ def judge(*objects, provisioner: str = storage.NO_PROVISIONER, taken=None, csi_n
         capacities={},
         attachments={},
     )
-    return volumes.Judge(known, taken or {})
+    return rules.Judge(known, taken or {})
 
 
 def test_the_smallest_volume_at_hand_that_is_large_enough_and_reached_is_chosen():
     at_hand = (volume("small", size="1Mi"), volume("far", host="n2"), volume("large", size="9Gi"), volume("fits"))
     found = judge(claim("c"), *at_hand).bindings(["ns/c"], node("n1"))
-    assert found == volumes.Bindings(volumes=(("ns/c", "fits"),))
+    assert found == rules.Bindings(volumes=(("ns/c", "fits"),))
 
 
 def unknown(operator: str = "Near") -> wire.NodeSelector:
@@ -82,7 +84,7 @@ def test_a_volume_that_cannot_be_represented_fits_nothing_and_keeps_no_other_fro
         volume("good", size="9Gi"),
     )
     assert judge(claim("c"), *poison).bindings(["ns/c"], node("n1")).volumes == (("ns/c", "good"),)
-    assert judge(claim("c", size="1e999999999"), *poison).bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+    assert judge(claim("c", size="1e999999999"), *poison).bindings(["ns/c"], node("n1")) == rules.NO_VOLUME
 
 
 def test_two_claims_of_a_pod_get_two_volumes_the_small_claim_the_small_one():
@@ -93,36 +95,36 @@ def test_two_claims_of_a_pod_get_two_volumes_the_small_claim_the_small_one():
 
 def test_a_volume_that_was_promised_to_another_claim_is_not_at_hand():
     asked = judge(claim("c"), volume("v"), taken={"v": "ns/other"})
-    assert asked.bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+    assert asked.bindings(["ns/c"], node("n1")) == rules.NO_VOLUME
 
 
 def test_a_volume_that_is_kept_for_the_claim_is_taken_though_another_is_smaller():
     kept = volume("kept", size="9Gi", for_claim="c")
     found = judge(claim("c"), volume("free"), kept).bindings(["ns/c"], node("n1"))
-    assert found == volumes.Bindings(volumes=(("ns/c", "kept"),))
+    assert found == rules.Bindings(volumes=(("ns/c", "kept"),))
 
 
 def test_a_volume_that_is_kept_for_the_claim_elsewhere_keeps_the_pod_away():
     kept = volume("kept", host="n2", for_claim="c")
-    assert judge(claim("c"), kept, volume("zzz")).bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+    assert judge(claim("c"), kept, volume("zzz")).bindings(["ns/c"], node("n1")) == rules.NO_VOLUME
 
 
 def test_what_is_not_at_hand_is_provisioned_where_the_class_can():
-    assert judge(claim("c")).bindings(["ns/c"], node("n1")) == volumes.NO_VOLUME
+    assert judge(claim("c")).bindings(["ns/c"], node("n1")) == rules.NO_VOLUME
     found = judge(claim("c"), provisioner="example.com/d").bindings(["ns/c"], node("n1"))
-    assert found == volumes.Bindings(provisions=("ns/c",))
+    assert found == rules.Bindings(provisions=("ns/c",))
 
 
 def test_a_claim_that_is_being_provisioned_for_a_node_keeps_its_pod_from_others():
     asked = judge(claim("c", selected="n1"), provisioner="example.com/d")
-    assert asked.bindings(["ns/c"], node("n1")) == volumes.Bindings(provisions=("ns/c",))
-    assert asked.bindings(["ns/c"], node("n2")) == volumes.NO_VOLUME
+    assert asked.bindings(["ns/c"], node("n1")) == rules.Bindings(provisions=("ns/c",))
+    assert asked.bindings(["ns/c"], node("n2")) == rules.NO_VOLUME
 
 
 def test_a_bound_volume_is_reached_from_where_it_says():
     asked = judge(claim("c", volume="v"), volume("v", host="n1"))
-    assert asked.bindings(["ns/c"], node("n1")) == volumes.Bindings()
-    assert asked.bindings(["ns/c"], node("n2")) == volumes.UNREACHABLE
+    assert asked.bindings(["ns/c"], node("n1")) == rules.Bindings()
+    assert asked.bindings(["ns/c"], node("n2")) == rules.UNREACHABLE
 
 
 ZONE = "topology.kubernetes.io__zone"
@@ -131,10 +133,10 @@ ZONE = "topology.kubernetes.io__zone"
 @pytest.mark.parametrize(
     ("key", "labels", "expected"),
     [
-        ("topology.kubernetes.io/zone", {ZONE: "b"}, volumes.Bindings()),
-        ("topology.kubernetes.io/zone", {ZONE: "c"}, volumes.WRONG_ZONE),
-        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "b"}, volumes.Bindings()),
-        ("topology.kubernetes.io/zone", {}, volumes.Bindings()),
+        ("topology.kubernetes.io/zone", {ZONE: "b"}, rules.Bindings()),
+        ("topology.kubernetes.io/zone", {ZONE: "c"}, rules.WRONG_ZONE),
+        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "b"}, rules.Bindings()),
+        ("topology.kubernetes.io/zone", {}, rules.Bindings()),
     ],
     ids=["one of several", "another", "the old label", "a node without zones"],
 )
@@ -144,8 +146,8 @@ def test_a_volume_of_zones_is_reached_from_them(key, labels, expected):
 
 
 def test_a_claim_whose_volume_is_gone_or_that_is_not_there_fits_nowhere():
-    assert judge(claim("c", volume="v")).bindings(["ns/c"], node("n1")) == volumes.VOLUME_GONE
-    assert judge().bindings(["ns/c"], node("n1")) == volumes.NO_SUCH_CLAIM
+    assert judge(claim("c", volume="v")).bindings(["ns/c"], node("n1")) == rules.VOLUME_GONE
+    assert judge().bindings(["ns/c"], node("n1")) == rules.NO_SUCH_CLAIM
 
 
 def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
@@ -194,7 +196,7 @@ def test_volumes_and_attachments_are_gone_through_once_however_many_nodes_and_cl
 def test_what_changed_in_storage_is_looked_up_anew():
     known = judge(claim("c"))._known
     book = volume_book.VolumeBook(known, mounts.Mounts())
-    assert book._refusals(("ns/c",), [node("n1")]) == [volumes.NO_VOLUME]
+    assert book._refusals(("ns/c",), [node("n1")]) == [rules.NO_VOLUME]
     known.volumes["v"] = volume("v")
     book.changed()
     assert book._refusals(("ns/c",), [node("n1")]) == [None]

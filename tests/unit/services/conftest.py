@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import model, observation, planner
-from boathouse.services.mrjob.record import Record
-from boathouse.services.mrjob.taskpods import Ending, PodState, Problem, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import Ending, PodState, Problem, TaskPod
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.planning import observation, planner
+from boathouse.services.mrjob.state.job_state import Record
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 

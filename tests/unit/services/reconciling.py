@@ -7,8 +7,10 @@ from prometheus_client import registry
 from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import backlog, jobstore, metrics, plans, podindex, pods, reconciler
-from boathouse.services.progress import hub
+from boathouse.services.mrjob import backlog, jobstore, metrics, podindex, reconciler
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.splits import split_plans
 from boathouse.telemetry import gauges
 from tests.unit.services.conftest import Build
 
@@ -60,14 +62,14 @@ class Desk:
             api=self,
             jobs=self.jobs,
             pod_index=self.pods,
-            plans=plans.Plans(self),
+            plans=split_plans.Plans(self),
             scheduler=self,
-            hub=hub.Hub(),
+            hub=task_messages.Hub(),
             bundle=self,
             events=self,
             metrics=metrics.JobMetrics(target, gauges.ScrapeGauges()),
             config=settings,
-            pod_settings=pods.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
+            pod_settings=pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
             may_lead=lambda: True,
             now=lambda: self.now_s,
             monotonic=lambda: self.now_s,

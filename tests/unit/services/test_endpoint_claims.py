@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.progress import claims, posted
+from boathouse.services.mrjob.splits import posted
+from boathouse.services.progress import claims
 from boathouse_task import contract
 from boathouse_task.contract import Plan, Split
 

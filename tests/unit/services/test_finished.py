@@ -1,6 +1,6 @@
 """Finished jobs are many: the process keeps nothing of their tasks."""
 
-from boathouse.services.mrjob import record
+from boathouse.services.mrjob.state import job_state
 from tests.unit.services.reconciling import KEY, Desk, body
 
 
@@ -8,7 +8,7 @@ def finished(build, phase="Failed"):
     job = build.job()
     state = build.mapping(job, splits=40_000)
     state = build.replace(state, phase=phase, completion_s=build.CREATED_S)
-    return {**body(), "status": record.stripped(record.to_wire(state))}
+    return {**body(), "status": job_state.stripped(job_state.to_wire(state))}
 
 
 async def test_of_a_finished_job_no_record_is_kept_and_its_status_is_written_once(build):

@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import observation
-from boathouse.services.mrjob.taskpods import PodState
+from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.planning import observation
 from boathouse_task.contract import TaskType
 
 

@@ -3,7 +3,7 @@
 import prometheus_client
 import pytest
 
-from boathouse.resources.mrjob_status import TaskFailure
+from boathouse.resources.mrjob.status import TaskFailure
 from boathouse.services.mrjob.metrics import JobMetrics
 from boathouse.telemetry import gauges
 from boathouse_task import contract

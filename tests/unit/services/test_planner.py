@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import attempts, observation, planner, record
-from boathouse.services.mrjob.model import Refusal
-from boathouse.services.mrjob.taskpods import PodState
+from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.job.model import Refusal
+from boathouse.services.mrjob.planning import observation, planner
+from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskType
 
 
@@ -105,9 +107,9 @@ def test_counters_of_a_pod_that_stays_visible_are_added_once(build):
     ],
 )
 def test_the_commits_sums_are_not_added_to_those_of_the_tasks(build, told, kept):
-    limits = attempts.Limits(max_attempts=1, start_timeout_s=10, image_pull_timeout_s=10)
+    limits = settle.Limits(max_attempts=1, start_timeout_s=10, image_pull_timeout_s=10)
     won = build.won("commit", counters=told)
-    settled = attempts.settle(TaskType.COMMIT, record.StageRecord.empty(1), [won], {"g": {"n": 7}}, limits, 0)
+    settled = settle.settle(TaskType.COMMIT, job_state.StageRecord.empty(1), [won], {"g": {"n": 7}}, limits, 0)
     assert settled.counters == kept
 
 
@@ -138,7 +140,7 @@ def test_whatever_order_pods_end_in_the_final_status_is_the_same(build, data):
     seen, state = [], build.mapping(job, splits=5)
     for pod in data.draw(st.permutations(pods)):
         seen.append(pod)
-        state = build.look(job, *seen, record=record.from_wire(record.to_wire(state), reduces=1)).record
+        state = build.look(job, *seen, record=job_state.from_wire(job_state.to_wire(state), reduces=1)).record
     stage = state.stages[TaskType.MAP]
     assert (stage.done, stage.winner, state.counters) == (True, [1, 2, 1, 2, 1], {"g": {"n": 10}})
 
@@ -198,7 +200,7 @@ def test_infrastructure_failures_are_not_held_against_the_users_attempts(build):
 def test_a_pod_that_vanished_is_the_infrastructures_failure_and_its_number_is_not_used_again(build):
     job = build.job()
     seen = build.look(job, build.pod("m-0"), record=build.mapping(job, splits=1)).record
-    known = record.from_wire(record.to_wire(seen), reduces=1)
+    known = job_state.from_wire(job_state.to_wire(seen), reduces=1)
     lost = build.look(job, record=known)
     assert (names(lost), lost.recheck_at_s) == ([], build.CREATED_S + 1001)
     assert lost.record.stages[TaskType.MAP].infrastructure_failures == [1]
@@ -333,7 +335,7 @@ def test_a_pod_that_does_not_start_without_saying_why_is_replaced(build):
 
 def test_a_refused_resource_waits_with_the_reason():
     refusal = Refusal(reason="QueueNotFound", message="there is no queue x")
-    refused = planner.refuse(record.Record(), refusal, 1, 0.0)
+    refused = planner.refuse(job_state.Record(), refusal, 1, 0.0)
     assert (refused.phase, refused.reason) == ("Pending", "QueueNotFound")
 
 
@@ -359,7 +361,7 @@ def test_a_winner_that_never_existed_is_the_attempt_that_says_so(build):
 def test_an_attempts_number_far_beyond_the_last_costs_no_account_of_each_that_went_unseen(build):
     job = build.job()
     done = build.look(job, build.pod("m-0", 60_000), record=build.mapping(job, 3))
-    assert len(done.failures) <= attempts.MAX_LOST_AT_ONCE
+    assert len(done.failures) <= settle.MAX_LOST_AT_ONCE
     assert done.record.stages[TaskType.MAP].infrastructure_failures[0] == 59_999
 
 

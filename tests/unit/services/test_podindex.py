@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from boathouse.cluster import store, wire
+from boathouse.services.mrjob.attempts.attempt_pod import PodState
 from boathouse.services.mrjob.podindex import PodIndex
-from boathouse.services.mrjob.taskpods import PodState
 
 UID = "job-1"
 KEY = "demo/p"

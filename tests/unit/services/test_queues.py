@@ -3,7 +3,8 @@
 import pytest
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.services.mrjob import model, tasks
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.placement import submission
 from tests.unit.services.reconciling import body
 
 CONFIG = OperatorConfig(
@@ -23,7 +24,7 @@ def test_a_job_may_use_a_queue_that_accepts_it(queue, priority_class):
     template = {"podTemplate": {"priorityClassName": priority_class}} if priority_class else {}
     job = model.from_resource(body(queue=queue, **template), CONFIG)
     assert isinstance(job, model.Job)
-    scheduled = tasks.scheduler_job(job)
+    scheduled = submission.scheduler_job(job)
     assert (scheduled.queue, scheduled.namespace, scheduled.priority_class) == (queue, "demo", priority_class or "")
 
 

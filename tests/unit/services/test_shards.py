@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.mrjob import plans, shards
+from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse_task import contract
 
 SPLITS = st.lists(
@@ -32,7 +32,7 @@ def read(build, manifests):
     digest = shards.digest_of(manifests[0])
     pieces = [shards.piece(each, build.job(), digest) for each in manifests]
     complete = len(pieces) == shards.count_of(manifests[0]) and None not in pieces
-    return plans.read(pieces, digest) if complete else None
+    return split_plans.read(pieces, digest) if complete else None
 
 
 def plan(splits=20):
@@ -108,7 +108,7 @@ def test_the_number_of_shards_is_bounded(text):
 
 def test_a_bomb_and_nested_arrays_are_no_plan():
     for json in (bytes(200_000_000), b"[" * 100_000, b'{"splits":' + b"[" * 5000 + b"]" * 5000 + b"}"):
-        assert plans.read([gzip.compress(json)], "d") is None
+        assert split_plans.read([gzip.compress(json)], "d") is None
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_a_bomb_and_nested_arrays_are_no_plan():
 def test_a_plan_with_a_split_that_cannot_be_is_none(split):
     values = {"url": "s3://b/x", "offset_bytes": 0, "length_bytes": 1, "size_bytes": 1} | split
     kept = shards.keep(contract.Plan(splits=[contract.Split(**values)]))
-    assert plans.read(kept.pieces, kept.digest) is None
+    assert split_plans.read(kept.pieces, kept.digest) is None
 
 
 def test_a_plan_of_too_many_splits_is_none():
     kept = shards.keep(plan(40_001))
-    assert plans.read(kept.pieces, kept.digest) is None
+    assert split_plans.read(kept.pieces, kept.digest) is None

@@ -6,7 +6,7 @@ import heapq
 
 from boathouse.resources.config import TenantLimits
 from boathouse.services.mrjob import shares
-from boathouse.services.mrjob.attempts import Attempt
+from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse_task.contract import TaskType
 from tests.unit.services.reconciling import Desk, body
 

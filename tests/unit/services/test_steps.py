@@ -3,8 +3,11 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob import model, pods, record, steps
-from boathouse.services.mrjob.attempts import Attempt
+from boathouse.services.mrjob.attempts.settle import Attempt
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.planning import steps
+from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskType
 
 STAGE = {"command": ["./stage.py"]}
@@ -65,12 +68,12 @@ def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_t
     job = stepped(build, {"mapper": STAGE | {"maxAttempts": 2}}, {"mapper": STAGE | {"maxAttempts": 2}})
     failed = build.look(job, build.failed("m-0"), record=build.mapping(job, splits=1)).record
     second = build.look(job, build.failed("m-0"), build.won("m-0", 2), record=failed).record
-    wire = record.to_wire(second)
+    wire = job_state.to_wire(second)
     assert (second.step, wire["failures"]) == (1, {"user": 1, "infrastructure": 0})
-    mapping = build.look(job, stored=build.plan(1), record=record.from_wire(wire, reduces=0)).record
+    mapping = build.look(job, stored=build.plan(1), record=job_state.from_wire(wire, reduces=0)).record
     again = build.look(job, build.failed("1/m-0"), record=mapping).record
-    assert (again.phase, record.to_wire(again)["failures"]["user"]) == ("Map", 2)
-    assert [(each["step"], each["task"]) for each in record.to_wire(again)["lastFailures"]] == [
+    assert (again.phase, job_state.to_wire(again)["failures"]["user"]) == ("Map", 2)
+    assert [(each["step"], each["task"]) for each in job_state.to_wire(again)["lastFailures"]] == [
         (0, "m-00000"),
         (1, "m-00000"),
     ]
@@ -80,9 +83,9 @@ def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_t
 def test_a_record_in_the_middle_of_a_job_survives_a_restart(build, splits):
     job = stepped(build, MAP_REDUCE, MAP_REDUCE)
     second = build.look(job, stored=build.plan(splits), record=after_first(build, job).record).record
-    wire = record.to_wire(second)
+    wire = job_state.to_wire(second)
     assert (wire["currentStep"], wire["steps"], wire["progress"]) == (1, 2, f"step 2/2, maps 0/{splits}, reduces 0/1")
-    assert record.to_wire(record.from_wire(wire, reduces=1)) == wire
+    assert job_state.to_wire(job_state.from_wire(wire, reduces=1)) == wire
 
 
 def test_a_small_step_runs_in_one_pod_that_also_commits(build):
@@ -92,7 +95,7 @@ def test_a_small_step_runs_in_one_pod_that_also_commits(build):
     done = build.look(job, build.won("uber", counters={"g": {"n": 1}}), record=mapping).record
     assert (done.phase, done.counters) == ("Succeeded", {"g": {"n": 1}})
     assert done.condition(ConditionType.SUCCEEDED).status == "True"
-    assert record.to_wire(record.from_wire(record.to_wire(done), reduces=1)) == record.to_wire(done)
+    assert job_state.to_wire(job_state.from_wire(job_state.to_wire(done), reduces=1)) == job_state.to_wire(done)
 
 
 def test_an_uber_step_before_the_last_leads_to_the_next_setup(build):
@@ -153,13 +156,13 @@ def test_a_pods_name_tells_its_step(build):
         Attempt(step=3, task_type=TaskType.MAP, index=7, number=2),
         Attempt(step=1, task_type=TaskType.UBER, index=0, number=1),
     ):
-        assert pods.parse_attempt(pods.pod_name(job, attempt)) == attempt
+        assert pod_builder.parse_attempt(pod_builder.pod_name(job, attempt)) == attempt
 
 
 def test_a_later_setup_reads_what_the_step_before_wrote(build):
     job = stepped(build, MAP_REDUCE | {"numReduceTasks": 4}, MAP_REDUCE)
-    settings = pods.PodSettings(progress_url="https://progress", scratch_bytes=1)
-    order = pods.PodBuilder(job=job, settings=settings).task_spec(
+    settings = pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1)
+    order = pod_builder.PodBuilder(job=job, settings=settings).task_spec(
         Attempt(step=1, task_type=TaskType.SETUP, index=0, number=1)
     )
     assert (order.step, order.steps, order.previous_reduces, order.input_urls) == (1, 2, 4, [])
@@ -169,9 +172,11 @@ def test_a_volume_is_mounted_where_the_job_says(build):
     storage = {"volume": {"claimName": "books", "mountPath": "/books"}}
     job = build.job(storage=storage, input=["file:///books/in"], output="file:///books/out")
     assert isinstance(job, model.Job)
-    settings = pods.PodSettings(progress_url="https://progress", scratch_bytes=1)
+    settings = pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1)
     attempt = Attempt(task_type=TaskType.SETUP, index=0, number=1)
-    spec = pods.PodBuilder(job=job, settings=settings).build(attempt, job.stage(TaskType.SETUP).resources, "n1")["spec"]
+    spec = pod_builder.PodBuilder(job=job, settings=settings).build(attempt, job.stage(TaskType.SETUP).resources, "n1")[
+        "spec"
+    ]
     assert {"name": "storage", "persistentVolumeClaim": {"claimName": "books"}} in spec["volumes"]
     assert {"name": "storage", "mountPath": "/books"} in spec["containers"][0]["volumeMounts"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.services.mrjob import reconciler
-from boathouse.services.mrjob.attempts import Attempt
+from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse_task.contract import TaskType
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from boathouse.cluster import errors, reflector
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling import accounts, kept
+from boathouse.scheduling import kept
+from boathouse.scheduling.pods import ownership
 from boathouse_policies import framework, model
 from boathouse_policies.model import resources
 from tests.wire import fake_api, waiting
@@ -89,11 +90,11 @@ def without_stand_ins(patch):
 
 
 def with_nothing_counted_for_what_is_not_known(patch):
-    patch.setattr(accounts.translate, "WHOLE_NODE", model.Resources())
+    patch.setattr(ownership.translate, "WHOLE_NODE", model.Resources())
 
 
 def with_the_label_alone(patch):
-    patch.setattr(accounts, "owning_mrjob", lambda pod: pod.metadata.labels.get(names.LABEL_JOB_UID))
+    patch.setattr(ownership, "owning_mrjob", lambda pod: pod.metadata.labels.get(names.LABEL_JOB_UID))
 
 
 def with_ghosts_charged(patch):

@@ -6,7 +6,9 @@ import heapq
 
 from boathouse.cluster import storage, wire
 from boathouse.resources.config import TenantLimits
-from boathouse.scheduling import mounts, requests, volume_book, volumes
+from boathouse.scheduling.pods import mounts, requests
+from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes import rules
 from boathouse.services.mrjob import shares
 from boathouse_policies import model
 from tests.wire import fake_api, waiting
@@ -43,7 +45,7 @@ async def a_pod_whose_claims_wait_for_their_volumes(_api, _tmp):
         metadata=wire.ObjectMeta(name="late"), provisioner=DRIVER, volume_binding_mode="WaitForFirstConsumer"
     )
     spec, meta = storage.ClaimSpec(storage_class_name="late"), wire.ObjectMeta(name="c", namespace="demo")
-    known = volumes.Storage(
+    known = rules.Storage(
         claims={"demo/c": storage.ClaimView(metadata=meta, spec=spec)},
         volumes=_Looked(),
         classes={"late": by},
@@ -86,7 +88,7 @@ def with_no_more_than_64_resources(patch):
 
 
 def with_a_look_at_all_volumes_for_each_node(patch):
-    patch.setattr(volume_book.VolumeBook, "_index_now", lambda book: volumes.Index(book.known))
+    patch.setattr(volume_book.VolumeBook, "_index_now", lambda book: rules.Index(book.known))
 
 
 def with_no_turns(patch):

@@ -14,9 +14,10 @@ from aiohttp import web
 
 from boathouse.listening import budget, connections
 from boathouse.resources import names
-from boathouse.services.mrjob import results
-from boathouse.services.mrjob.taskpods import PodState, TaskPod
-from boathouse.services.progress import auth, claims, desk, posted, server, serving
+from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.splits import intake, posted
+from boathouse.services.progress import auth, claims, server, serving
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire import fake_api
@@ -69,7 +70,7 @@ async def forged_tokens_without_end(api, _tmp):
 
 async def two_posts_at_once(api, tmp):
     plan, begun, go_on = msgspec.json.encode(split_plan(1)), asyncio.Event(), asyncio.Event()
-    whole = desk.receive
+    whole = intake.receive
 
     async def receive(stream, **limits):
         begun.set()
@@ -81,7 +82,7 @@ async def two_posts_at_once(api, tmp):
         yield plan[5:]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(desk, "receive", receive)
+        patch.setattr(intake, "receive", receive)
         async with running(api, tmp) as endpoint:
             token, second = (endpoint.add(name, TaskType.SETUP) for name in "st")
             first = asyncio.create_task(endpoint.ask("POST", PLAN, token, data=slowly()))
@@ -209,7 +210,7 @@ def on_the_loop(patch):
     async def decode(_self, _namespace, content, *, gzipped):
         return posted.read(content, gzipped=gzipped).kept
 
-    patch.setattr(desk.PlanDesk, "_decode", decode)
+    patch.setattr(intake.PlanDesk, "_decode", decode)
 
 
 def with_lasting_connections(patch):

@@ -14,12 +14,18 @@ import msgspec
 
 from boathouse import leader
 from boathouse.cluster import errors, retries
-from boathouse.resources import mrjob_status, names
+from boathouse.resources import names
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import learned
-from boathouse.services.mrjob import backlog, jobstore, planner, reconciler, record, results, shards, steps, tolerant
-from boathouse.services.mrjob import counters as sums
+from boathouse.services.frame import tolerant
+from boathouse.services.mrjob import backlog, jobstore, reconciler
+from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob.planning import planner, steps
 from boathouse.services.mrjob.resync import Resync
-from boathouse.services.progress import bundle
+from boathouse.services.mrjob.splits import shards
+from boathouse.services.mrjob.state import counters as sums
+from boathouse.services.mrjob.state import job_state
+from boathouse.services.progress import trust_bundle
 from boathouse_task import contract, counters, stderr
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -210,7 +216,7 @@ async def a_part_of_what_was_learnt_that_is_malformed(api, _tmp):
 
 async def a_bundle_of_authorities_that_somebody_edited(api, _tmp):
     async with api.client() as client:
-        bundles = bundle.Bundles(client, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
+        bundles = trust_bundle.Bundles(client, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
         await bundles.add("A")
         await bundles.ensure("demo")
         api.change("configmaps", f"demo/{names.PROGRESS_CA_CONFIG_MAP}", {"data": {names.PROGRESS_CA_KEY: "forged"}})
@@ -252,7 +258,7 @@ def without_bounds_of_results(patch):
 
 
 def without_a_status_without_counters(patch):
-    patch.setattr(record, "without_free_parts", lambda known: known)
+    patch.setattr(job_state, "without_free_parts", lambda known: known)
 
 
 def without_setups_word(patch):
@@ -292,7 +298,7 @@ def without_a_check_of_parts(patch):
 
 
 def without_a_look_at_published_bundles(patch):
-    patch.setattr(bundle.Bundles, "_restore", bundle.Bundles.ensure)
+    patch.setattr(trust_bundle.Bundles, "_restore", trust_bundle.Bundles.ensure)
 
 
 def without_another_attempt(patch):

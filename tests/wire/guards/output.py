@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathouse.resources import names
-from boathouse.services.mrjob import cleaning
+from boathouse.services.mrjob.planning import cleanup
 from boathouse_task import ownership, storage
 from boathouse_task.contract import OwnerState, Reason
 from tests.unit.services.conftest import Build
@@ -110,7 +110,7 @@ def without_disarming(patch):
 
 
 def without_giving_up(patch):
-    patch.setattr(cleaning, "GIVE_UP_S", float("inf"))
+    patch.setattr(cleanup, "GIVE_UP_S", float("inf"))
 
 
 GUARDS = {

@@ -7,7 +7,7 @@ from concurrent import futures
 
 from boathouse.cluster import client as clients
 from boathouse.cluster import store
-from boathouse.scheduling import requests
+from boathouse.scheduling.pods import requests
 from boathouse_e2e import invariants
 from boathouse_policies import framework, model
 from boathouse_task import locations, storage

@@ -8,9 +8,10 @@ from prometheus_client import registry
 
 from boathouse import buckets, fair
 from boathouse.cluster import wire
-from boathouse.scheduling import carrier, kept, outcomes, refusals, variety
-from boathouse.services import dirty
-from boathouse.services.mrjob import attempts
+from boathouse.scheduling import carrier, kept, outcomes
+from boathouse.scheduling.tenants import refusals, variety
+from boathouse.services.frame import work_queue
+from boathouse.services.mrjob.attempts import settle
 from tests.unit.services import reconciling
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -94,7 +95,7 @@ async def a_reconcile_queue_that_one_namespace_fills(_api, _tmp):
         seen.append(key)
         await asyncio.sleep(3600 if key.startswith("busy/") else 0)
 
-    queue = dirty.DirtyKeys(reconcile, workers=2, metrics=registry.CollectorRegistry())
+    queue = work_queue.DirtyKeys(reconcile, workers=2, metrics=registry.CollectorRegistry())
     for number in range(10):
         queue.mark(f"busy/{number}")
     queue.mark("quiet/job")
@@ -147,13 +148,13 @@ def with_any_number_of_constraints(patch):
 
 
 def with_one_line_for_all_keys(patch):
-    patch.setattr(dirty, "_namespace", lambda _: "")
+    patch.setattr(work_queue, "_namespace", lambda _: "")
     patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
 
 
 def with_retries_at_any_rate(patch):
     patch.setattr(buckets.Buckets, "take", lambda *_, **__: True)
-    patch.setattr(attempts, "backoff_s", lambda _: 0.0)
+    patch.setattr(settle, "backoff_s", lambda _: 0.0)
 
 
 GUARDS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling import accounts, holders
-from boathouse.services.mrjob import model as mrjobs
+from boathouse.scheduling.pods import holders, ownership
+from boathouse.services.mrjob.job import model as mrjobs
 from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes
@@ -152,7 +152,7 @@ def with_jobs_across_namespaces(patch):
         owner = pod.metadata.controller
         return model.JobId(owner.uid if owner is not None else pod.metadata.uid)
 
-    patch.setattr(accounts, "job_of", job_of)
+    patch.setattr(ownership, "job_of", job_of)
 
 
 def with_queues_for_everybody(patch):

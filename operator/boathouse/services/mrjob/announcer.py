@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from boathouse.cluster import catalogue, recorder
+from boathouse.cluster import catalogue
+from boathouse.cluster import events as event_writer
 from boathouse.resources import quantity
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services.mrjob import record
+from boathouse.services.mrjob.state import job_state
 from boathouse.telemetry import logs
 
 if TYPE_CHECKING:
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
     from boathouse.cluster import errors
     from boathouse.services.mrjob import metrics
-    from boathouse.services.mrjob.model import Job, JobUid
-    from boathouse.services.mrjob.planner import Desired
-    from boathouse.services.mrjob.record import Record
-    from boathouse.services.mrjob.taskpods import TaskPod
+    from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+    from boathouse.services.mrjob.job.model import Job, JobUid
+    from boathouse.services.mrjob.planning.planner import Desired
+    from boathouse.services.mrjob.state.job_state import Record
 
 _log = logs.get(__name__)
 
@@ -35,7 +36,7 @@ _LONGEST_NOTE = 1000
 class Announcer:
     """Events and metrics of jobs."""
 
-    def __init__(self, events: recorder.RecordedEvents, job_metrics: metrics.JobMetrics) -> None:
+    def __init__(self, events: event_writer.RecordedEvents, job_metrics: metrics.JobMetrics) -> None:
         self._events, self._metrics = events, job_metrics
 
     def look(self, key: str, job: Job, before: Record, desired: Desired) -> None:
@@ -53,11 +54,11 @@ class Announcer:
         ending = after.condition(ConditionType.FAILED)
         failed = after.phase == "Failed" and ending is not None
         self._events.record(
-            recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
+            event_writer.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
             type_="Warning" if failed else "Normal",
             reason="Resumed" if before.phase == "Suspended" else _EVENTS.get(after.phase, after.phase),
             action="Reconciling",
-            note=(ending.message[:_LONGEST_NOTE] if failed and ending else record.progress(after))
+            note=(ending.message[:_LONGEST_NOTE] if failed and ending else job_state.progress(after))
             or f"in queue {job.queue}",
         )
 
@@ -71,7 +72,7 @@ class Announcer:
         namespace, _, name = key.partition("/")
         _log.warning("a job is not cleaned up", job=key, why=why)
         self._events.record(
-            recorder.reference(catalogue.MRJOBS, namespace, name, uid),
+            event_writer.reference(catalogue.MRJOBS, namespace, name, uid),
             type_="Warning",
             reason=str(Reason.CLEAN_UP_FAILED),
             action="CleaningUp",
@@ -83,7 +84,7 @@ class Announcer:
         namespace, _, name = key.partition("/")
         _log.warning("a status was refused and is written without its counters", job=key, error=error.message)
         self._events.record(
-            recorder.reference(catalogue.MRJOBS, namespace, name, uid),
+            event_writer.reference(catalogue.MRJOBS, namespace, name, uid),
             type_="Warning",
             reason="StatusRefused",
             action="Reconciling",
@@ -94,7 +95,7 @@ class Announcer:
         """The API server refuses what the job needs: a full quota of ConfigMaps, say."""
         namespace, _, name = key.partition("/")
         self._events.record(
-            recorder.reference(catalogue.MRJOBS, namespace, name, uid),
+            event_writer.reference(catalogue.MRJOBS, namespace, name, uid),
             type_="Warning",
             reason="WriteRefused",
             action="Reconciling",
@@ -105,7 +106,7 @@ class Announcer:
         """Tasks were started with less memory than is ideal for them."""
         self._metrics.elastic(each.task_type for each in less)
         self._events.record(
-            recorder.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
+            event_writer.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
             type_="Normal",
             reason="MemoryShrunk",
             action="Scheduling",

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from boathouse.services.mrjob.record import TERMINAL
+from boathouse.services.mrjob.state.job_state import TERMINAL
 
 Body = Mapping[str, Any]
 _Place = tuple[str, str]

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
-from boathouse.services.mrjob.model import MIB, Job, Stage
+from boathouse.services.mrjob.job.model import MIB, Job, Stage
 from boathouse_policies import model
 from boathouse_policies.framework import crowding
 from boathouse_policies.yarn_me import penalty

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from boathouse.services.mrjob.backlog import Backlog, has_ended
-from boathouse.services.mrjob.model import JobUid
+from boathouse.services.mrjob.job.model import JobUid
 
 Body = Mapping[str, Any]
 _REMEMBERED: Final = 1024

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 import prometheus_client as prometheus
 from prometheus_client import registry
 
-from boathouse.resources import mrjob_status, names, podreasons
-from boathouse.services.mrjob.model import Job
-from boathouse.services.mrjob.record import TERMINAL, Record
+from boathouse.resources import names, pod_reasons
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob.state.job_state import TERMINAL, Record
 from boathouse.telemetry import gauges
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -128,7 +129,7 @@ _TASK_PHASES = frozenset(
     }
 )
 _OTHER = "other"
-_REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *podreasons.KNOWN})
+_REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *pod_reasons.KNOWN})
 
 
 def _known_phase(phase: str) -> str:

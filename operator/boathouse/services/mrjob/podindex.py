@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from boathouse.cluster import store, wire
-from boathouse.scheduling import accounts
-from boathouse.services.mrjob import observe
-from boathouse.services.mrjob.model import JobUid
-from boathouse.services.mrjob.taskpods import TaskPod
+from boathouse.scheduling.pods import ownership
+from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.job.model import JobUid
 
 LIMBO_S: Final = 2.0
 """How long the end of a pod that left the first watch may take to be shown by the second."""
@@ -95,7 +95,7 @@ class PodIndex:
 
     def _put(self, pod: wire.PodView, *, ended: bool) -> None:
         """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
-        uid, seen = _job(pod), observe.task_pod(pod)
+        uid, seen = _job(pod), pod_reader.task_pod(pod)
         if uid is None or seen is None:
             return
         entry = self._entry(pod)
@@ -156,5 +156,5 @@ class PodIndex:
 
 def _job(pod: wire.PodView) -> JobUid | None:
     """The job that owns the pod."""
-    uid = accounts.owning_mrjob(pod)
+    uid = ownership.owning_mrjob(pod)
     return None if uid is None else JobUid(uid)

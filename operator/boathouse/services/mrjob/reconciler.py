@@ -10,41 +10,37 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, quarantine, recorder
+from boathouse.cluster import boundary, catalogue, client, errors
+from boathouse.cluster import events as event_writer
 from boathouse.cluster.wire import ObjectMeta
-from boathouse.resources import mrjob_status, mrjob_steps, names
+from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import (
-    attempts,
-    cleaning,
-    conditions,
-    metrics,
-    model,
-    percent,
-    planner,
-    pods,
-    record,
-    steps,
-    tasks,
-    tolerant,
-)
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.services.frame import tolerant
+from boathouse.services.mrjob import metrics
 from boathouse.services.mrjob.announcer import Announcer
+from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
 from boathouse.services.mrjob.estimates import Learner
-from boathouse.services.mrjob.feed import Feed
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.jobstore import Body, JobStore
-from boathouse.services.mrjob.model import Job, JobUid
-from boathouse.services.mrjob.observation import Observation, Timeouts, Waiting
-from boathouse.services.mrjob.partners import Bundle, Placing
-from boathouse.services.mrjob.planner import Desired
-from boathouse.services.mrjob.plans import Plans
+from boathouse.services.mrjob.kind import Bundle, Placing
+from boathouse.services.mrjob.placement import pod_builder, submission
+from boathouse.services.mrjob.planning import cleanup, planner, steps
+from boathouse.services.mrjob.planning.observation import Observation, Timeouts, Waiting
+from boathouse.services.mrjob.planning.planner import Desired
 from boathouse.services.mrjob.podindex import PodIndex
-from boathouse.services.mrjob.record import Record
-from boathouse.services.mrjob.shards import KeptPlan
+from boathouse.services.mrjob.policy_events import Feed
+from boathouse.services.mrjob.progress.task_messages import Hub
+from boathouse.services.mrjob.related_objects import Surroundings
 from boathouse.services.mrjob.shares import Shares
-from boathouse.services.mrjob.surroundings import Surroundings
-from boathouse.services.mrjob.taskpods import PodState, TaskPod
+from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.mrjob.splits.split_plans import Plans
+from boathouse.services.mrjob.state import conditions, job_state, progress
+from boathouse.services.mrjob.state.job_state import Record
 from boathouse.services.mrjob.writes import NotLeading, Writes
-from boathouse.services.progress.hub import Hub
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
 
@@ -82,12 +78,12 @@ class _Memory:
     written_s: float = float("-inf")
     told: "_Told | None" = None
     revision: int = 0
-    granted: frozenset[attempts.Attempt] = frozenset()
+    granted: frozenset[settle.Attempt] = frozenset()
     failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
         """Remember when tasks failed: a pod that is deleted takes the time of its end with it."""
-        self.failed_s = {task: at_s for task, at_s in self.failed_s.items() if now_s - at_s < attempts.MAX_BACKOFF_S}
+        self.failed_s = {task: at_s for task, at_s in self.failed_s.items() if now_s - at_s < settle.MAX_BACKOFF_S}
         self.failed_s |= {failure.task: now_s for failure in failures}
 
 
@@ -101,7 +97,7 @@ class _Told:
 
     job: Job
     classes: tuple[policy.TaskClass, ...]
-    waiting: frozenset[attempts.Attempt]
+    waiting: frozenset[settle.Attempt]
     unplaced: frozenset[str]
     at_s: float
 
@@ -138,16 +134,16 @@ class Parts:
     scheduler: Placing
     hub: Hub
     bundle: Bundle
-    events: recorder.RecordedEvents
+    events: event_writer.RecordedEvents
     metrics: metrics.JobMetrics
     config: OperatorConfig
-    pod_settings: pods.PodSettings
+    pod_settings: pod_builder.PodSettings
     may_lead: Callable[[], bool]
     learner: Learner = dataclasses.field(default_factory=Learner)
     feed: Feed = dataclasses.field(default_factory=lambda: Feed((), Learner(), time.time))
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
-    aside: quarantine.Quarantine = dataclasses.field(default_factory=quarantine.Quarantine)
+    aside: boundary.Quarantine = dataclasses.field(default_factory=boundary.Quarantine)
 
 
 class Reconciler:
@@ -211,11 +207,11 @@ class Reconciler:
         """Say in an event, a metric and a condition that this job cannot be processed; others go on."""
         namespace, _, name = key.partition("/")
         subject = ObjectMeta(name=name, namespace=namespace, uid=body["metadata"]["uid"])
-        self._parts.aside.set_aside(catalogue.MRJOBS, subject, quarantine.Reason.RECONCILING, error)
+        self._parts.aside.set_aside(catalogue.MRJOBS, subject, boundary.Reason.RECONCILING, error)
         if _is_deleted(body):
-            await self._release(key, quarantine.describe(error))
+            await self._release(key, boundary.describe(error))
             return
-        message = f"the operator cannot process this job, and tries again: {quarantine.describe(error)}"
+        message = f"the operator cannot process this job, and tries again: {boundary.describe(error)}"
         try:
             await self._refuse(key, body, model.Refusal(reason=names.Reason.SET_ASIDE, message=message))
         except Exception as second:  # noqa: BLE001 - the first is what is told
@@ -261,7 +257,7 @@ class Reconciler:
         memory.note_failures(desired.failures, seen.now_s)
         if desired.write_plan:
             await self._parts.plans.write(job, desired.record.step, self._writes.check_lead)
-        told = percent.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
+        told = progress.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
         desired = dataclasses.replace(desired, record=told)
         before, memory.record = memory.record, desired.record
         self._announcer.look(key, job, before, desired)
@@ -308,7 +304,7 @@ class Reconciler:
         posted = parts.plans.posted(job.uid)
         diagnosis = parts.scheduler.diagnosis(policy.JobId(job.uid))
         if known.plan is not None and not over and stored is None:
-            known = cleaning.begin(job, _without_plan(known, parts.now()), parts.now())
+            known = cleanup.begin(job, _without_plan(known, parts.now()), parts.now())
         return Observation(
             job=job,
             record=known,
@@ -336,7 +332,7 @@ class Reconciler:
 
     async def _write_status(self, key: str, memory: _Memory) -> float | None:
         """Write the status if it changed; returns how long to wait where it may not be written yet."""
-        wire = record.stripped(record.to_wire(memory.record))
+        wire = job_state.stripped(job_state.to_wire(memory.record))
         if wire == memory.written:
             return None
         since_s = self._parts.monotonic() - memory.written_s
@@ -358,24 +354,24 @@ class Reconciler:
         body = self._parts.jobs.get(key)
         if body is None or body["metadata"]["uid"] != uid:
             raise errors.Conflict(409, "Conflict", "the job is gone, or another one, since it was looked at")
-        wire = record.to_wire(known)
+        wire = job_state.to_wire(known)
         try:
             await self._writes.status(body, wire)
         except errors.Invalid as error:
-            bare = record.without_free_parts(known)
+            bare = job_state.without_free_parts(known)
             if bare == known:
                 raise
             self._announcer.refused_status(key, uid, error)
-            wire = record.to_wire(bare)
+            wire = job_state.to_wire(bare)
             await self._writes.status(body, wire)
-            return bare, record.stripped(wire)
-        return known, record.stripped(wire)
+            return bare, job_state.stripped(wire)
+        return known, job_state.stripped(wire)
 
     async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
         record_, parts = desired.record, self._parts
         kept = parts.plans.held(job.uid, record_.step) if record_.plan else None
-        known = tasks.all_classes(
+        known = submission.all_classes(
             job, record_.step, steps.stages(record_, job), kept.plan if kept else None, parts.learner
         )
         less = parts.feed.look(job, record_, seen.pods, known)
@@ -411,16 +407,18 @@ class Reconciler:
         priority = await self._surroundings.priority(job)
         self._writes.check_lead()
         failpoints.hit("before-mrjob.submit")
-        builder = pods.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
+        builder = pod_builder.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
         over = self._parts.scheduler.submit(
-            tasks.scheduler_job(job, priority),
-            tasks.classes(job, waiting, classes),
-            tasks.tasks(job, waiting, plan),
-            tasks.Factory(builder),
+            submission.scheduler_job(job, priority),
+            submission.classes(job, waiting, classes),
+            submission.tasks(job, waiting, plan),
+            submission.Factory(builder),
         )
         failpoints.hit("after-mrjob.submit")
         pod_names = (task.partition("/")[2] for task in over)
-        unseen = [pods.parse_attempt(name) for name in pod_names if self._parts.pod_index.find(job.uid, name) is None]
+        unseen = [
+            pod_builder.parse_attempt(name) for name in pod_names if self._parts.pod_index.find(job.uid, name) is None
+        ]
         memory.told = None if unseen else told
         memory.record = planner.noticed(memory.record, unseen) if unseen else memory.record
         return bool(unseen)
@@ -429,7 +427,7 @@ class Reconciler:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
         status, memory = body.get("status") or {}, self._memories.get(key)
         reduces = tolerant.value(lambda: int(status["reduces"]["total"]), 0)
-        known = memory.record if memory else record.from_wire(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
+        known = memory.record if memory else job_state.from_wire(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
             if (wait_s := self.shares.statuses.take(key, is_urgent=False)) > 0:
@@ -517,8 +515,8 @@ def _remember(body: Body, job: Job) -> _Memory:
     status = body.get("status") or {}
     last = len(job.steps) - 1
     step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
-    known = record.from_wire(status, reduces=job.steps[step].reduces)
-    return _Memory(job.uid, dataclasses.replace(known, step=step), record.stripped(status))
+    known = job_state.from_wire(status, reduces=job.steps[step].reduces)
+    return _Memory(job.uid, dataclasses.replace(known, step=step), job_state.stripped(status))
 
 
 def _is_deleted(body: Body) -> bool:
@@ -557,4 +555,4 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
 def _without_plan(known: Record, now_s: float) -> Record:
     """Somebody deleted the accepted plan's ConfigMaps: the job cannot go on."""
     message = "the ConfigMaps with the job's split plan are gone, or somebody changed them: create the job again"
-    return conditions.failed(known, attempts.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
+    return conditions.failed(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)

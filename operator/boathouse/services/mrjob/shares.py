@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from boathouse import buckets
 from boathouse.resources import config
-from boathouse.services.mrjob.attempts import Attempt
+from boathouse.services.mrjob.attempts.settle import Attempt
 
 
 class Shares:

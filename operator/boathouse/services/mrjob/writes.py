@@ -16,9 +16,9 @@ from boathouse.telemetry import logs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+    from boathouse.services.mrjob.job.model import Job
     from boathouse.services.mrjob.jobstore import Body, JobStore
-    from boathouse.services.mrjob.model import Job
-    from boathouse.services.mrjob.taskpods import TaskPod
 
 _log = logs.get(__name__)
 _MRJOBS = catalogue.MRJOBS.untyped()

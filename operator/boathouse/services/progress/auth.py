@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.cluster import errors, records
+from boathouse.cluster import errors, written
 from boathouse.listening.budget import Bucket, Buckets
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason
@@ -31,7 +31,7 @@ Verdict = Caller | Reason
 class Reviewer(Protocol):
     """Asks the API server: `ApiClient` is one."""
 
-    async def token_review(self, token: str, audience: str) -> records.TokenReviewStatus:
+    async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
         """Whose token it is."""
         ...
 
@@ -141,7 +141,7 @@ class _Memory(Generic[T]):
             self._values.popitem(last=False)
 
 
-def _caller(review: records.TokenReviewStatus) -> Caller | None:
+def _caller(review: written.TokenReviewStatus) -> Caller | None:
     user = review.user
     if not review.authenticated or not user.pod_name or not user.pod_uid or not user.username.startswith(_ACCOUNT):
         return None

@@ -16,13 +16,14 @@ from aiohttp import web
 
 from boathouse import failpoints
 from boathouse.listening.budget import Places
-from boathouse.services.mrjob.model import JobUid
-from boathouse.services.mrjob.shards import KeptPlan
-from boathouse.services.mrjob.taskpods import TaskPod
-from boathouse.services.progress import claims, desk
+from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.job.model import JobUid
+from boathouse.services.mrjob.progress.task_messages import Hub
+from boathouse.services.mrjob.splits import intake
+from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.progress import claims
 from boathouse.services.progress.auth import Authenticator
 from boathouse.services.progress.claims import Caller
-from boathouse.services.progress.hub import Hub
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -116,7 +117,7 @@ class ProgressServer:
         self._rejected = rejected
         self._verified: Callable[[web.Request], None] = lambda _: None
         self._clock = clock
-        self._desk = desk.PlanDesk(clock)
+        self._desk = intake.PlanDesk(clock)
         self._reports = msgspec.json.Decoder(contract.TaskReport)
         self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
         self._bodies = Places(in_all=REPORTS, each=REPORTS_OF_NAMESPACE)
@@ -151,7 +152,7 @@ class ProgressServer:
         with self._bodies.place(speaker.claimed.namespace) as free:
             if not free:
                 raise Rejected(Reason.TOO_OFTEN)
-            body = await desk.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
+            body = await intake.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
         self._hub.report(speaker.job, speaker.pod.name, self._reports.decode(body))
         return _json(contract.ReportTaken(next_s=min(REPORTERS_S, len(self._reported) / REPORTS_A_S)))
 
@@ -194,7 +195,7 @@ class ProgressServer:
         self._desk.check(namespace)
         await self._verify(request, speaker)
         gzipped = request.headers.get("Content-Encoding") == "gzip"
-        body = desk.Body(content=request.content, length=request.content_length, gzipped=gzipped)
+        body = intake.Body(content=request.content, length=request.content_length, gzipped=gzipped)
         kept = await self._desk.read(namespace, body)
         self._check_wanted(uid)  # again, for all that takes a while
         if not self._plans.has_room(uid, namespace, kept):

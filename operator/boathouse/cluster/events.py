@@ -1,0 +1,245 @@
+"""Writes ``events.k8s.io/v1`` events for people, in the background, and never at the cost of the work.
+
+Of the same note about the same object and reason, at most one write a minute: repetitions in between are counted, and
+the next one that falls due carries their number as the event's series. A full queue drops the new event and counts it,
+and so does a namespace that had more than its share: the events of one do not keep those of others from being written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import datetime as dt
+import hashlib
+import itertools
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boathouse import buckets
+from boathouse.cluster import catalogue, errors, retries
+from boathouse.cluster import written as written_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from boathouse.cluster.client import ApiClient
+    from boathouse.cluster.wire import PodView
+
+log = logging.getLogger(__name__)
+
+NOTE_BYTES = 1024
+"""The longest note that the API server takes."""
+
+_REMEMBERED = 8192
+_BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
+
+
+class Recorder(Protocol):
+    """What writers of events need: `RecordedEvents` is one, a list in a test another."""
+
+    def record(
+        self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
+    ) -> None:
+        """Tell people of something."""
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Stats:
+    """Counters since the start.
+
+    Attributes:
+        written: Writes that the API server took.
+        suppressed: Repetitions within a minute.
+        dropped: Events for which the queue had no room.
+        limited: Events of namespaces that had used up their share.
+        failed: Writes that failed for good.
+    """
+
+    written: int = 0
+    suppressed: int = 0
+    dropped: int = 0
+    limited: int = 0
+    failed: int = 0
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Told:
+    """What was last written about an object for a reason."""
+
+    name: str
+    note: str
+    at_s: float
+    count: int = 1
+
+
+def about_pod(pod: PodView) -> written_objects.ObjectReference:
+    """Return the reference to a pod."""
+    meta = pod.metadata
+    return reference(catalogue.PODS, meta.namespace, meta.name, meta.uid)
+
+
+def reference(
+    resource: catalogue.Resource[Any], namespace: str, name: str, uid: str
+) -> written_objects.ObjectReference:
+    """Return the reference to an object."""
+    return written_objects.ObjectReference(
+        api_version=resource.api_version, kind=resource.kind, namespace=namespace, name=name, uid=uid
+    )
+
+
+class RecordedEvents:
+    """A recorder; `run` it in a task.
+
+    Attributes:
+        stats: Counters for metrics.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        controller: str,
+        instance: str,
+        window_s: float = 60.0,
+        queue_size: int = 5000,
+        writers: int = 2,
+        rate_per_s: float = 20.0,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            client: Speaks to the API server.
+            controller: ``reportingController``, as ``boathouse.dev/scheduler``.
+            instance: ``reportingInstance``: the pod's name.
+            window_s: How long a repeated note is only counted.
+            queue_size: How many writes may wait.
+            writers: How many writes are on their way at once.
+            rate_per_s: How many events of a namespace are written in a second; of a quiet one, 50 times that at once.
+            monotonic: The clock of the window.
+            now: The clock of the events' times.
+            sleep: How to wait between attempts.
+        """
+        self.stats = Stats()
+        self._client = client
+        self._controller = controller
+        self._instance = instance
+        self._window_s = window_s
+        self._writers = writers
+        self._shares = buckets.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * buckets.BURST_S, clock=monotonic)
+        self._monotonic = monotonic
+        self._now = now
+        self._sleep = sleep
+        self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)
+        self._told: collections.OrderedDict[tuple[str, str], _Told] = collections.OrderedDict()
+        self._numbers = itertools.count(1)
+
+    def record(
+        self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
+    ) -> None:
+        """Tell people of something; returns at once.
+
+        Args:
+            about: The object; events live in its namespace (``default`` for one without).
+            type_: ``Normal`` or ``Warning``.
+            reason: Why, CamelCase, for machines: ``Scheduled``, ``FailedScheduling``.
+            action: What was done, CamelCase: ``Binding``, ``Scheduling``.
+            note: What happened, for people; cut at 1,024 bytes.
+        """
+        note = _cut(note)
+        key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()
+        told = self._told.get(key)
+        if told and told.note == note:
+            told.count += 1
+            if moment_s - told.at_s < self._window_s:
+                self.stats.suppressed += 1
+                return
+        if not self._shares.take(about.namespace):
+            self.stats.limited += 1
+            return
+        event = self._event(about, type_, reason, action, note)
+        if told and told.note == note:
+            again = dataclasses.replace(told, at_s=moment_s)
+            self._enqueue(key, again, lambda: self._write_series(again, event))
+        else:
+            self._enqueue(
+                key, _Told(name=event.metadata.name, note=note, at_s=moment_s), lambda: self._client.create_event(event)
+            )
+
+    async def run(self) -> None:
+        """Write what is recorded, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._writers):
+                group.create_task(self._write_for_ever())
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait until all that was recorded is written, but not longer than ``timeout_s``."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._queue.join()
+        except TimeoutError:
+            log.warning("%d events were not written in %s s", self._queue.qsize(), timeout_s)
+
+    def _enqueue(self, key: tuple[str, str], told: _Told, write: Callable[[], Awaitable[object]]) -> None:
+        try:
+            self._queue.put_nowait(write)
+        except asyncio.QueueFull:
+            self.stats.dropped += 1
+            return
+        self._told[key] = told
+        self._told.move_to_end(key)
+        if len(self._told) > _REMEMBERED:
+            self._told.popitem(last=False)
+
+    async def _write_for_ever(self) -> None:
+        while True:
+            write = await self._queue.get()
+            try:
+                await retries.retrying(write, idempotent=True, backoff=_BACKOFF, sleep=self._sleep)
+                self.stats.written += 1
+            except errors.AlreadyExists:  # an attempt that seemed lost had been written; names are not used twice
+                self.stats.written += 1
+            except errors.ClusterError as error:
+                self.stats.failed += 1
+                log.warning("an event was not written: %s", error)
+            finally:
+                self._queue.task_done()
+
+    async def _write_series(self, told: _Told, event: written_objects.Event) -> None:
+        patch = {"series": {"count": told.count, "lastObservedTime": event.event_time}}
+        try:
+            await self._client.patch(catalogue.EVENTS, told.name, patch, event.metadata.namespace)
+        except errors.NotFound:  # events live for an hour
+            told.name, told.count = event.metadata.name, 1
+            await self._client.create_event(event)
+
+    def _event(
+        self, about: written_objects.ObjectReference, type_: str, reason: str, action: str, note: str
+    ) -> written_objects.Event:
+        moment = written_objects.micro_time(self._now())
+        seed = f"{about.uid} {reason} {moment} {self._instance} {next(self._numbers)}"
+        suffix = hashlib.sha256(seed.encode()).hexdigest()[:16]
+        meta = written_objects.WrittenMeta(name=f"{about.name[:236]}.{suffix}", namespace=about.namespace or "default")
+        return written_objects.Event(
+            api_version=catalogue.EVENTS.api_version,
+            metadata=meta,
+            event_time=moment,
+            reporting_controller=self._controller,
+            reporting_instance=self._instance,
+            action=action,
+            reason=reason,
+            regarding=about,
+            note=note,
+            type=type_,
+        )
+
+
+def _cut(note: str) -> str:
+    encoded = note.encode()
+    if len(encoded) <= NOTE_BYTES:
+        return note
+    return encoded[: NOTE_BYTES - 3].decode(errors="ignore") + "..."

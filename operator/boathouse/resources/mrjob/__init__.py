@@ -1,0 +1,1 @@
+"""The custom resource MRJob: its spec and its status."""

@@ -1,0 +1,89 @@
+"""Keeps what was last said of each job and class that waits, and tells the pods that wait."""
+
+from collections.abc import Callable, Iterable
+
+from boathouse.scheduling import jobs, pod_conditions, reasons
+from boathouse.scheduling.pods import holders
+from boathouse.scheduling.tenants import variety
+from boathouse_policies import framework, model
+
+REFRESH_S = 1.0
+
+
+class Explanations:
+    """Diagnoses by class and by job.
+
+    A diagnosis is worked out anew when the verdict changes, and otherwise at most once a second for a class.
+
+    Args:
+        book: The jobs.
+        who: Who holds what.
+        clock: The scheduler's seconds.
+    """
+
+    def __init__(self, book: jobs.Jobs, who: holders.Holders, clock: Callable[[], float]) -> None:
+        self._jobs = book
+        self._holders = who
+        self._clock = clock
+        self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.Reason, float]] = {}
+        self._troubles: dict[model.JobId, pod_conditions.Reason] = {}
+
+    def take(self, plan: framework.Plan) -> int:
+        """Take in what a cycle left waiting, before it is settled.
+
+        Returns:
+            How many tasks wait that did not before, or for another reason.
+        """
+        now_s, fresh = self._clock(), 0
+        for class_id, left in plan.left.items():
+            known = self._classes.get(class_id)
+            if known is not None and known[0].code is left.verdict.code and now_s - known[2] < REFRESH_S:
+                continue
+            found = plan.diagnosis(class_id)
+            assert found is not None
+            if known is None or known[0].code is not found.code:
+                fresh += found.count
+            self._classes[class_id] = (found, reasons.for_pod(found, left.pending.job.namespace, self._holders), now_s)
+        for class_id in {decision.task_class.id for decision in _placements(plan)} - plan.left.keys():
+            self._classes.pop(class_id, None)  # nothing of it is left waiting
+        return fresh
+
+    def of_class(self, class_id: model.ClassId) -> pod_conditions.Reason | None:
+        """Return what pods of a class that wait are told."""
+        known = self._classes.get(class_id)
+        return None if known is None else known[1]
+
+    def of_job(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
+        """Return why a job waits; None if nothing of it does, as far as is known."""
+        entry = self._jobs.entry(job_id)
+        if entry is None:
+            return None
+        trouble = self._troubles.get(job_id)
+        hold = self._jobs.hold_of_job(job_id)
+        if trouble is None and hold is not None and self._jobs.waits(job_id):
+            trouble = pod_conditions.Reason(reason=hold.reason, message=hold.message)
+        if trouble is None and entry.excess:
+            trouble = pod_conditions.Reason(reason=variety.TOO_COMPLEX, message=entry.excess)
+        if trouble is not None:
+            return reasons.JobDiagnosis(
+                job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(entry.tasks)
+            )
+        found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
+        return reasons.diagnose(entry.job, found, self._holders) if found else None
+
+    def trouble(self, job_id: model.JobId, why: pod_conditions.Reason | None) -> None:
+        """The API server refused a write of a job, or (None) took one."""
+        if why is None:
+            self._troubles.pop(job_id, None)
+        else:
+            self._troubles[job_id] = why
+
+    def forget(self, job_id: model.JobId, classes: Iterable[model.TaskClass]) -> None:
+        """A job is gone."""
+        self._troubles.pop(job_id, None)
+        for one in classes:
+            self._classes.pop(one.id, None)
+
+
+def _placements(plan: framework.Plan) -> list[model.Placement]:
+    return [decision for decision in plan.decisions if isinstance(decision, model.Create | model.Bind)]

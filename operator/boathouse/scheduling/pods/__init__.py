@@ -1,0 +1,1 @@
+"""Pods as the scheduler reads them: requests, constraints, owners, and what they hold."""

@@ -1,0 +1,96 @@
+"""A pod as the ledger counts it, and whom its resources are held by."""
+
+from collections.abc import Callable
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling.pods import translate
+from boathouse_policies import framework, model
+
+_NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
+QueueOf = Callable[[wire.PodView], model.QueueName]
+"""The queue that a pod names, or that of its namespace, or the default."""
+
+ChargedQueueOf = Callable[[wire.PodView], model.QueueName | None]
+"""The queue that a pod is charged to; None for a pod that the queue does not accept."""
+
+
+def default_queue(pod: wire.PodView) -> model.QueueName:
+    """Return the queue that a pod's label names, else `default`."""
+    return model.QueueName(pod.metadata.labels.get(names.LABEL_QUEUE, "default"))
+
+
+def of(
+    pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: ChargedQueueOf = default_queue
+) -> framework.Account:
+    """Return the account of a pod that is not terminal.
+
+    Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue.
+    """
+    is_ours = pod.spec.scheduler_name == scheduler_name
+    job = job_of(pod) if is_ours or is_task(pod) else None
+    return framework.Account(
+        id=task_id(pod),
+        node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
+        resources=translate.pod_resources(pod),
+        uid=model.PodUid(pod.metadata.uid),
+        job=job,
+        queue=queue_of(pod) if is_ours else None,
+        namespace=model.NamespaceName(pod.metadata.namespace),
+        host_ports=translate.host_ports(pod),
+    )
+
+
+def unknown(pod: wire.PodView) -> framework.Account:
+    """Return the account of a pod whose requests cannot be computed: it fills its node, and nobody is charged."""
+    return framework.Account(
+        id=task_id(pod),
+        node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
+        resources=translate.WHOLE_NODE,
+        uid=model.PodUid(pod.metadata.uid),
+    )
+
+
+def task_id(pod: wire.PodView) -> model.TaskId:
+    """Return the scheduler's name of a pod."""
+    return model.TaskId(pod.metadata.key)
+
+
+def owning_mrjob(pod: wire.PodView) -> str | None:
+    """Return the UID of the MRJob that a pod is a task of, or None.
+
+    The label must agree with the controller: anybody may write a label, and only Boathouse makes pods that a resource
+    of its own owns.
+    """
+    owner, uid = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_JOB_UID)
+    if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
+        return None
+    return uid if (owner.kind, owner.uid) == (names.MRJOB_KIND, uid) else None
+
+
+def is_task(pod: wire.PodView) -> bool:
+    """Say whether a pod is a task that Boathouse made, or will have made."""
+    return owning_mrjob(pod) is not None
+
+
+def job_of(pod: wire.PodView) -> model.JobId:
+    """Return the job of a pod: that of a task, the owner of somebody else's pod, or the pod itself.
+
+    Pods of one owner that differ in namespace, queue label or priority are different jobs, because these are a job's.
+    Anybody can name any owner; so such a job never has the name of an MRJob, or of a job in another namespace.
+    """
+    if (mrjob := owning_mrjob(pod)) is not None:
+        return model.JobId(mrjob)
+    owner, metadata = pod.metadata.controller, pod.metadata
+    uid = owner.uid if owner is not None else metadata.uid
+    queue = metadata.labels.get(names.LABEL_QUEUE, "")
+    return model.JobId(f"{metadata.namespace}/{uid}/{queue}/{pod.spec.priority_class_name}/{pod.spec.priority}")
+
+
+def holder_of(pod: wire.PodView) -> str:
+    """Return who holds a pod's resources, for people: `mrjob/ns/name` for a task, else `ns/owner`."""
+    namespace, owner = pod.metadata.namespace, pod.metadata.controller
+    if owner is None:
+        return f"{namespace}/{pod.metadata.name}"
+    name = owner.name[:_NAME_LENGTH]
+    return f"{owner.kind.lower()}/{namespace}/{name}" if is_task(pod) else f"{namespace}/{name}"

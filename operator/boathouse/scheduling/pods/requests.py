@@ -1,0 +1,141 @@
+"""What a pod asks of its node: the request formula of Kubernetes.
+
+    max( sum(containers) + sum(sidecars),  max over i ( init_i + sidecars started before i ) ) + overhead
+
+with, for a container whose status reports resources, the larger of what is specified, actuated and allocated (an
+in-place resize under way counts at its larger end), and with pod-level requests in place of the containers' for the
+resources they name. The kubelet admits pods by the same formula, so a difference here is a pod rejected there.
+Source: Kubernetes 1.36, component-helpers `resource.PodRequests`.
+"""
+
+from collections.abc import Mapping
+
+from boathouse.cluster import wire
+from boathouse.scheduling.pods import quantities
+
+Amounts = dict[str, int]
+"""Resource name to nano-units."""
+
+MOST_RESOURCES = 64
+"""Different resources of a pod that waits, or of one node: each is a name that others must store and compare."""
+
+RESTARTABLE = "Always"
+INFEASIBLE = "Infeasible"
+_POD_LEVEL = ("cpu", "memory")
+_HUGEPAGES = "hugepages-"
+
+
+class UnreadablePodError(ValueError):
+    """A pod is known in part only, so its requests and constraints are not known.
+
+    Attributes:
+        is_too_complex: Whether it is only too much of what could be represented.
+    """
+
+    def __init__(self, problem: str, *, is_too_complex: bool) -> None:
+        super().__init__(problem)
+        self.is_too_complex = is_too_complex
+
+
+def pod_requests(pod: wire.PodView) -> Amounts:
+    """Return the effective requests of a pod, in nano-units by resource name, each at most `quantities.LARGEST`.
+
+    Raises:
+        UnreadablePodError: The pod is known in part only.
+        ValueError: An amount is no quantity.
+    """
+    if isinstance(pod, wire.UnreadablePod):
+        raise UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
+    infeasible = _resize_is_infeasible(pod)
+    statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+    total: Amounts = {}
+    for container in pod.spec.containers:
+        _add(total, _container_requests(container, statuses.get(container.name), infeasible=infeasible))
+    _include_init_containers(total, pod, statuses, infeasible=infeasible)
+    _override_by_pod_level(total, pod, infeasible=infeasible)
+    _add(total, _nano(pod.spec.overhead))
+    return {name: min(amount, quantities.LARGEST) for name, amount in total.items()}
+
+
+def check_variety(amounts: Amounts) -> None:
+    """Refuse too many different resources.
+
+    Raises:
+        ValueError: They are more than `MOST_RESOURCES`.
+    """
+    if len(amounts) > MOST_RESOURCES:
+        raise ValueError(f"it asks for {len(amounts)} different resources: at most {MOST_RESOURCES} are possible")
+
+
+def _include_init_containers(
+    total: Amounts, pod: wire.PodView, statuses: Mapping[str, wire.ContainerStatus], *, infeasible: bool
+) -> None:
+    sidecars: Amounts = {}
+    start_up: Amounts = {}
+    for container in pod.spec.init_containers:
+        if container.restart_policy == RESTARTABLE:
+            asked = _container_requests(container, statuses.get(container.name), infeasible=infeasible)
+            _add(total, asked)
+            _add(sidecars, asked)
+            _raise_to(start_up, sidecars)
+        else:
+            needed = dict(sidecars)
+            _add(needed, _nano(container.resources.requests))
+            _raise_to(start_up, needed)
+    _raise_to(total, start_up)
+
+
+def _container_requests(container: wire.Container, status: wire.ContainerStatus | None, *, infeasible: bool) -> Amounts:
+    if status is None or status.resources is None:
+        return _nano(container.resources.requests)
+    return _effective(
+        container.resources.requests, status.resources.requests, status.allocated_resources, infeasible=infeasible
+    )
+
+
+def _override_by_pod_level(total: Amounts, pod: wire.PodView, *, infeasible: bool) -> None:
+    if pod.spec.resources is None:
+        return
+    asked = _nano(pod.spec.resources.requests)
+    effective = asked
+    if pod.status.resources is not None:
+        effective = _effective(
+            pod.spec.resources.requests,
+            pod.status.resources.requests,
+            pod.status.allocated_resources,
+            infeasible=infeasible,
+        )
+    for name in asked:
+        if name in _POD_LEVEL or name.startswith(_HUGEPAGES):
+            total[name] = effective.get(name, 0)
+
+
+def _effective(
+    spec: Mapping[str, str], actuated: Mapping[str, str], allocated: Mapping[str, str], *, infeasible: bool
+) -> Amounts:
+    """Return the largest of the three; a resize that the node can never do counts only as what is in force."""
+    result = _nano(actuated)
+    _raise_to(result, _nano(allocated))
+    if not infeasible:
+        _raise_to(result, _nano(spec))
+    return result
+
+
+def _resize_is_infeasible(pod: wire.PodView) -> bool:
+    pending = (condition for condition in pod.status.conditions if condition.type == "PodResizePending")
+    return any(condition.reason == INFEASIBLE for condition in pending)
+
+
+def _nano(amounts: Mapping[str, str] | None) -> Amounts:
+    return {name: quantities.nano(value) for name, value in amounts.items()} if amounts else {}
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0) + value
+
+
+def _raise_to(total: Amounts, floor: Amounts) -> None:
+    for name, value in floor.items():
+        if value > total.get(name, 0):
+            total[name] = value

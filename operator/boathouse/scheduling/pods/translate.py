@@ -1,0 +1,199 @@
+"""From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling.pods import quantities, requests
+from boathouse_policies import model
+
+LABEL_SERVER = f"{names.GROUP}/server"
+LABEL_RACK = f"{names.GROUP}/rack"
+
+COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+"""Resources that every node has; the others are extended."""
+
+_DEFAULT_MAX_PODS = 110
+
+
+def pod_resources(pod: wire.PodView) -> model.Resources:
+    """Return what a pod takes of its node now.
+
+    Raises:
+        ValueError: It cannot be said: see `requests.pod_requests`.
+    """
+    return _resources(requests.pod_requests(pod))
+
+
+WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST, ephemeral_storage_bytes=model.LARGEST)
+"""What a pod is counted for whose requests cannot be computed: more than any node has."""
+
+
+def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
+    """Return what the pod of a manifest will ask for: a limit without a request is a request, as the API server has it.
+
+    Raises:
+        msgspec.ValidationError: It is no pod.
+        ValueError: It holds something that is not a quantity, or too many different resources.
+    """
+    for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
+        resources = container.get("resources", {})
+        if resources.get("limits"):
+            resources["requests"] = resources["limits"] | resources.get("requests", {})
+    asked = requests.pod_requests(msgspec.convert(manifest, wire.PodView))
+    requests.check_variety(asked)
+    return _resources(asked)
+
+
+def node(view: wire.NodeView) -> model.Node:
+    """Return a node as the policies see it.
+
+    Raises:
+        ValueError: An amount is no quantity, or a taint has an effect that is not known.
+    """
+    allocatable = {name: quantities.nano(amount) for name, amount in view.status.allocatable.items()}
+    labels = view.metadata.labels
+    return model.Node(
+        name=model.NodeName(view.metadata.name),
+        allocatable=_floor(allocatable),
+        max_pods=allocatable["pods"] // quantities.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
+        labels=labels,
+        taints=tuple(_taint(taint) for taint in view.spec.taints),
+        unschedulable=view.spec.unschedulable,
+        ready=view.is_ready,
+        server=labels.get(LABEL_SERVER),
+        rack=labels.get(LABEL_RACK),
+    )
+
+
+def unusable(view: wire.NodeView) -> model.Node:
+    """Return a node that takes no pod, for one that cannot be translated."""
+    name = model.NodeName(view.metadata.name)
+    return model.Node(name=name, allocatable=model.Resources(), max_pods=0, unschedulable=True, ready=False)
+
+
+def constraints(pod: wire.PodView) -> model.Constraints:
+    """Return a pod's hard constraints; what `unsupported` names is not among them.
+
+    Raises:
+        ValueError: An operator or an effect is not known.
+    """
+    spec = pod.spec
+    return model.Constraints(
+        node_name=model.NodeName(spec.node_name) if spec.node_name else None,
+        node_selector=tuple(sorted(spec.node_selector.items())),
+        affinity=_affinity(spec.affinity),
+        tolerations=tuple(_toleration(toleration) for toleration in spec.tolerations),
+        host_ports=host_ports(pod),
+        claims=claims_of(pod),
+    )
+
+
+def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
+    """Return the ports of its node that a pod takes, sorted."""
+    return tuple(sorted(set(_host_ports(pod.spec))))
+
+
+def claims_of(pod: wire.PodView) -> tuple[str, ...]:
+    """Return the claims that a pod mounts, as namespace/name, sorted; an ephemeral volume's is named POD-VOLUME."""
+    return tuple(sorted({claim for _, claim in claims_by_field(pod)}))
+
+
+def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
+    """Yield each claim with the field that names it."""
+    namespace, name = pod.metadata.namespace, pod.metadata.name
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            claim = volume.persistent_volume_claim.claim_name
+            yield f"spec.volumes[{volume.name}].persistentVolumeClaim", f"{namespace}/{claim}"
+        if volume.ephemeral is not None:
+            yield f"spec.volumes[{volume.name}].ephemeral", f"{namespace}/{name}-{volume.name}"
+
+
+def unsupported(pod: wire.PodView) -> str | None:
+    """Return the first field of a pod that Boathouse cannot honour, by its path, or None."""
+    return next(_unsupported(pod.spec), None)
+
+
+def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
+    affinity = spec.affinity or wire.Affinity()
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if affinity.pod_affinity and affinity.pod_affinity.required:
+        yield f"spec.affinity.podAffinity.{required}"
+    if affinity.pod_anti_affinity and affinity.pod_anti_affinity.required:
+        yield f"spec.affinity.podAntiAffinity.{required}"
+    if any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
+        yield "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule"
+    if spec.resource_claims:
+        yield "spec.resourceClaims"
+    if spec.scheduling_group is not None:
+        yield "spec.schedulingGroup"
+
+
+def _resources(amounts: Mapping[str, int]) -> model.Resources:
+    """Round up, as for what is asked."""
+    return model.Resources.of(
+        cpu_milli=quantities.milli(amounts.get("cpu", 0)),
+        memory_bytes=quantities.ones(amounts.get("memory", 0)),
+        ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
+        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in COUNTED},
+    )
+
+
+def _floor(amounts: Mapping[str, int]) -> model.Resources:
+    """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
+    extended = sorted(amounts.keys() - COUNTED)
+    return model.Resources.of(
+        cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
+        memory_bytes=amounts.get("memory", 0) // quantities.NANO,
+        ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // quantities.NANO,
+        extended={name: amounts[name] // quantities.NANO for name in extended[: requests.MOST_RESOURCES]},
+    )
+
+
+def _taint(taint: wire.Taint) -> model.Taint:
+    return model.Taint(key=taint.key, value=taint.value, effect=model.TaintEffect(taint.effect))
+
+
+def _toleration(toleration: wire.Toleration) -> model.Toleration:
+    return model.Toleration(
+        key=toleration.key,
+        operator=model.TolerationOperator(toleration.operator or "Equal"),
+        value=toleration.value,
+        effect=model.TaintEffect(toleration.effect) if toleration.effect else None,
+    )
+
+
+def _affinity(affinity: wire.Affinity | None) -> tuple[model.AffinityTerm, ...] | None:
+    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+        return None
+    return terms(affinity.node_affinity.required)
+
+
+def terms(selector: wire.NodeSelector) -> tuple[model.AffinityTerm, ...]:
+    """Return the ORed terms of a node selector."""
+    return tuple(
+        model.AffinityTerm(
+            expressions=tuple(map(expression, term.match_expressions)), fields=tuple(map(expression, term.match_fields))
+        )
+        for term in selector.node_selector_terms
+    )
+
+
+def expression(requirement: wire.Requirement) -> model.Expression:
+    """Return a requirement on a label or a field."""
+    return model.Expression(
+        key=requirement.key, operator=model.Operator(requirement.operator), values=requirement.values
+    )
+
+
+def _host_ports(spec: wire.PodSpec) -> Iterator[model.HostPort]:
+    sidecars = (init for init in spec.init_containers if init.restart_policy == requests.RESTARTABLE)
+    for container in (*spec.containers, *sidecars):
+        for port in container.ports:
+            if port.host_port:
+                host_ip = port.host_ip or "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
+                yield model.HostPort(port=port.host_port, protocol=port.protocol or "TCP", host_ip=host_ip)

@@ -1,0 +1,1 @@
+"""Limits of a namespace: shapes of pods, and backoff after refusals."""

@@ -1,0 +1,1 @@
+"""Volumes and claims of pods."""

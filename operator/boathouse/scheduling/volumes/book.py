@@ -1,0 +1,194 @@
+"""Volumes as the scheduler uses them: a filter for the cycle, what is promised to whom, what is wrong with claims."""
+
+import collections
+import dataclasses
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from typing_extensions import override
+
+from boathouse.cluster import storage, wire
+from boathouse.scheduling import pod_conditions
+from boathouse.scheduling.pods import mounts, translate
+from boathouse.scheduling.volumes import rules
+from boathouse_policies import framework, model
+
+CLAIM_NOT_FOUND = "VolumeClaimNotFound"
+CLAIM_NOT_OURS = "VolumeClaimNotOwned"
+CLAIM_DELETED = "VolumeClaimDeleted"
+CLAIM_LOST = "VolumeClaimLost"
+CLAIM_NOT_BOUND = "VolumeClaimNotBound"
+CLASS_NOT_FOUND = "StorageClassNotFound"
+_KEPT = 256
+
+_Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | None]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What was decided for a pod's claims, until its pod is seen on its node.
+
+    Attributes:
+        node: Where the pod is to go.
+        claims: Its claims.
+        bindings: What must be written first.
+    """
+
+    node: model.NodeName
+    claims: tuple[str, ...]
+    bindings: rules.Bindings
+
+
+class VolumeBook(framework.Filter):
+    """What volumes allow, with what was promised but is not yet visible.
+
+    Args:
+        known: What the watches show.
+        mounted: Who mounts what where.
+    """
+
+    def __init__(self, known: rules.Storage, mounted: mounts.Mounts) -> None:
+        self.known = known
+        self._mounts = mounted
+        self._promises: dict[model.TaskId, Promise] = {}
+        self._taken: dict[str, str] = {}
+        self._judge = rules.Judge(known, self._taken)
+        self._version = 0
+        self._index: tuple[int, rules.Index] | None = None
+        self._judged: dict[tuple[str, ...], _Judged] = {}
+
+    # What changes
+
+    def changed(self) -> None:
+        """A watch of storage showed something new."""
+        self._version += 1
+
+    def promise(self, task: model.TaskId, claims: tuple[str, ...], node: model.Node) -> bool:
+        """Set aside what a pod needs on a node; False if it is not to be had any more, though the cycle thought so."""
+        self.forget(task)
+        bindings = self._bindings(claims, node, task)
+        if isinstance(bindings, str):
+            return False
+        self._promises[task] = Promise(node=node.name, claims=claims, bindings=bindings)
+        self._taken.update({volume: claim for claim, volume in bindings.volumes})
+        self._mounts.add(task, node.name, claims)
+        self._version += 1
+        return True
+
+    def promised(self, task: model.TaskId) -> Promise | None:
+        """Return what was promised to a pod."""
+        return self._promises.get(task)
+
+    def forget(self, task: model.TaskId) -> None:
+        """A pod's promise is fulfilled, or void."""
+        promise = self._promises.pop(task, None)
+        if promise is not None:
+            others = {volume for other in self._promises.values() for _, volume in other.bindings.volumes}
+            for volume in {volume for _, volume in promise.bindings.volumes} - others:  # pods may share a claim
+                self._taken.pop(volume, None)
+            self._version += 1
+
+    # What is wrong with a pod, wherever it might go
+
+    def problem(self, pod: wire.PodView) -> pod_conditions.Reason | None:
+        """Return why a pod's claims cannot be mounted anywhere, naming the field; None where it is up to the node."""
+        found = (self._problem(pod, field, claim) for field, claim in translate.claims_by_field(pod))
+        return next((one for one in found if one is not None), None)
+
+    def _problem(self, pod: wire.PodView, field: str, key: str) -> pod_conditions.Reason | None:
+        namespace, _, name = key.partition("/")
+        claim, is_ephemeral = self.known.claims.get(key), field.endswith(".ephemeral")
+        about = f'{field}: the PersistentVolumeClaim "{name}"'
+        if claim is None:
+            who = "the controller of ephemeral volumes has not made it yet" if is_ephemeral else "create it"
+            return _reason(CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}')
+        owner = claim.metadata.controller
+        if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
+            return _reason(CLAIM_NOT_OURS, f"{about} was not made for this pod: delete it, or rename the volume")
+        if claim.metadata.deletion_timestamp is not None:
+            return _reason(CLAIM_DELETED, f"{about} is being deleted")
+        if claim.status.phase == "Lost":
+            return _reason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
+        return None if claim.is_bound else self._unbound(claim, about)
+
+    def _unbound(self, claim: storage.ClaimView, about: str) -> pod_conditions.Reason | None:
+        if claim.spec.volume_name:
+            return _reason(CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"')
+        by = self.known.classes.get(claim.storage_class)
+        if claim.storage_class and by is None:
+            return _reason(CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist')
+        if by is None or not by.waits_for_consumer:
+            return _reason(CLAIM_NOT_BOUND, f"{about} is not bound yet, and not by schedulers: see its events")
+        return None
+
+    # framework.Filter
+
+    @override
+    def concerns(self, pending: framework.PendingClass) -> bool:
+        """Whether the class has claims."""
+        return bool(pending.task_class.constraints.claims)
+
+    @override
+    def key(self, pending: framework.PendingClass) -> Hashable:
+        """Nothing: the claims are constraints, which are part of the shape."""
+        return None
+
+    @override
+    def mask(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.BoolVector | None:
+        """Return True where the class' claims can be mounted; None for everywhere."""
+        claims = pending.task_class.constraints.claims
+        if not claims:
+            return None
+        reasons = self._refusals(claims, state.view.nodes)
+        return np.array([reason is None for reason in reasons], np.bool_)[where]
+
+    @override
+    def refusals(
+        self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
+    ) -> Sequence[model.Refusal]:
+        """Return why nodes among these will not do."""
+        claims = pending.task_class.constraints.claims
+        if not claims:
+            return []
+        reasons = zip(self._refusals(claims, state.view.nodes), among.tolist(), strict=True)
+        counts = collections.Counter(reason for reason, asked in reasons if reason and asked)
+        return [model.Refusal(reason=reason, nodes=count) for reason, count in counts.items()]
+
+    def _refusals(self, claims: tuple[str, ...], nodes: Sequence[model.Node]) -> list[str | None]:
+        known, version = self._judged.get(claims), (self._version, self._mounts.version)
+        if known is not None and known[0] is nodes and known[1] == version:
+            return known[2]
+        if len(self._judged) >= _KEPT:
+            self._judged.clear()
+        if self._is_used(claims, None):
+            found: list[str | None] = [rules.IN_USE] * len(nodes)
+        else:
+            found = [one if isinstance(one := self._on(claims, node, None), str) else None for node in nodes]
+        self._judged[claims] = (nodes, version, found)
+        return found
+
+    def _bindings(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
+        return rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
+
+    def _is_used(self, claims: tuple[str, ...], task: model.TaskId | None) -> bool:
+        return self._mounts.used_by_others(self._judge.for_one_pod(claims), task)
+
+    def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
+        index = self._index_now()
+        found = self._judge.bindings(claims, node, index)
+        mounted = self._mounts.on(node.name, but=task)
+        if not isinstance(found, str) and self._judge.too_many(claims, node.name, mounted, index):
+            return rules.TOO_MANY
+        return found
+
+    def _index_now(self) -> rules.Index:
+        if self._index is None or self._index[0] != self._version:
+            self._index = self._version, rules.Index(self.known)
+        return self._index[1]
+
+
+def _reason(reason: str, message: str) -> pod_conditions.Reason:
+    return pod_conditions.Reason(reason=reason, message=message)

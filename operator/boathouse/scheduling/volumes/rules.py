@@ -1,0 +1,400 @@
+"""What a pod's claims demand of a node, and what must be written before the pod may go there. Pure.
+
+The rules are kube-scheduler's (its plugins VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits, 1.36):
+the node must reach every bound volume; a claim that waits for its first consumer gets the smallest volume at hand that
+the node reaches, or is provisioned there; and a node takes only so many volumes of a driver.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from typing import Self
+
+from boathouse.cluster import storage
+from boathouse.scheduling.pods import quantities, translate
+from boathouse_policies import model
+from boathouse_policies.framework import eligibility as static
+
+NO_SUCH_CLAIM = "node(s) could not be judged: a PersistentVolumeClaim of the pod does not exist"
+UNREACHABLE = "node(s) didn't match PersistentVolume's node affinity"
+WRONG_ZONE = "node(s) had no available volume zone"
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+TOO_MANY = "node(s) exceed max volume count"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+_TOPOLOGY = {
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+_SEVERAL = "__"  # between the zones of a volume that spans several
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """All that is known of storage: views of the watches, live.
+
+    Attributes:
+        claims: By namespace/name.
+        volumes: By name.
+        classes: By name.
+        csi_nodes: By node.
+        drivers: By provisioner.
+        capacities: By namespace/name.
+        attachments: By name.
+    """
+
+    claims: Mapping[str, storage.ClaimView]
+    volumes: Mapping[str, storage.VolumeView]
+    classes: Mapping[str, storage.ClassView]
+    csi_nodes: Mapping[str, storage.CsiNodeView]
+    drivers: Mapping[str, storage.CsiDriverView]
+    capacities: Mapping[str, storage.CapacityView]
+    attachments: Mapping[str, storage.AttachmentView]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return a cluster without any storage."""
+        return cls(claims={}, volumes={}, classes={}, csi_nodes={}, drivers={}, capacities={}, attachments={})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Bindings:
+    """What has to be written for a pod to go to a node.
+
+    Attributes:
+        volumes: (claim, volume): a volume at hand that is to be the claim's.
+        provisions: Claims whose volume is to be made for the node.
+    """
+
+    volumes: tuple[tuple[str, str], ...] = ()
+    provisions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """A claim that waits for its first consumer, and what is the same for all nodes.
+
+    Attributes:
+        claim: The claim.
+        kept: The volume kept for it.
+        at_hand: Volumes that fit it, the smallest first.
+        is_made_anywhere: Whether a volume can be made for it on each node.
+    """
+
+    claim: storage.ClaimView
+    kept: storage.VolumeView | None
+    at_hand: tuple[storage.VolumeView, ...]
+    is_made_anywhere: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a pod's claims demand, as far as that is the same for all nodes: nodes are many, and volumes too.
+
+    Attributes:
+        refusal: Why no node will do; None if one may.
+        bound: Claims whose volume exists.
+        waiting: The others, in the order in which they get volumes.
+        handles: (driver, volume) of each claim whose volumes are counted.
+    """
+
+    refusal: str | None = None
+    bound: tuple[storage.ClaimView, ...] = ()
+    waiting: tuple[_Waiting, ...] = ()
+    handles: frozenset[tuple[str, str]] = frozenset()
+
+
+class Index:
+    """What of storage is looked up again and again, as it was when this was made.
+
+    Args:
+        known: What is known of storage.
+
+    Attributes:
+        free: Volumes that are kept for no claim.
+        kept: Volumes by the claim (namespace and name) that they are kept for.
+        attached: (driver, volume) by node.
+        questions: By claims, as they are asked.
+    """
+
+    def __init__(self, known: Storage) -> None:
+        self.free: list[storage.VolumeView] = []
+        self.kept: dict[tuple[str, str], list[storage.VolumeView]] = {}
+        self.attached: dict[str, set[tuple[str, str]]] = {}
+        self.questions: dict[tuple[str, ...], Question] = {}
+        for volume in known.volumes.values():
+            reference = volume.spec.claim_ref
+            if reference is None:
+                self.free.append(volume)
+            else:
+                self.kept.setdefault((reference.namespace, reference.name), []).append(volume)
+        for attachment in known.attachments.values():
+            attached = known.volumes.get(attachment.spec.source.persistent_volume_name)
+            if attached is not None and attached.spec.csi is not None:
+                handle = (attached.spec.csi.driver, attached.spec.csi.volume_handle)
+                self.attached.setdefault(attachment.spec.node_name, set()).add(handle)
+
+
+class Judge:
+    """Says for a set of claims which nodes will do, and what it takes.
+
+    Args:
+        known: What is known of storage.
+        taken: Volumes that are promised to a claim, though the API server does not show it yet: volume to claim.
+    """
+
+    def __init__(self, known: Storage, taken: Mapping[str, str]) -> None:
+        self._known = known
+        self._taken = taken
+
+    def question(self, claims: Iterable[str], index: Index) -> Question:
+        """Return what claims demand; it holds as long as neither storage nor what is promised changes."""
+        asked = tuple(claims)
+        if asked not in index.questions:
+            index.questions[asked] = self._question(asked, index)
+        return index.questions[asked]
+
+    def _question(self, claims: tuple[str, ...], index: Index) -> Question:
+        found = [self._known.claims.get(key) for key in claims]
+        known = [claim for claim in found if claim is not None]
+        if len(known) < len(found):
+            return Question(refusal=NO_SUCH_CLAIM)
+        waiting = [claim for claim in known if not claim.is_bound]
+        if any(claim.spec.volume_name or not self._class_of(claim).waits_for_consumer for claim in waiting):
+            return Question(refusal=NO_VOLUME)  # somebody else binds it, and has not yet
+        return Question(
+            bound=tuple(claim for claim in known if claim.is_bound),
+            waiting=tuple(
+                self._waiting(claim, index)
+                for claim in sorted(waiting, key=lambda one: (_asked(one), one.metadata.key))
+            ),
+            handles=frozenset(self.handles(claims)),
+        )
+
+    def _waiting(self, claim: storage.ClaimView, index: Index) -> _Waiting:
+        meta, by = claim.metadata, self._class_of(claim)
+        kept = (
+            volume
+            for volume in index.kept.get((meta.namespace, meta.name), ())
+            if volume.spec.claim_ref is not None and _is_for(volume.spec.claim_ref, claim) and _has_shape(volume, claim)
+        )
+        at_hand = [
+            volume
+            for volume in index.free
+            if _is_at_hand(volume, claim)
+            and _has_shape(volume, claim)
+            and self._taken.get(volume.metadata.name, meta.key) == meta.key
+        ]
+        driver = self._known.drivers.get(by.provisioner)
+        is_made = by.provisioner not in ("", storage.NO_PROVISIONER) and not by.allowed_topologies
+        return _Waiting(
+            claim=claim,
+            kept=next(kept, None),
+            at_hand=tuple(sorted(at_hand, key=lambda one: (_capacity(one), one.metadata.name))),
+            is_made_anywhere=is_made and (driver is None or not driver.spec.storage_capacity),
+        )
+
+    def bindings(self, claims: Iterable[str], node: model.Node, index: Index | None = None) -> Bindings | str:
+        """Return what must be written for a pod with these claims to go to a node, or why it cannot."""
+        question = self.question(claims, index or Index(self._known))
+        if question.refusal is not None:
+            return question.refusal
+        refusals = (self._of_bound(claim, node) for claim in question.bound)
+        refusal = next((one for one in refusals if one is not None), None)
+        return self._for_waiting(question.waiting, node) if refusal is None else refusal
+
+    def is_anywhere(self, claims: Iterable[str]) -> bool:
+        """Whether no node is refused for where these claims' volumes are: nothing need be looked up by node."""
+        for key in claims:
+            claim = self._known.claims.get(key)
+            volume = None if claim is None or not claim.is_bound else self._known.volumes.get(claim.spec.volume_name)
+            if volume is None or volume.spec.node_affinity is not None or _TOPOLOGY.keys() & volume.metadata.labels:
+                return False
+        return True
+
+    def _class_of(self, claim: storage.ClaimView) -> storage.ClassView:
+        return self._known.classes.get(claim.storage_class, storage.ClassView())
+
+    # Volumes that exist
+
+    def _of_bound(self, claim: storage.ClaimView, node: model.Node) -> str | None:
+        volume = self._known.volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return VOLUME_GONE
+        if not _reaches(volume, node):
+            return UNREACHABLE
+        return None if _in_zone(volume, node) else WRONG_ZONE
+
+    def _for_waiting(self, claims: Iterable[_Waiting], node: model.Node) -> Bindings | str:
+        chosen: dict[str, str] = {}  # volume to claim
+        provisions = []
+        for one in claims:
+            selected = one.claim.metadata.annotations.get(storage.SELECTED_NODE)
+            if selected is not None and selected != node.name:
+                return NO_VOLUME  # a provisioner is at work for another node, until it gives up
+            volume = None if selected is not None else _match(one, node, chosen)
+            if volume is not None:
+                chosen[volume.metadata.name] = one.claim.metadata.key
+            elif not one.is_made_anywhere and (refusal := self._cannot_provision(one.claim, node)) is not None:
+                return refusal
+            else:
+                provisions.append(one.claim.metadata.key)
+        pairs = tuple((claim, volume) for volume, claim in chosen.items())
+        return Bindings(volumes=pairs, provisions=tuple(provisions))
+
+    # Volumes to be made
+
+    def _cannot_provision(self, claim: storage.ClaimView, node: model.Node) -> str | None:
+        by = self._class_of(claim)
+        if by.provisioner in ("", storage.NO_PROVISIONER) or not _allows(by.allowed_topologies, node):
+            return NO_VOLUME
+        driver = self._known.drivers.get(by.provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return None
+        enough = (
+            one
+            for one in self._known.capacities.values()
+            if one.storage_class_name == by.metadata.name and _offers(one) >= _asked(claim)
+        )
+        return None if any(_selects(one.node_topology, node.labels) for one in enough) else NO_SPACE
+
+    # How many
+
+    def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
+        """Return (driver, volume) of each claim whose volumes are counted; one not made yet is counted by its name."""
+        found = set()
+        for key in claims:
+            claim = self._known.claims.get(key)
+            if claim is None:
+                continue
+            volume = self._known.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                found.add((self._class_of(claim).provisioner, key))
+            elif volume.spec.csi is not None:
+                found.add((volume.spec.csi.driver, volume.spec.csi.volume_handle))
+        return found
+
+    def limits(self, node: str) -> dict[str, int]:
+        """Return how many volumes of each driver a node takes, of the drivers that have a limit there."""
+        csi = self._known.csi_nodes.get(node)
+        drivers = () if csi is None else csi.spec.drivers or ()
+        limits = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None}
+        return {name: count for name, count in limits.items() if count is not None}
+
+    def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
+        """Whether a pod with these claims would exceed a limit of a node on which those claims are mounted."""
+        limits = self.limits(node)
+        if not limits:
+            return False
+        index = index or Index(self._known)
+        there = self.handles(mounted) | index.attached.get(node, set())
+        added = self.question(claims, index).handles - there
+        return any(
+            driver in limits and sum(one[0] == driver for one in there | added) > limits[driver]
+            for driver in {driver for driver, _ in added}
+        )
+
+    def for_one_pod(self, claims: Iterable[str]) -> list[str]:
+        """Return those of the claims that one pod only may use."""
+        known = ((key, self._known.claims.get(key)) for key in claims)
+        return [key for key, claim in known if claim is not None and storage.ONE_POD in claim.spec.access_modes]
+
+
+def _match(one: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
+    """Return the volume kept for a claim, else the smallest at hand that fits it and that the node reaches."""
+    if one.kept is not None and one.kept.metadata.name not in chosen:
+        return one.kept if _reaches(one.kept, node) else None
+    fitting = (volume for volume in one.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
+    return next(fitting, None)
+
+
+def _reaches(volume: storage.VolumeView, node: model.Node) -> bool:
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return True
+    try:
+        terms = translate.terms(affinity.required)
+    except ValueError:  # an operator that is not known
+        return False
+    return static.selected(model.Constraints(affinity=terms), node)
+
+
+def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
+    """Whether a node is in a volume's zone and region; a node that names neither is in every."""
+    if not _TOPOLOGY.keys() & node.labels:
+        return True
+    return all(
+        node.labels.get(key, node.labels.get(_TOPOLOGY[key])) in value.split(_SEVERAL)
+        for key, value in volume.metadata.labels.items()
+        if key in _TOPOLOGY
+    )
+
+
+def _is_for(reference: storage.ClaimReference, claim: storage.ClaimView) -> bool:
+    meta = claim.metadata
+    return (reference.namespace, reference.name) == (meta.namespace, meta.name) and reference.uid in ("", meta.uid)
+
+
+def _has_shape(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
+    return (
+        volume.metadata.deletion_timestamp is None
+        and volume.spec.volume_mode == claim.spec.volume_mode
+        and volume.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
+        and _capacity(volume) >= _asked(claim)
+    )
+
+
+def _is_at_hand(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
+    return (
+        volume.status.phase == "Available"
+        and volume.spec.storage_class_name == claim.storage_class
+        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+        and (claim.spec.selector is None or _selects(claim.spec.selector, volume.metadata.labels))
+    )
+
+
+def _capacity(volume: storage.VolumeView) -> int:
+    return _size_bytes(volume.spec.capacity.get("storage", "0"), otherwise=0)
+
+
+def _asked(claim: storage.ClaimView) -> int:
+    return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
+
+
+def _offers(capacity: storage.CapacityView) -> int:
+    return _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
+
+
+def _size_bytes(text: str, *, otherwise: int) -> int:
+    """Return a size, or what stands for one that is no quantity: one object's fault must not stop a cycle."""
+    try:
+        return quantities.size_bytes(text)
+    except ValueError:
+        return otherwise
+
+
+def _selects(selector: storage.LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector selects; an absent one selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    try:
+        expressions = tuple(map(translate.expression, selector.match_expressions))
+    except ValueError:  # an operator that is not known
+        return False
+    one = model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
+    equal = tuple(selector.match_labels.items())
+    affinity = (model.AffinityTerm(expressions=expressions),) if expressions else None
+    return static.selected(model.Constraints(node_selector=equal, affinity=affinity), one)
+
+
+def _allows(terms: tuple[storage.TopologyTerm, ...], node: model.Node) -> bool:
+    return not terms or any(
+        bool(term.match_label_expressions)
+        and all(node.labels.get(one.key) in one.values for one in term.match_label_expressions)
+        for term in terms
+    )

@@ -1,0 +1,120 @@
+"""Writes what binds a pod's claims, before the pod itself is bound, and sees what became of it.
+
+A volume at hand is given its claim (`spec.claimRef`), a claim to be provisioned its node (annotation selected-node);
+both under the resourceVersion that was judged by, so that whoever was quicker wins. The volume controller and the
+provisioner do the rest.
+"""
+
+import dataclasses
+from typing import Any
+
+from boathouse.cluster import client, errors, retries, storage
+from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling.volumes import book as volume_book
+from boathouse_policies import model
+
+FAILED = "VolumeBindingFailed"
+PROVISIONING_FAILED = "VolumeProvisioningFailed"
+TIMED_OUT = "VolumeBindingTimedOut"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Awaits:
+    """All is written, and the claims are not bound yet.
+
+    Attributes:
+        revisions: (kind, name) of what was written, and its resourceVersion then.
+    """
+
+    revisions: dict[tuple[str, str], int]
+
+
+class VolumeWriter:
+    """Prepares pods' volumes.
+
+    Args:
+        api: Speaks to the API server.
+        leader: Asked before every write.
+        book: What was promised.
+    """
+
+    def __init__(self, api: client.ApiClient, leader: writer.Leadership, book: volume_book.VolumeBook) -> None:
+        self._api = api
+        self._leader = leader
+        self._book = book
+
+    async def prepare(self, promise: volume_book.Promise) -> Awaits | outcomes.NotDone | outcomes.Fenced | None:
+        """Write what the promise says; None when all its claims are bound already."""
+        if self.is_bound(promise):
+            return None
+        revisions: dict[tuple[str, str], int] = {}
+        try:
+            for claim, volume in promise.bindings.volumes:
+                if not self._leader.valid():
+                    return outcomes.Fenced(message="the lease could not be renewed in time")
+                revisions["volume", volume] = await self._give(volume, claim)
+            for claim in promise.bindings.provisions:
+                if not self._leader.valid():
+                    return outcomes.Fenced(message="the lease could not be renewed in time")
+                revisions["claim", claim] = await self._select(claim, promise.node)
+        except errors.ClusterError as error:
+            return outcomes.NotDone(reason=FAILED, message=f"the pod's volumes were not bound: {error}")
+        return Awaits(revisions=revisions)
+
+    async def _give(self, name: str, key: str) -> int:
+        """Give a volume its claim, unless it has it."""
+        volume, claim = self._book.known.volumes.get(name), self._book.known.claims.get(key)
+        if volume is None or claim is None:
+            raise errors.ConnectionLost(f"the volume {name} or the claim {key} is gone")
+        reference = volume.spec.claim_ref
+        if reference is not None and reference.uid == claim.metadata.uid:
+            return 0
+        metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version}
+        if reference is None:  # else somebody kept it for the claim, and may keep it when the claim goes
+            metadata["annotations"] = {storage.BOUND_BY_CONTROLLER: "yes"}
+        whom = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": claim.metadata.uid}
+        whom |= {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
+        patch = {"metadata": metadata, "spec": {"claimRef": whom}}
+        made = await retries.retrying(lambda: self._api.patch(storage.VOLUMES, name, patch), idempotent=True)
+        return int(made.metadata.resource_version)
+
+    async def _select(self, key: str, node: model.NodeName) -> int:
+        """Ask for a claim's volume to be made for a node, unless it was."""
+        claim = self._book.known.claims.get(key)
+        if claim is None:
+            raise errors.ConnectionLost(f"the claim {key} is gone")
+        if claim.metadata.annotations.get(storage.SELECTED_NODE) == node:
+            return 0
+        namespace, _, name = key.partition("/")
+        metadata = {"resourceVersion": claim.metadata.resource_version, "annotations": {storage.SELECTED_NODE: node}}
+        made = await retries.retrying(
+            lambda: self._api.patch(storage.CLAIMS, name, {"metadata": metadata}, namespace), idempotent=True
+        )
+        return int(made.metadata.resource_version)
+
+    # What became of it
+
+    def is_bound(self, promise: volume_book.Promise) -> bool:
+        """Whether all claims are bound."""
+        claims = (self._book.known.claims.get(key) for key in promise.claims)
+        return all(claim is not None and claim.is_bound for claim in claims)
+
+    def failure(self, promise: volume_book.Promise, revisions: dict[tuple[str, str], int]) -> outcomes.NotDone | None:
+        """Return what went wrong since it was written, as far as the watches show; None while there is hope."""
+        for key in promise.bindings.provisions:
+            claim = self._book.known.claims.get(key)
+            if claim is None:
+                return outcomes.NotDone(reason=FAILED, message=f"the claim {key} was deleted")
+            if int(claim.metadata.resource_version) < revisions.get(("claim", key), 0) or claim.is_bound:
+                continue
+            if claim.metadata.annotations.get(storage.SELECTED_NODE) != promise.node:
+                message = f"no volume could be made for the claim {key} on {promise.node}: see the claim's events"
+                return outcomes.NotDone(reason=PROVISIONING_FAILED, message=message)
+        for key, name in promise.bindings.volumes:
+            volume = self._book.known.volumes.get(name)
+            if volume is None or (
+                int(volume.metadata.resource_version) >= revisions.get(("volume", name), 0)
+                and (volume.spec.claim_ref is None or not volume.spec.claim_ref.uid)
+            ):
+                return outcomes.NotDone(reason=FAILED, message=f"the volume {name} was taken from the claim {key}")
+        return None

@@ -1,0 +1,1 @@
+"""Parts of a reconciler that know no kind."""

@@ -1,0 +1,1 @@
+"""Task attempts: their pods, their results, and what each outcome changes."""

@@ -1,0 +1,356 @@
+"""Settle the attempts of one stage: count each result once, by index, and see which tasks need another attempt.
+
+An attempt ends by itself, by the user's fault, by the infrastructure's, or because we end it (`Stop`). For each task:
+attempts 1..settled have ended without success and are counted; at most one later attempt is live; `last` is the highest
+number ever seen, so that the next is never one that a lost pod may still be working under.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from boathouse.resources import names
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services import times
+from boathouse.services.mrjob.attempts import attempt_pod
+from boathouse.services.mrjob.attempts.attempt_pod import Ending, PodState, TaskPod
+from boathouse.services.mrjob.state import counters
+from boathouse.services.mrjob.state.job_state import Counters, StageRecord
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+FIRST_BACKOFF_S = 1.0
+MAX_BACKOFF_S = 60.0
+LOST_AFTER_S = 60.0
+"""A pod that should be gone for so long is on a node that does not answer; its task does not wait for it."""
+
+NO_TIMES: Mapping[str, float] = MappingProxyType({})
+MAX_LOST_AT_ONCE = 100
+"""Attempts of one task beyond this number that went unseen are counted, but not told of one by one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long an attempt may take to start, and how often a task may fail.
+
+    Attributes:
+        max_infrastructure: failures of one task that are not the user's fault, after which the job fails all the same.
+        missing_object_timeout_s: how long a Secret or ConfigMap that a pod needs may be missing.
+    """
+
+    max_attempts: int
+    start_timeout_s: float
+    image_pull_timeout_s: float
+    max_infrastructure: int = 50
+    missing_object_timeout_s: float = 120.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """End what is not done: all of a stage's attempts, or those of some tasks. Nobody's failure, and no backoff.
+
+    Attributes:
+        indices: of the tasks; None for all.
+        restart: whether these tasks, and others that have no attempt, get another one now.
+    """
+
+    indices: frozenset[int] | None = None
+    restart: bool = False
+
+    def concerns(self, index: int) -> bool:
+        """Whether attempts of this task end."""
+        return self.indices is None or index in self.indices
+
+
+KEEP_GOING = Stop(indices=frozenset(), restart=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An attempt that waits for a node; `pod_uid` when its pod exists already."""
+
+    task_type: TaskType
+    index: int
+    number: int
+    pod_uid: str | None = None
+    step: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The end of the job by one task's fault."""
+
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Settlement:
+    """What one look at a stage's pods brought."""
+
+    stage: StageRecord
+    counters: Counters
+    failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
+    waiting: list[Attempt] = dataclasses.field(default_factory=list)
+    obsolete: list[TaskPod] = dataclasses.field(default_factory=list)
+    problems: list[TaskPod] = dataclasses.field(default_factory=list)
+    results: list[contract.TaskResult] = dataclasses.field(default_factory=list)
+    verdict: Verdict | None = None
+    recheck_at_s: float | None = None
+    starting: int = 0
+    running: int = 0
+
+    def absorb(self, other: "Settlement") -> None:
+        """Take in what another stage that runs at the same time brought; each keeps its own record."""
+        self.failures += other.failures
+        self.waiting += other.waiting
+        self.obsolete += other.obsolete
+        self.problems += other.problems
+        self.starting += other.starting
+        self.running += other.running
+        self.verdict = self.verdict or other.verdict
+        moments = [each for each in (self.recheck_at_s, other.recheck_at_s) if each is not None]
+        self.recheck_at_s = min(moments, default=None)
+
+
+def settle(
+    task_type: TaskType,
+    stage: StageRecord,
+    pods: Iterable[TaskPod],
+    sums: Counters,
+    limits: Limits,
+    now_s: float,
+    stop: Stop = KEEP_GOING,
+    failed_s: Mapping[str, float] = NO_TIMES,
+) -> Settlement:
+    """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed.
+
+    Where a task's pods are gone, `failed_s` says by its name when it failed last.
+    """
+    outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
+    by_index: dict[int, list[TaskPod]] = {}
+    for pod in pods:
+        over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.live)
+        if not over:  # most pods of a large job are those of tasks that are done and counted
+            by_index.setdefault(pod.index, []).append(pod)
+    settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s)
+    for index, attempts in sorted(by_index.items()):
+        settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
+    for index, (winner, last) in enumerate(zip(outcome.stage.winner, outcome.stage.last, strict=True)):
+        if winner or index in by_index:
+            continue
+        if last or not stop.restart:
+            settler.task(index, ())
+        else:  # it never ran: most tasks of a large job that has just begun
+            outcome.waiting.append(Attempt(task_type=task_type, index=index, number=1))
+    outcome.waiting.sort(key=lambda attempt: attempt.index)
+    return outcome
+
+
+def backoff_s(failures: int) -> float:
+    """Exponential: 1, 2, 4 ... 60 seconds after the first, second, third ... failure."""
+    return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
+
+
+class _Settler:
+    """One pass over the tasks of a stage; writes into `outcome`."""
+
+    def __init__(
+        self,
+        task_type: TaskType,
+        outcome: Settlement,
+        limits: Limits,
+        now_s: float,
+        stop: Stop,
+        failed_s: Mapping[str, float],
+    ) -> None:
+        self._failed_s = dict(failed_s)
+        self._stop = stop
+        self._type = task_type
+        self._outcome = outcome
+        self._stage = outcome.stage
+        self._limits = limits
+        self._now_s = now_s
+
+    def task(self, index: int, pods: Sequence[TaskPod]) -> None:
+        for pod in pods:
+            if pod.state is PodState.SUCCEEDED and not self._stage.winner[index]:
+                self._won(index, pod, max(each.attempt for each in pods))
+        if self._stage.winner[index]:
+            self._outcome.obsolete += [pod for pod in pods if pod.state.live and pod.deleting_since_s is None]
+            return
+        live = None
+        for pod in pods:
+            self._stage.last[index] = max(self._stage.last[index], pod.attempt)
+            live = self._look(index, pod) or live
+        if live is None:
+            self._settle_vanished(index, self._stage.last[index])
+            self._next(index, pods)
+        elif live.state is PodState.UNPLACED and self._stop.restart:
+            self._outcome.waiting.append(
+                Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
+            )
+
+    def _won(self, index: int, pod: TaskPod, highest: int) -> None:
+        result = pod.result
+        assert result is not None
+        exists = 1 <= result.winner_attempt <= max(highest, self._stage.last[index])
+        self._stage.winner[index] = result.winner_attempt if exists else pod.attempt
+        self._stage.last[index] = max(self._stage.last[index], pod.attempt)
+        self._count(result)
+        self._outcome.results.append(result)
+
+    def _count(self, result: contract.TaskResult) -> None:
+        if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may have to run again for its plan's sake
+            return
+        if self._type is TaskType.COMMIT:  # sums over what the winners committed, told anew: not one more task
+            if not result.counters or counters.DROPPED in result.counters.get(counters.GROUP, {}):
+                return
+            self._outcome.counters.clear()
+        counters.add(self._outcome.counters, result.counters)
+
+    def _look(self, index: int, pod: TaskPod) -> TaskPod | None:
+        """Settle the pod's attempt if it has ended; return the pod when the task may rely on it."""
+        if pod.attempt <= self._stage.settled(index):
+            if pod.state.live and pod.deleting_since_s is None:
+                self._outcome.obsolete.append(pod)
+            return None
+        self._settle_vanished(index, pod.attempt - 1)
+        ending = self._ending(pod)
+        if ending is None and self._stop.concerns(index):
+            self._stage.killed[index] += 1
+        elif ending is None:
+            self._count_live(pod)
+            return pod
+        else:
+            self._settle(index, pod.attempt, ending, pod)
+        if pod.state.live and pod.deleting_since_s is None:
+            self._outcome.obsolete.append(pod)
+        return None
+
+    def _ending(self, pod: TaskPod) -> Ending | None:
+        """How the attempt ended, also where its pod has not noticed."""
+        if pod.ending is not None:
+            return pod.ending
+        if pod.deleting_since_s is not None:
+            return self._overdue(
+                pod.deleting_since_s + LOST_AFTER_S,
+                Ending(reason=names.Reason.POD_LOST, message="deleted, but its node does not answer", user_error=False),
+            )
+        if pod.state is not PodState.STARTING:
+            return None
+        problem = pod.problem
+        timeout_s = self._patience_s(problem.reason if problem else "")
+        reason = problem.reason if problem else names.Reason.POD_START_TIMEOUT
+        message = problem.message if problem else "look for FailedMount in the pod's events"
+        late = Ending(
+            reason=reason, message=f"not started after {timeout_s:.0f} s: {message}", user_error=problem is not None
+        )
+        return self._overdue(pod.placed_s + timeout_s, late)
+
+    def _patience_s(self, reason: str) -> float:
+        if reason == names.Reason.IMAGE_PULL_FAILED:
+            return self._limits.image_pull_timeout_s
+        if reason in {names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND}:
+            return self._limits.missing_object_timeout_s
+        return self._limits.start_timeout_s
+
+    def _overdue(self, deadline_s: float, ending: Ending) -> Ending | None:
+        if self._now_s >= deadline_s:
+            return dataclasses.replace(ending, time_s=self._now_s)
+        self._recheck(deadline_s)
+        return None
+
+    def _count_live(self, pod: TaskPod) -> None:
+        if pod.state is PodState.RUNNING:
+            self._outcome.running += 1
+        elif pod.state is PodState.STARTING:
+            self._outcome.starting += 1
+        if pod.problem is not None:
+            self._outcome.problems.append(pod)
+
+    def _settle_vanished(self, index: int, until: int) -> None:
+        """Attempts whose pods are gone without a trace ended by the infrastructure's fault, or we ended them."""
+        if self._stop.concerns(index):
+            self._stage.killed[index] += max(0, until - self._stage.settled(index))
+        gone = Ending(reason=names.Reason.POD_LOST, message="its pod was deleted", user_error=False, time_s=self._now_s)
+        unseen = until - self._stage.settled(index) - MAX_LOST_AT_ONCE
+        if unseen > 0:  # a label that names a number far beyond the last one: its maker's doing, not worth an account
+            self._stage.infrastructure_failures[index] += unseen
+        while self._stage.settled(index) < until:
+            self._settle(index, self._stage.settled(index) + 1, gone, None)
+
+    def _settle(self, index: int, attempt: int, ending: Ending, pod: TaskPod | None) -> None:
+        if ending.user_error:
+            self._stage.user_failures[index] += 1
+        else:
+            self._stage.infrastructure_failures[index] += 1
+        node = pod.node if pod else None
+        if pod is None:
+            self._failed_s[contract.task_name(self._type, index)] = self._now_s
+        self._outcome.failures.append(_failure(self._type, index, attempt, ending, node))
+        if self._outcome.verdict is None:
+            self._outcome.verdict = self._judge(index, attempt, ending, node)
+
+    def _judge(self, index: int, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
+        task = contract.task_name(self._type, index)
+        named = f"{self._type} task" if task == self._type else f"{self._type} task {task}"
+        where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
+        if attempt_pod.is_fatal(self._type, ending) or (ending.user_error and ending.reason in _START_PROBLEMS):
+            return Verdict(reason=ending.reason, message=_trim(f"{where}: {ending.message}"))
+        failures = (self._stage.user_failures if ending.user_error else self._stage.infrastructure_failures)[index]
+        if failures < (self._limits.max_attempts if ending.user_error else self._limits.max_infrastructure):
+            return None
+        times_ = "once" if failures == 1 else f"{failures} times"
+        if not ending.user_error:
+            times_ += " for reasons that are not the job's"
+        return Verdict(
+            reason=ending.reason, message=_trim(f"{where}: failed {times_}; the last time: {ending.message}")
+        )
+
+    def _next(self, index: int, pods: Sequence[TaskPod]) -> None:
+        """Another attempt, after a pause that grows with the failures."""
+        if not self._stop.restart:
+            return
+        ended_s = max((pod.ending.time_s or 0.0 for pod in pods if pod.ending), default=0.0)
+        ended_s = max(ended_s, self._failed_s.get(contract.task_name(self._type, index), 0.0))
+        ready_s = ended_s + backoff_s(self._stage.failures(index))
+        if ready_s > self._now_s:
+            self._recheck(ready_s)
+            return
+        number = max(self._stage.last[index], self._stage.settled(index)) + 1
+        self._outcome.waiting.append(Attempt(task_type=self._type, index=index, number=number))
+
+    def _recheck(self, at_s: float) -> None:
+        known = self._outcome.recheck_at_s
+        self._outcome.recheck_at_s = at_s if known is None else min(known, at_s)
+
+
+_START_PROBLEMS = frozenset(
+    {
+        names.Reason.IMAGE_PULL_FAILED,
+        names.Reason.SECRET_NOT_FOUND,
+        names.Reason.CONFIG_MAP_NOT_FOUND,
+        names.Reason.INVALID_POD,
+    }
+)
+MAX_MESSAGE = 1200
+
+
+def _trim(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+
+
+def _failure(
+    task_type: TaskType, index: int, attempt: int, ending: Ending, node: str | None
+) -> mrjob_status.TaskFailure:
+    return mrjob_status.TaskFailure(
+        task=contract.task_name(task_type, index),
+        attempt=attempt,
+        node=node,
+        reason=ending.reason[:64],
+        message=_trim(ending.message),
+        exit_code=ending.exit_code,
+        user_error=ending.user_error,
+        time=times.rfc3339(ending.time_s),
+    )

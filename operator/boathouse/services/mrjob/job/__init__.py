@@ -1,0 +1,1 @@
+"""An MRJob as the operator uses it."""

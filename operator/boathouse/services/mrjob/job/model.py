@@ -1,0 +1,367 @@
+"""An MRJob as the services see it: values with every default decided, and steps instead of the shorthand for one step.
+
+`from_resource` is the only door: what it refuses is a value with a reason that a user can act on.
+"""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Literal, NewType
+
+import pydantic
+
+from boathouse.resources import names, quantity
+from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig, QueueConfig
+from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.resources.mrjob import storage as mrjob_storage
+from boathouse.services.mrjob.job import pod_template
+from boathouse_task import contract
+
+JobUid = NewType("JobUid", str)
+MIB = 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a pod of a stage gets.
+
+    Attributes:
+        memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
+            (a pod's QoS class cannot change in a resize).
+        cpu_limit_milli: at least the request and 1m.
+        ephemeral_storage_limit_bytes: of all that the pod writes on its node; 0: none.
+        scratch_bytes: the bound of each folder that the pod may write to, as the job requests it; 0: the operator's.
+    """
+
+    cpu_milli: int
+    cpu_limit_milli: int
+    memory_bytes: int
+    ephemeral_storage_bytes: int = 0
+    ephemeral_storage_limit_bytes: int = 0
+    scratch_bytes: int = 0
+    extended: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def memory_request_bytes(self) -> int:
+        """The pod's memory request."""
+        return self.memory_bytes - MIB
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The mapper or the reducer of a step; setup and commit are stages without a command.
+
+    Attributes:
+        min_memory_bytes: the least limit that a task may be started with where memory is scarce; 0: only all of it.
+        slowdown: how much longer a task takes with less, until it is known better.
+    """
+
+    resources: Resources
+    command: tuple[str, ...] = ()
+    max_attempts: int = 4
+    min_memory_bytes: int = 0
+    slowdown: float = 1.5
+
+
+HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
+"""Setup, commit and cleanup list, write, rename and delete objects; they need little."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Maps, then (unless `reduces` is 0) reduces. A mapper without a command passes lines on."""
+
+    mapper: Stage
+    reducer: Stage | None
+    reduces: int
+    combiner: tuple[str, ...] | None = None
+    partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Uber:
+    """What a step may have at most to run in one pod."""
+
+    max_maps: int
+    max_reduces: int
+    max_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """Whether a job may run, and how long it may take.
+
+    Attributes:
+        task_timeout_s: how long a command may do nothing; 0 for ever.
+        slow_start: the part of the maps that must be done before reduces start.
+    """
+
+    suspend: bool = False
+    deadline_s: float | None = None
+    ttl_s: float | None = None
+    clean_up: Literal["OnEnd", "OnDelete", "Never"] = "OnEnd"
+    task_timeout_s: int = 0
+    slow_start: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A valid MRJob.
+
+    Attributes:
+        deleting_since_s: when it was deleted; it stays until its finalizers are gone.
+    """
+
+    uid: JobUid
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    queue: str
+    image: str
+    image_pull_policy: str
+    inputs: tuple[str, ...]
+    output: str
+    split_max_bytes: int
+    steps: tuple[Step, ...]
+    combine_files: bool = False
+    output_compression: str = ""
+    max_record_bytes: int = 16 * MIB
+    uber: Uber | None = None
+    files: tuple[mrjob_spec.File, ...] = ()
+    env: tuple[mrjob_spec.EnvVar, ...] = ()
+    s3: mrjob_storage.S3 | None = None
+    volume: mrjob_storage.StorageVolume | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[mrjob_spec.Toleration, ...] = ()
+    life: Life = Life()
+    template: pod_template.Template = dataclasses.field(default_factory=pod_template.Template)
+    housekeeping: Stage = HOUSEKEEPING
+    deleting_since_s: float | None = None
+
+    def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
+        """The stage that tasks of this type belong to."""
+        match task_type:
+            case contract.TaskType.MAP:
+                return self.steps[step].mapper
+            case contract.TaskType.REDUCE:
+                return self.steps[step].reducer or self.housekeeping
+            case contract.TaskType.UBER:
+                return _uber_stage(self.steps[step])
+            case contract.TaskType.SETUP | contract.TaskType.COMMIT | contract.TaskType.CLEANUP:
+                return self.housekeeping
+
+    def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
+        """Whether the step, with so many splits of so many bytes in all, runs in one pod."""
+        limits = self.uber
+        return (
+            limits is not None
+            and splits <= limits.max_maps
+            and self.steps[step].reduces <= limits.max_reduces
+            and size_bytes <= limits.max_bytes
+        )
+
+    @property
+    def work_url(self) -> str:
+        """The folder for everything that is not yet output."""
+        return f"{self.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
+
+
+def _uber_stage(step: Step) -> Stage:
+    """One pod in which both the mapper and the reducer fit."""
+    one = step.mapper
+    other = step.reducer or one
+    a, b = one.resources, other.resources
+    extended = dict(a.extended)
+    for name, count in b.extended:
+        extended[name] = max(count, extended.get(name, 0))
+    return Stage(
+        max_attempts=min(one.max_attempts, other.max_attempts),
+        resources=Resources(
+            cpu_milli=max(a.cpu_milli, b.cpu_milli),
+            cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),
+            memory_bytes=max(a.memory_bytes, b.memory_bytes),
+            ephemeral_storage_bytes=max(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
+            ephemeral_storage_limit_bytes=max(a.ephemeral_storage_limit_bytes, b.ephemeral_storage_limit_bytes),
+            scratch_bytes=max(a.scratch_bytes, b.scratch_bytes) if a.scratch_bytes and b.scratch_bytes else 0,
+            extended=tuple(sorted(extended.items())),
+        ),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a resource is not a job that can run, for the condition `Admitted`."""
+
+    reason: str
+    message: str
+
+
+def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
+    """The job that a custom resource describes, with the operator's defaults."""
+    try:
+        spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+        return _job(body["metadata"], spec, config)
+    except pydantic.ValidationError as error:
+        problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
+    except (ValueError, ArithmeticError) as error:  # the latter: quantities with exponents of a dozen digits
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+
+
+def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: OperatorConfig) -> Job | Refusal:
+    queue = config.queue_for(metadata["namespace"], spec.queue)
+    known = sorted(each.name for each in config.queues)
+    if queue not in known:
+        return Refusal(
+            reason=names.Reason.QUEUE_NOT_FOUND,
+            message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
+        )
+    refusal = _not_accepted(config.queue(queue), metadata["namespace"], pod_template.of(spec).priority_class)
+    if refusal is not None:
+        return refusal
+    image = spec.image or config.task.image
+    if not image:
+        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    return Job(
+        uid=JobUid(metadata["uid"]),
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        generation=metadata.get("generation", 1),
+        created_s=_epoch(metadata["creationTimestamp"]),
+        deleting_since_s=_epoch(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
+        queue=queue,
+        image=image,
+        image_pull_policy=_pull_policy(spec, config),
+        inputs=tuple(spec.input),
+        output=spec.output,
+        split_max_bytes=quantity.units(spec.split_max_size),
+        steps=tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
+        combine_files=spec.input_format == "CombineTextInputFormat",
+        output_compression=spec.output_compression or "",
+        max_record_bytes=quantity.units(spec.max_record_bytes),
+        uber=_uber(spec),
+        files=tuple(spec.files or ()),
+        env=tuple(spec.env or ()),
+        s3=spec.storage.s3 if spec.storage else None,
+        volume=spec.storage.volume if spec.storage else None,
+        node_selector=tuple(sorted((spec.node_selector or {}).items())),
+        tolerations=tuple(spec.tolerations or ()),
+        life=_life(spec),
+        template=pod_template.of(spec),
+        housekeeping=dataclasses.replace(
+            HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
+        ),
+    )
+
+
+def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
+    if not queue.accepts_namespace(namespace):
+        message = (
+            f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
+            "or have the namespace added to the queue in the chart"
+        )
+    elif not queue.accepts_priority_class(priority_class):
+        message = (
+            f'the queue "{queue.name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, '
+            f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
+        )
+    else:
+        return None
+    return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
+
+
+def _life(spec: mrjob_spec.MRJobSpec) -> Life:
+    return Life(
+        suspend=spec.suspend,
+        deadline_s=spec.active_deadline_seconds,
+        ttl_s=spec.ttl_seconds_after_finished,
+        clean_up=spec.clean_up,
+        task_timeout_s=spec.task_timeout_seconds,
+        slow_start=spec.slow_start_completed_maps_percent / 100,
+    )
+
+
+def _pull_policy(spec: mrjob_spec.MRJobSpec, config: OperatorConfig) -> str:
+    """The operator's policy is for the operator's image."""
+    asked = spec.image_pull_policy
+    return asked if spec.image or asked != "IfNotPresent" else config.task.image_pull_policy
+
+
+def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step:
+    reduces = 0 if spec.reducer is None else 1 if spec.num_reduce_tasks is None else spec.num_reduce_tasks
+    mapper = _stage(spec.mapper, storage) if spec.mapper else None
+    reducer = _stage(spec.reducer, storage) if spec.reducer and reduces else None
+    first = mapper or (dataclasses.replace(reducer, command=()) if reducer else None)
+    if first is None:
+        raise ValueError("spec: a step needs a mapper or a reducer")
+    return Step(
+        mapper=first,
+        reducer=reducer,
+        reduces=reduces,
+        combiner=tuple(spec.combiner.command) if spec.combiner else None,
+        partitioner=_partitioner(spec),
+    )
+
+
+def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
+    asked = spec.partitioner or mrjob_steps.Partitioner()
+    return contract.Partitioner(
+        type=asked.type,
+        options=asked.options or "",
+        key_field_separator=spec.map_output_key_field_separator or "\t",
+        num_key_fields=spec.num_map_output_key_fields or 1,
+        field_separator=spec.map_output_field_separator or "\t",
+        comparator_options=spec.comparator.options if spec.comparator else None,
+    )
+
+
+def _uber(spec: mrjob_spec.MRJobSpec) -> Uber | None:
+    asked = spec.uber
+    if asked is None:
+        return None
+    most = spec.split_max_size if asked.max_bytes is None else asked.max_bytes
+    return Uber(max_maps=asked.max_maps, max_reduces=asked.max_reduces, max_bytes=quantity.units(most))
+
+
+def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) -> Stage:
+    elastic = template.elastic_memory
+    return Stage(
+        command=tuple(template.command),
+        max_attempts=template.max_attempts,
+        resources=_resources(template.resources, storage),
+        min_memory_bytes=-(-quantity.units(elastic.min) // MIB) * MIB if elastic else 0,
+        slowdown=1 + elastic.slowdown_percent / 100 if elastic else 1.0,
+    )
+
+
+def _resources(asked: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
+    requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
+    cpu = quantity.milli(requests.pop("cpu"))
+    memory = quantity.units(requests.pop("memory"))
+    limit = quantity.milli((asked.limits or {}).get("cpu", 0))
+    scratch_bytes = quantity.units(requests.pop("ephemeral-storage", 0))
+    resources = Resources(
+        cpu_milli=cpu,
+        cpu_limit_milli=max(limit, cpu + 1),
+        memory_bytes=-(-memory // MIB) * MIB,
+        extended=tuple(sorted((name, quantity.units(value)) for name, value in requests.items())),
+    )
+    return _with_storage(resources, scratch_bytes, storage)
+
+
+def _with_storage(resources: Resources, scratch_bytes: int, default: EphemeralStorageConfig) -> Resources:
+    """The resources with what the job requests of ephemeral storage, or with the default."""
+    limit_bytes = default.limit_bytes
+    return dataclasses.replace(
+        resources,
+        ephemeral_storage_bytes=scratch_bytes or default.request_bytes,
+        ephemeral_storage_limit_bytes=max(limit_bytes, scratch_bytes) if limit_bytes else 0,
+        scratch_bytes=scratch_bytes,
+    )
+
+
+def _epoch(timestamp: str) -> float:
+    return dt.datetime.fromisoformat(timestamp).timestamp()

@@ -1,0 +1,1 @@
+"""An MRJob's tasks as the scheduler gets them, and their pods."""

@@ -1,0 +1,347 @@
+"""Build the manifest of a task pod: restricted, Burstable for life, and told everything by its environment. Pure."""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.services.mrjob.attempts.settle import Attempt
+from boathouse.services.mrjob.job import pod_template
+from boathouse.services.mrjob.job.model import MIB, Job, Resources
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+_MAX_NAME: Final = 63
+_HASH: Final = 8
+_USER: Final = 10001
+_TOKEN_SECONDS: Final = 3600
+_FILES_MODE: Final = 0o555
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodSettings:
+    """What the operator adds to every pod.
+
+    Attributes:
+        progress_url: the progress endpoint as pods reach it.
+        scratch_bytes: upper bound of the working folder where the job asks for no ephemeral storage.
+        cluster: identifies the cluster in ownership marks.
+    """
+
+    progress_url: str
+    scratch_bytes: int
+    image_pull_secrets: Sequence[str] = ()
+    not_ready_toleration_s: int = 60
+    cluster: str = ""
+
+
+def pod_name(job: Job, attempt: Attempt) -> str:
+    """`JOB-UID8-s0-m-00042-a1`."""
+    return derived_name(
+        job, f"s{attempt.step}-{contract.attempt_name(attempt.task_type, attempt.index, attempt.number)}"
+    )
+
+
+def derived_name(job: Job, suffix: str) -> str:
+    """`JOB-UID8-SUFFIX`; a job's name that is too long or has dots is cut and told apart by a hash."""
+    end = f"-{job.uid[:8]}-{suffix}"
+    name = job.name.replace(".", "-")
+    if len(name) + len(end) > _MAX_NAME or name != job.name:
+        digest = hashlib.sha256(job.name.encode()).hexdigest()[:_HASH]
+        name = f"{name[: _MAX_NAME - len(end) - _HASH - 1].rstrip('-')}-{digest}"
+    return name + end
+
+
+_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|uber|commit|cleanup)-a(?P<number>\d+)$")
+_LETTERS: Final = {"m": TaskType.MAP, "r": TaskType.REDUCE}
+
+
+def parse_attempt(name: str) -> Attempt:
+    """The attempt that a pod is named after: the inverse of `pod_name`.
+
+    Raises:
+        ValueError: The name is not one of a task pod.
+    """
+    match = _ATTEMPT_NAME.search(name)
+    if match is None:
+        raise ValueError(f"{name} is not the name of a task pod")
+    letter, _, index = match["task"].partition("-")
+    task_type = _LETTERS.get(letter) or TaskType(letter)
+    return Attempt(step=int(match["step"]), task_type=task_type, index=int(index or 0), number=int(match["number"]))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodBuilder:
+    """Builds the pods of one job.
+
+    Attributes:
+        splits: the accepted plan's of the step at hand, by map index; empty before.
+    """
+
+    job: Job
+    settings: PodSettings
+    splits: Sequence[contract.Split] = ()
+
+    def build(self, attempt: Attempt, resources: Resources, node: str | None) -> dict[str, Any]:
+        """The manifest; without `node`, of a pod that waits for the scheduler."""
+        job = self.job
+        spec: dict[str, Any] = {
+            "schedulerName": names.SCHEDULER_NAME,
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 30,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": _USER,
+                "runAsGroup": _USER,
+                "fsGroup": _USER,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [self._container(attempt, resources)],
+            "volumes": self._volumes(attempt, resources),
+            "tolerations": [*map(_toleration, job.tolerations), *self._patience()],
+        }
+        if job.node_selector:
+            spec["nodeSelector"] = dict(job.node_selector)
+        if self.settings.image_pull_secrets:
+            spec["imagePullSecrets"] = [{"name": name} for name in self.settings.image_pull_secrets]
+        if node is not None:
+            spec["nodeName"] = node
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
+        return pod_template.apply(manifest, job.template)
+
+    def _metadata(self, attempt: Attempt) -> dict[str, Any]:
+        job = self.job
+        metadata: dict[str, Any] = {
+            "name": pod_name(job, attempt),
+            "namespace": job.namespace,
+            "labels": {
+                names.APP_NAME: "boathouse-task",
+                names.APP_INSTANCE: job.name if len(job.name) <= _MAX_NAME else job.uid,
+                names.APP_COMPONENT: attempt.task_type.value,
+                names.APP_PART_OF: "boathouse",
+                names.APP_MANAGED_BY: names.MANAGER,
+                names.LABEL_JOB_UID: job.uid,
+                names.LABEL_KIND: names.MRJOB_KIND,
+                names.LABEL_STEP: str(attempt.step),
+                names.LABEL_TASK_TYPE: attempt.task_type.value,
+                names.LABEL_TASK_INDEX: str(attempt.index),
+                names.LABEL_ATTEMPT: str(attempt.number),
+                names.LABEL_QUEUE: job.queue,
+            },
+            "annotations": {names.ANNOTATION_JOB_NAME: job.name},
+            "ownerReferences": [owner(job)],
+        }
+        split = self._split(attempt)
+        if split is not None:
+            start, end = split.offset_bytes, split.offset_bytes + split.length_bytes
+            metadata["annotations"][names.ANNOTATION_SPLIT] = f"{split.url}:{start}-{end}"
+        return metadata
+
+    def _split(self, attempt: Attempt) -> contract.Split | None:
+        return self.splits[attempt.index] if attempt.task_type is TaskType.MAP else None
+
+    def _files(self, attempt: Attempt) -> Sequence[mrjob_spec.File]:
+        """A cleanup task runs no command, so it does not wait for ConfigMaps that may be gone by then."""
+        return () if attempt.task_type is TaskType.CLEANUP else self.job.files
+
+    def _container(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
+        job = self.job
+        return {
+            "name": names.CONTAINER,
+            "image": job.image,
+            "imagePullPolicy": job.image_pull_policy,
+            "command": ["boathouse-task"],
+            "workingDir": contract.WORK_PATH,
+            "env": self._env(attempt),
+            "resources": _requirements(resources),
+            "resizePolicy": [
+                {"resourceName": "cpu", "restartPolicy": "NotRequired"},
+                {"resourceName": "memory", "restartPolicy": "NotRequired"},
+            ],
+            "terminationMessagePath": contract.TERMINATION_LOG_PATH,
+            "terminationMessagePolicy": "File",
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": True,
+                "runAsNonRoot": True,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "volumeMounts": self._mounts(attempt),
+        }
+
+    def _env(self, attempt: Attempt) -> list[dict[str, Any]]:
+        """The user's variables last but for ours, so that theirs may refer to nothing of ours and never replace it."""
+        env: list[dict[str, Any]] = [_variable(each) for each in self.job.env]
+        secret = self.job.s3.secret_ref if self.job.s3 else None
+        if secret is not None:
+            env += [
+                {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
+                for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+            ]
+        limit = {"containerName": names.CONTAINER, "resource": "limits.memory"}
+        fields = (
+            (contract.POD_NAME_ENV, "metadata.name"),
+            (contract.POD_UID_ENV, "metadata.uid"),
+            (contract.NODE_NAME_ENV, "spec.nodeName"),
+        )
+        task = msgspec.json.encode(self.task_spec(attempt)).decode()
+        env.append({"name": contract.TASK_ENV, "value": _escaped(task)})
+        env.append({"name": contract.MEMORY_LIMIT_ENV, "valueFrom": {"resourceFieldRef": limit}})
+        env += [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields]
+        return env
+
+    def task_spec(self, attempt: Attempt) -> contract.TaskSpec:
+        """What the task is told; only what its type needs."""
+        job, step = self.job, self.job.steps[attempt.step]
+        is_setup = attempt.task_type is TaskType.SETUP
+        return contract.TaskSpec(
+            job_uid=job.uid,
+            job_name=job.name,
+            namespace=job.namespace,
+            task_type=attempt.task_type,
+            step=attempt.step,
+            steps=len(job.steps),
+            index=attempt.index,
+            attempt=attempt.number,
+            work_url=job.work_url,
+            output_url=job.output,
+            input_urls=list(job.inputs) if is_setup and not attempt.step else [],
+            previous_reduces=job.steps[attempt.step - 1].reduces if is_setup and attempt.step else 0,
+            combine_files=is_setup and job.combine_files,
+            split=self._split(attempt),
+            splits=list(self.splits) if attempt.task_type is TaskType.UBER else [],
+            maps=0 if is_setup else len(self.splits),
+            reduces=step.reduces,
+            mapper=list(step.mapper.command) or None,
+            combiner=list(step.combiner) if step.combiner else None,
+            reducer=list(step.reducer.command) if step.reducer else None,
+            partitioner=step.partitioner,
+            split_max_bytes=job.split_max_bytes,
+            output_compression=job.output_compression,
+            max_record_bytes=job.max_record_bytes,
+            files=[_file(each) for each in self._files(attempt)],
+            s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
+            cluster=self.settings.cluster,
+            progress_url=self.settings.progress_url,
+            task_timeout_s=job.life.task_timeout_s,
+            secret_variables=[each.name for each in job.env if each.value_from and each.value_from.secret_key_ref],
+        )
+
+    def _mounts(self, attempt: Attempt) -> list[dict[str, Any]]:
+        mounts: list[dict[str, Any]] = [
+            {"name": "work", "mountPath": contract.WORK_PATH},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - inside the pod
+            {"name": "token", "mountPath": contract.TOKEN_PATH.rpartition("/")[0], "readOnly": True},
+            {"name": "ca", "mountPath": contract.CA_PATH.rpartition("/")[0], "readOnly": True},
+        ]
+        if any(each.config_map_key_ref for each in self._files(attempt)):
+            mounts.append({"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True})
+        if self.job.volume:
+            mounts.append({"name": "storage", "mountPath": self.job.volume.mount_path})
+        return mounts
+
+    def _volumes(self, attempt: Attempt, resources: Resources) -> list[dict[str, Any]]:
+        scratch = quantity.format_bytes(resources.scratch_bytes or self.settings.scratch_bytes)
+        token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
+        volumes: list[dict[str, Any]] = [
+            {"name": "work", "emptyDir": {"sizeLimit": scratch}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": scratch}},
+            {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
+            {"name": "ca", "configMap": {"name": names.PROGRESS_CA_CONFIG_MAP, "optional": True}},
+        ]
+        sources = [_config_map(each) for each in self._files(attempt) if each.config_map_key_ref]
+        if sources:
+            volumes.append({"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}})
+        if self.job.volume:
+            claim = {"claimName": self.job.volume.claim_name}
+            volumes.append({"name": "storage", "persistentVolumeClaim": claim})
+        return volumes
+
+    def _patience(self) -> list[dict[str, Any]]:
+        """Leave a node that stopped answering sooner than Kubernetes' 300 s: another attempt is cheap."""
+        return [
+            {
+                "key": f"node.kubernetes.io/{taint}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": self.settings.not_ready_toleration_s,
+            }
+            for taint in ("not-ready", "unreachable")
+        ]
+
+
+def owner(job: Job) -> dict[str, Any]:
+    """The ownerReference to the job: what is made for it goes when it goes."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.MRJOB_KIND,
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+
+
+def _requirements(resources: Resources) -> dict[str, Any]:
+    extended = {name: str(count) for name, count in resources.extended}
+    return {
+        "requests": {
+            "cpu": quantity.format_milli(resources.cpu_milli),
+            "memory": quantity.format_bytes(resources.memory_request_bytes),
+            **_storage(resources.ephemeral_storage_bytes),
+            **extended,
+        },
+        "limits": {
+            "cpu": quantity.format_milli(resources.cpu_limit_milli),
+            "memory": quantity.format_bytes(resources.memory_bytes),
+            **_storage(resources.ephemeral_storage_limit_bytes),
+            **extended,
+        },
+    }
+
+
+def _storage(size_bytes: int) -> dict[str, str]:
+    return {"ephemeral-storage": quantity.format_bytes(size_bytes)} if size_bytes else {}
+
+
+def _escaped(text: str) -> str:
+    """Kubernetes expands $(NAME) in values; $$ is a dollar sign."""
+    return text.replace("$(", "$$(")
+
+
+def _variable(variable: mrjob_spec.EnvVar) -> dict[str, Any]:
+    return variable.model_dump(by_alias=True, exclude_none=True)
+
+
+def _toleration(toleration: mrjob_spec.Toleration) -> dict[str, Any]:
+    return toleration.model_dump(by_alias=True, exclude_none=True)
+
+
+def _file(file: mrjob_spec.File) -> contract.FileSource:
+    if file.url:
+        return contract.FileSource(name=file.name, url=file.url)
+    return contract.FileSource(name=file.name, path=f"{contract.FILES_PATH}/{file.name}")
+
+
+def _config_map(file: mrjob_spec.File) -> dict[str, Any]:
+    reference = file.config_map_key_ref
+    assert reference is not None
+    return {"configMap": {"name": reference.name, "items": [{"key": reference.key, "path": file.name}]}}
+
+
+def with_decided(resources: Resources, *, cpu_milli: int, memory_request_bytes: int) -> Resources:
+    """The stage's resources at the size that the scheduler decided."""
+    return dataclasses.replace(
+        resources,
+        cpu_milli=cpu_milli,
+        cpu_limit_milli=max(resources.cpu_limit_milli, cpu_milli + 1),
+        memory_bytes=memory_request_bytes + MIB,
+    )

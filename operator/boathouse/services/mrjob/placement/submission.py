@@ -1,0 +1,160 @@
+"""From a job's waiting attempts to the scheduler's job, classes and tasks, and back to pods."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import spec
+from boathouse.services.mrjob import estimates
+from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.settle import Attempt
+from boathouse.services.mrjob.job import pod_template
+from boathouse.services.mrjob.job.model import Job, Resources
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse_policies import model
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+
+def scheduler_job(job: Job, priority: int = 0) -> model.Job:
+    """The job as the queues see it."""
+    return model.Job(
+        id=model.JobId(job.uid),
+        queue=model.QueueName(job.queue),
+        submitted_s=job.created_s,
+        name=f"{job.namespace}/{job.name}",
+        namespace=model.NamespaceName(job.namespace),
+        priority=priority,
+        priority_class=job.template.priority_class,
+        kind=estimates.kind(job),
+    )
+
+
+def classes(job: Job, attempts: Sequence[Attempt], known: Iterable[model.TaskClass] = ()) -> list[model.TaskClass]:
+    """One class for each stage that waits, as it is `known` or without estimates."""
+    stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
+    by_id = {one.id: one for one in known}
+    return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
+
+
+def all_classes(
+    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: estimates.Learner
+) -> list[model.TaskClass]:
+    """The classes of a step, in order, with what was learnt of them."""
+    return [_class(job, each, step, learner.estimates(job, each, step, _reads(each, plan))) for each in stages]
+
+
+def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
+    """The bytes that one task takes in, on average; 0 of a reduce: nobody knows before the shuffle."""
+    if plan is None or not plan.splits:
+        return 0.0
+    match task_type:
+        case TaskType.MAP:
+            return plan.bytes_total / len(plan.splits)
+        case TaskType.UBER:
+            return float(plan.bytes_total)
+        case _:
+            return 0.0
+
+
+def tasks(job: Job, attempts: Sequence[Attempt], plan: contract.Plan | None) -> list[model.Task]:
+    """The attempts, maps with the nodes that hold their split."""
+    return [_task(job, attempt, plan) for attempt in attempts]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Factory:
+    """Builds the pod of a task that the scheduler has placed; registered with each job."""
+
+    builder: pod_builder.PodBuilder
+
+    def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
+        """The pod's manifest, without the fence's epoch."""
+        attempt = pod_builder.parse_attempt(task.rpartition("/")[2])
+        decided = pod_builder.with_decided(
+            self.builder.job.stage(attempt.task_type, attempt.step).resources,
+            cpu_milli=resources.cpu_milli,
+            memory_request_bytes=resources.memory_bytes,
+        )
+        return _explained(self.builder.build(attempt, decided, node), self.builder.job, attempt, decided)
+
+
+def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Resources) -> dict[str, Any]:
+    """Say in the pod that it got less memory than its task asked for, and why."""
+    ideal = job.stage(attempt.task_type, attempt.step).resources.memory_bytes
+    if decided.memory_bytes < ideal:
+        less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
+        manifest["metadata"]["annotations"] |= {
+            names.ANNOTATION_IDEAL_MEMORY: str(ideal),
+            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more to spare, "
+            "and its job ends no later for it",
+        }
+    return manifest
+
+
+def task_id(job: Job, attempt: Attempt) -> model.TaskId:
+    """`NAMESPACE/PODNAME`."""
+    return model.TaskId(f"{job.namespace}/{pod_builder.pod_name(job, attempt)}")
+
+
+def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
+    """`UID/0/map`."""
+    return model.ClassId(f"{job.uid}/{step}/{task_type}")
+
+
+def placed_resources(job: Job, pod: TaskPod) -> model.Resources:
+    """What a pod holds of its node."""
+    asked = job.stage(pod.task_type, pod.step).resources
+    limit = pod.memory_bytes if 0 < pod.memory_bytes < asked.memory_bytes else asked.memory_bytes
+    return _resources(dataclasses.replace(asked, memory_bytes=limit))
+
+
+def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> model.TaskClass:
+    return model.TaskClass(
+        id=class_id(job, task_type, step),
+        job=model.JobId(job.uid),
+        resources=_resources(job.stage(task_type, step).resources),
+        stage=model.Stage(task_type.value),
+        step=step,
+        estimates=known,
+        constraints=model.Constraints(
+            node_selector=job.node_selector,
+            affinity=pod_template.node_affinity(job.template),
+            tolerations=tuple(_toleration(each) for each in job.tolerations),
+            claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
+        ),
+    )
+
+
+def _task(job: Job, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
+    locations: Sequence[str] = ()
+    if attempt.task_type is TaskType.MAP and plan is not None:
+        which = plan.splits[attempt.index].locations
+        locations = plan.location_sets[which] if which >= 0 else ()
+    return model.Task(
+        id=task_id(job, attempt),
+        task_class=class_id(job, attempt.task_type, attempt.step),
+        index=attempt.index,
+        locations=tuple(model.NodeName(each) for each in locations),
+        pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
+    )
+
+
+def _resources(resources: Resources) -> model.Resources:
+    """What the pod's requests are: that is what a node has less of."""
+    return model.Resources(
+        cpu_milli=resources.cpu_milli,
+        memory_bytes=resources.memory_request_bytes,
+        ephemeral_storage_bytes=resources.ephemeral_storage_bytes,
+        extended=resources.extended,
+    )
+
+
+def _toleration(toleration: spec.Toleration) -> model.Toleration:
+    return model.Toleration(
+        key=toleration.key or "",
+        operator=model.TolerationOperator(toleration.operator),
+        value=toleration.value or "",
+        effect=model.TaintEffect(toleration.effect) if toleration.effect else None,
+    )

@@ -1,0 +1,1 @@
+"""The next actions of an MRJob, computed from its state and its pods."""

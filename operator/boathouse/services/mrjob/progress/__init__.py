@@ -1,0 +1,1 @@
+"""Messages between running tasks and the operator."""

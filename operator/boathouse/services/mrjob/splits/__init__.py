@@ -1,0 +1,1 @@
+"""Split plans: posted by a job's setup, stored in ConfigMaps."""

@@ -1,0 +1,82 @@
+"""Read a posted plan: hostile input until it is checked here. Pure, and run beside the event loop.
+
+Each call into `msgspec` holds the interpreter's lock until it returns. So the JSON is bounded in its size and in the
+number of its values before it is decoded: with both at their limits the longest hold is below 0.2 s.
+"""
+
+import dataclasses
+import zlib
+from typing import Final
+
+import msgspec
+
+from boathouse.resources.mrjob import spec
+from boathouse.services.mrjob.splits import shards
+from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse_task import contract
+
+MAX_CONTAINERS: Final = 4 * spec.MAX_MAPS
+"""Objects, and again arrays: a split is one object, its set of locations one array. URLs may hold such characters."""
+MAX_VALUES: Final = 16 * spec.MAX_MAPS
+"""Values, by the commas between them: a split has 6, its set of locations 3, and its URL may hold 7."""
+_CHUNK_BYTES: Final = 256 * 1024
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_BOUNDS: Final = ((b"{", MAX_CONTAINERS), (b"[", MAX_CONTAINERS), (b",", MAX_VALUES))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Posted:
+    """A plan, and how large its JSON was in bytes."""
+
+    kept: KeptPlan
+    json_bytes: int
+
+
+class TooLargeError(ValueError):
+    """The plan is beyond the limits."""
+
+
+def read(body: bytes, *, gzipped: bool) -> Posted:
+    """Return the plan with its digest, compressed for the ConfigMaps.
+
+    Raises:
+        TooLargeError: It has more bytes or values than a plan of `MAX_MAPS` splits needs.
+        ValueError: It is no plan, or a number in it has more than 64 bits.
+    """
+    json = _inflated(body) if gzipped else body
+    _check_size(json)
+    try:
+        plan = msgspec.json.decode(json, type=contract.Plan)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    if fault := shards.fault(plan):
+        raise ValueError(fault)
+    size = len(json)
+    del json  # it is made again from the plan, and need not be in memory twice
+    return Posted(shards.keep(plan), size)
+
+
+def _inflated(body: bytes) -> bytearray:
+    """The content of a gzip file, read piece by piece, so that a small body cannot become a large one."""
+    stream = zlib.decompressobj(_GZIP)
+    json, rest = bytearray(), body
+    try:
+        while not stream.eof:
+            piece = stream.decompress(rest, _CHUNK_BYTES)
+            rest = stream.unconsumed_tail
+            if not piece and not rest:
+                raise ValueError("the compressed plan ends too early")
+            json += piece
+            if len(json) > contract.PLAN_MAX_BYTES:
+                raise TooLargeError(f"its JSON has more than {contract.PLAN_MAX_BYTES} bytes")
+    except zlib.error as error:
+        raise ValueError(f"the body is not gzip: {error}") from error
+    return json
+
+
+def _check_size(json: bytes | bytearray) -> None:
+    if len(json) > contract.PLAN_MAX_BYTES:
+        raise TooLargeError(f"its JSON has more than {contract.PLAN_MAX_BYTES} bytes")
+    for character, most in _BOUNDS:
+        if json.count(character) > most:
+            raise TooLargeError(f"its JSON has more than {most} times {character.decode()}")

@@ -1,0 +1,140 @@
+"""The accepted split plan in ConfigMaps: gzip of its JSON, cut into shards; immutable, owned by the job.
+
+The first shard says how many there are and the plan's digest, so that nothing need be listed.
+"""
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from boathouse.resources import names
+from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.planning.observation import PlanSeen
+from boathouse_task import contract
+
+SHARD_BYTES = 180 * 1024
+"""Base64 makes a third more of it: each ConfigMap stays below 256 KiB."""
+_SHARD_CHARS = -(-SHARD_BYTES // 3) * 4
+KEY = "plan.json.gz"
+KIND = "plan"
+MAX_URL = 16 * 1024
+"""Characters of a split's URL: it becomes a variable and an annotation of its pod."""
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """A plan, what identifies it, and its shards: compressed once, because that takes tenths of a second."""
+
+    plan: contract.Plan
+    digest: str
+    pieces: tuple[bytes, ...]
+    json_bytes: int
+
+    @property
+    def shards(self) -> int:
+        """The number of its shards."""
+        return len(self.pieces)
+
+    @property
+    def seen(self) -> PlanSeen:
+        """What the planner needs to know of it."""
+        return PlanSeen(
+            digest=self.digest, splits=len(self.plan.splits), size_bytes=self.plan.bytes_total, shards=self.shards
+        )
+
+
+def keep(plan: contract.Plan) -> KeptPlan:
+    """The plan with its digest and its shards."""
+    json = msgspec.json.encode(plan)
+    blob = gzip.compress(json, compresslevel=6, mtime=0)
+    pieces = tuple(blob[start : start + SHARD_BYTES] for start in range(0, len(blob), SHARD_BYTES))
+    return KeptPlan(plan, hashlib.sha256(json).hexdigest(), pieces, len(json))
+
+
+def fault(plan: contract.Plan) -> str:
+    """Return what is wrong with a plan that somebody else made; empty if nothing is."""
+    numbers = [plan.bytes_total]
+    for split in plan.splits:
+        numbers += (split.offset_bytes, split.length_bytes, split.size_bytes, split.combined)
+        if len(split.url) > MAX_URL:
+            return f"a split's URL has more than {MAX_URL} characters"
+        if split.locations >= len(plan.location_sets):
+            return f"a split names the set of locations {split.locations}, of {len(plan.location_sets)}"
+    return (
+        ""
+        if min(numbers) >= 0 and max(numbers) <= contract.MAX_AMOUNT
+        else "a number is negative or has more than 64 bits"
+    )
+
+
+def shard_name(job: Job, step: int, index: int) -> str:
+    """`JOB-UID8-s0-plan-000`."""
+    return pod_builder.derived_name(job, f"s{step}-plan-{index:03d}")
+
+
+def manifests(job: Job, step: int, kept: KeptPlan) -> list[dict[str, Any]]:
+    """The ConfigMaps that hold the plan."""
+    pieces = kept.pieces
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": shard_name(job, step, index),
+                "namespace": job.namespace,
+                "labels": {
+                    names.APP_MANAGED_BY: names.MANAGER,
+                    names.LABEL_JOB_UID: job.uid,
+                    names.LABEL_KIND: KIND,
+                },
+                "annotations": {
+                    names.ANNOTATION_PLAN_DIGEST: kept.digest,
+                    names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
+                },
+                "ownerReferences": [pod_builder.owner(job)],
+            },
+            "immutable": True,
+            "binaryData": {KEY: base64.b64encode(piece).decode()},
+        }
+        for index, piece in enumerate(pieces)
+    ]
+
+
+def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether a ConfigMap that exists is the shard that was to be written."""
+    return (
+        digest_of(found) == digest_of(manifest)
+        and found.get("binaryData") == manifest["binaryData"]
+        and found.get("immutable") is True
+        and [each["uid"] for each in found["metadata"].get("ownerReferences", ())]
+        == [each["uid"] for each in manifest["metadata"]["ownerReferences"]]
+    )
+
+
+def digest_of(config_map: Mapping[str, Any]) -> str | None:
+    """The digest of the plan that a shard belongs to."""
+    value: str | None = (config_map["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_DIGEST)
+    return value
+
+
+def count_of(first: Mapping[str, Any]) -> int:
+    """How many shards there are, by the first; 0 when it does not say, or says more than the largest plan needs."""
+    text = (first["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_SHARDS, "")
+    count = int(text) if _NUMBER.fullmatch(text) else 0
+    return count if count <= contract.PLAN_MAX_BYTES // SHARD_BYTES + 1 else 0
+
+
+def piece(config_map: Mapping[str, Any], job: Job, digest: str) -> bytes | None:
+    """The content of a shard; None when it is not the job's own, immutable, of that plan, and of a shard's size."""
+    owners = [each.get("uid") for each in config_map["metadata"].get("ownerReferences") or ()]
+    text = (config_map.get("binaryData") or {}).get(KEY, "")
+    ours = job.uid in owners and config_map.get("immutable") is True and digest_of(config_map) == digest
+    return base64.b64decode(text) if ours and 0 < len(text) <= _SHARD_CHARS else None

@@ -1,0 +1,1 @@
+"""The state of an MRJob, as its status stores it."""

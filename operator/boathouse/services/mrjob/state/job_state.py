@@ -1,0 +1,321 @@
+"""What a job's status remembers, as values the planner can count with; to and from the wire.
+
+A record is all that survives when pods vanish: which tasks are done and whose attempt won, how many attempts each task
+used, and who was to blame. For a task that is not done, `user_failures + infrastructure_failures + killed` attempts are
+settled: they ended and were counted, once each, in order.
+"""
+
+import base64
+import dataclasses
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boathouse.resources import base, names
+from boathouse.resources.mrjob import spec
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services import times
+from boathouse.services.frame import tolerant
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+Counters = dict[str, dict[str, int]]
+MAX_LAST_FAILURES = 5
+_SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
+TERMINAL = frozenset({"Succeeded", "Failed"})
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class StageRecord:
+    """The tasks of one stage by index. Mutable: the planner works on its own copy.
+
+    Attributes:
+        winner: the attempt whose commit holds; 0 while the task is not done.
+        last: the highest attempt number ever seen.
+        killed: attempts that we ended ourselves: nobody's failures.
+    """
+
+    winner: list[int]
+    last: list[int]
+    user_failures: list[int]
+    infrastructure_failures: list[int]
+    killed: list[int]
+
+    @classmethod
+    def empty(cls, total: int) -> "StageRecord":
+        """A stage of which nothing has run."""
+        return cls(
+            winner=[0] * total,
+            last=[0] * total,
+            user_failures=[0] * total,
+            infrastructure_failures=[0] * total,
+            killed=[0] * total,
+        )
+
+    @property
+    def total(self) -> int:
+        """How many tasks there are."""
+        return len(self.winner)
+
+    @property
+    def succeeded(self) -> int:
+        """How many tasks are done."""
+        return self.total - self.winner.count(0)
+
+    @property
+    def done(self) -> bool:
+        """Whether every task is done."""
+        return 0 not in self.winner
+
+    @property
+    def failed_attempts(self) -> int:
+        """Attempts that failed, by whosever fault."""
+        return sum(self.user_failures) + sum(self.infrastructure_failures)
+
+    def settled(self, index: int) -> int:
+        """How many attempts of the task have ended without success and are counted."""
+        return self.failures(index) + self.killed[index]
+
+    def failures(self, index: int) -> int:
+        """How many of them failed."""
+        return self.user_failures[index] + self.infrastructure_failures[index]
+
+    def copy(self) -> "StageRecord":
+        """An independent copy."""
+        return StageRecord(
+            winner=self.winner[:],
+            last=self.last[:],
+            user_failures=self.user_failures[:],
+            infrastructure_failures=self.infrastructure_failures[:],
+            killed=self.killed[:],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A job's status.
+
+    Attributes:
+        step: the step at hand, from 0; plan and stages are its, the commit stage is the job's.
+        stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
+        past_failures: by the user's and the infrastructure's fault, in the steps before.
+    """
+
+    phase: mrjob_status.Phase = "Pending"
+    step: int = 0
+    steps: int = 1
+    past_failures: tuple[int, int] = (0, 0)
+    observed_generation: int = 0
+    queue: str = ""
+    reason: str = ""
+    conditions: tuple[base.Condition, ...] = ()
+    start_s: float | None = None
+    completion_s: float | None = None
+    plan: mrjob_status.PlanStatus | None = None
+    stages: Mapping[TaskType, StageRecord] = dataclasses.field(
+        default_factory=lambda: {each: StageRecord.empty(1) for each in _SINGLE}
+    )
+    active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    counters: Counters = dataclasses.field(default_factory=dict)
+    last_failures: tuple[mrjob_status.TaskFailure, ...] = ()
+    resources: mrjob_status.DecidedResources | None = None
+    percent: int | None = None
+    running: mrjob_status.RunningSums | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the job has ended, one way or the other."""
+        return self.phase in TERMINAL
+
+    @property
+    def failures(self) -> tuple[int, int]:
+        """Failed attempts of all steps so far: by the user's fault, by the infrastructure's."""
+        user, infrastructure = self.past_failures
+        for stage in self.stages.values():
+            user += sum(stage.user_failures)
+            infrastructure += sum(stage.infrastructure_failures)
+        return user, infrastructure
+
+    def condition(self, condition_type: names.ConditionType) -> base.Condition | None:
+        """The condition of this type, if it was ever set."""
+        return next((each for each in self.conditions if each.type == condition_type), None)
+
+
+def to_wire(record: Record) -> dict[str, Any]:
+    """The status as JSON, every field present (a merge patch then also clears what is gone)."""
+    user, infrastructure = record.failures
+    status = mrjob_status.MRJobStatus(
+        observed_generation=record.observed_generation,
+        phase=record.phase,
+        conditions=list(record.conditions),
+        queue=record.queue or None,
+        reason=record.reason or None,
+        start_time=times.rfc3339(record.start_s),
+        completion_time=times.rfc3339(record.completion_s),
+        progress=progress(record),
+        progress_percent=record.percent,
+        running=record.running,
+        maps=_counts(record, TaskType.MAP),
+        reduces=_counts(record, TaskType.REDUCE),
+        failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
+        current_step=record.step if record.steps > 1 else None,
+        steps=record.steps if record.steps > 1 else None,
+        succeeded_maps=_bitmap(record, TaskType.MAP),
+        succeeded_reduces=_bitmap(record, TaskType.REDUCE),
+        counters=record.counters or None,
+        last_failures=list(record.last_failures) or None,
+        plan=record.plan,
+        resources=record.resources,
+    )
+    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(record)}
+    return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
+
+
+def _attempts(record: Record) -> dict[str, dict[str, str | None] | None]:
+    """Every stage with every array: those of the step before would otherwise stay in the status."""
+    arrays = {stage.value: _arrays(record.stages.get(stage)) for stage in TaskType}
+    return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
+
+
+def stripped(wire: Any) -> Any:
+    """The status without what is null, as the API server keeps it."""
+    if not isinstance(wire, Mapping):
+        return wire
+    parts = {name: stripped(value) for name, value in wire.items() if value is not None}
+    return {name: value for name, value in parts.items() if value != {}}
+
+
+def without_free_parts(record: Record) -> Record:
+    """The record without what only informs people and comes from tasks: the rest of a status is ours alone."""
+    return dataclasses.replace(record, counters={}, last_failures=(), running=None)
+
+
+def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
+    """The record that a status holds; one without status is new. What cannot be read of it is derived again.
+
+    Another version may have written it: an unknown phase is one in progress, an unknown condition is kept.
+
+    Args:
+        status: The status as the API has it.
+        reduces: How many reduces the step at hand has.
+    """
+    read = tolerant.read(mrjob_status.MRJobStatus, status)
+    plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
+    stages = {each: _stage(read, each, 1) for each in _SINGLE}
+    if plan:
+        stages[TaskType.MAP] = _stage(read, TaskType.MAP, plan.splits, read.succeeded_maps)
+        stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)
+        stages[TaskType.SETUP].winner[0] = stages[TaskType.SETUP].last[0] or 1
+        if stages[TaskType.MAP].done and stages[TaskType.REDUCE].done:
+            stages[TaskType.UBER].winner[0] = stages[TaskType.UBER].last[0]
+    if read.phase == "Succeeded":
+        stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
+    record = Record(
+        phase=read.phase or "Pending",
+        step=max(0, read.current_step or 0),
+        steps=max(1, read.steps or 1),
+        observed_generation=read.observed_generation or 0,
+        queue=read.queue or "",
+        reason=read.reason or "",
+        conditions=tuple(read.conditions or ()),
+        start_s=tolerant.value(lambda: times.epoch(read.start_time), None),
+        completion_s=tolerant.value(lambda: times.epoch(read.completion_time), None),
+        plan=plan,
+        stages=stages,
+        counters={group: dict(values) for group, values in (read.counters or {}).items()},
+        last_failures=tuple(read.last_failures or ()),
+        resources=read.resources,
+        percent=read.progress_percent,
+        running=read.running,
+    )
+    if read.failures is None:
+        return record
+    here = record.failures
+    past = max(0, read.failures.user - here[0]), max(0, read.failures.infrastructure - here[1])
+    return dataclasses.replace(record, past_failures=past)
+
+
+def progress(record: Record) -> str | None:
+    """`maps 12/40, reduces 0/2`, of several steps `step 2/3, maps ...`; None before there is a plan."""
+    step = f"step {record.step + 1}/{record.steps}"
+    if TaskType.MAP not in record.stages:
+        return step if record.steps > 1 and record.step else None
+    parts = [(word, record.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
+    tasks = [f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"]
+    return ", ".join([step, *tasks] if record.steps > 1 else tasks)
+
+
+def _counts(record: Record, task_type: TaskType) -> mrjob_status.TaskCounts | None:
+    stage = record.stages.get(task_type)
+    if stage is None:
+        return None
+    running = record.active.get(task_type, (0, 0))[1]
+    return mrjob_status.TaskCounts(
+        total=stage.total,
+        succeeded=stage.succeeded,
+        running=running,
+        pending=0 if record.finished else stage.total - stage.succeeded - running,
+        failed_attempts=stage.failed_attempts,
+        killed_attempts=sum(stage.killed),
+    )
+
+
+def _bitmap(record: Record, task_type: TaskType) -> str | None:
+    stage = record.stages.get(task_type)
+    if stage is None or not stage.succeeded:
+        return None
+    return contract.encode_bitmap((index for index, winner in enumerate(stage.winner) if winner), stage.total)
+
+
+def _arrays(stage: StageRecord | None) -> mrjob_status.AttemptArrays | None:
+    if stage is None or not any(stage.last):
+        return None
+    return mrjob_status.AttemptArrays(
+        last=_pack(stage.last),
+        user_failures=_pack(stage.user_failures),
+        infrastructure_failures=_pack(stage.infrastructure_failures),
+        killed=_pack(stage.killed),
+        winners=_pack([0 if winner == 1 else winner for winner in stage.winner]),
+    )
+
+
+def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageRecord:
+    arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
+    winners = _unpack(arrays.winners, total)
+    nothing: set[int] = set()
+    done = tolerant.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
+    return StageRecord(
+        winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
+        last=_unpack(arrays.last, total),
+        user_failures=_unpack(arrays.user_failures, total),
+        infrastructure_failures=_unpack(arrays.infrastructure_failures, total),
+        killed=_unpack(arrays.killed, total),
+    )
+
+
+def _pack(values: Sequence[int]) -> str | None:
+    """base64(zlib(little-endian unsigned shorts)); None when all are 0."""
+    if not any(values):
+        return None
+    raw = struct.pack(f"<{len(values)}H", *(min(value, 0xFFFF) for value in values))
+    return base64.b64encode(zlib.compress(raw, 9)).decode()
+
+
+def _unpack(text: str | None, total: int) -> list[int]:
+    """The numbers of `_pack`, as many as there are tasks; zeros for what cannot be read."""
+    nothing: list[int] = []
+    return (tolerant.value(lambda: _unpacked(text or "", total), nothing) + [0] * total)[:total]
+
+
+def _unpacked(text: str, total: int) -> list[int]:
+    """At most `total` numbers, however much the text would decompress to.
+
+    Raises:
+        ValueError: The text is not that of `_pack`.
+    """
+    try:
+        raw = zlib.decompressobj().decompress(base64.b64decode(text), 2 * total) if text and total else b""
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    return list(struct.unpack(f"<{len(raw) // 2}H", raw[: len(raw) // 2 * 2]))

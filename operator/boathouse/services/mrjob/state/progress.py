@@ -1,0 +1,63 @@
+"""How far a job is: from the tasks that are done, and what those that run have reported. Hints, never proof. Pure."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob.state.job_state import Record
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+ALL: Final = 100
+_WORK: Final = (TaskType.MAP, TaskType.REDUCE)
+
+
+def told(record: Record, job: Job, pods: Sequence[TaskPod], reports: Mapping[str, contract.TaskReport]) -> Record:
+    """The record with its percentage and the running tasks' sums."""
+    running = {
+        pod.name: (pod, reports[pod.name])
+        for pod in pods
+        if pod.state is PodState.RUNNING and pod.name in reports and pod.step == record.step
+    }
+    return dataclasses.replace(record, percent=_percent(record, job, running), running=_sums(running))
+
+
+_Running = Mapping[str, tuple[TaskPod, contract.TaskReport]]
+
+
+def _percent(record: Record, job: Job, running: _Running) -> int:
+    """Every task of a step weighs the same, and every step; 100 only when the output is complete."""
+    if record.phase == "Succeeded":
+        return ALL
+    stages = [record.stages[each] for each in _WORK if each in record.stages]
+    total = sum(stage.total for stage in stages)
+    parts: dict[tuple[TaskType, int], float] = {}
+    for pod, report in running.values():
+        key = (pod.task_type, pod.index)
+        parts[key] = max(parts.get(key, 0.0), min(1.0, max(0.0, report.progress)))
+    done = sum(stage.succeeded for stage in stages) + sum(
+        part
+        for (kind, index), part in parts.items()
+        if kind in _WORK and kind in record.stages and not record.stages[kind].winner[index]
+    )
+    here = done / total if total else 0.0
+    if total:
+        here = max(here, parts.get((TaskType.UBER, 0), 0.0))
+    return min(ALL - 1, int(ALL * (record.step + here) / len(job.steps)))
+
+
+def _sums(running: _Running) -> mrjob_status.RunningSums | None:
+    if not running:
+        return None
+    reports = [report for _, report in running.values()]
+    return mrjob_status.RunningSums(
+        tasks=len(reports),
+        records_in=contract.clamp(sum(each.records_in for each in reports)),
+        records_out=contract.clamp(sum(each.records_out for each in reports)),
+        bytes_in=contract.clamp(sum(each.bytes_in for each in reports)),
+        bytes_out=contract.clamp(sum(each.bytes_out for each in reports)),
+        spilled_records=contract.clamp(sum(each.spilled_records for each in reports)),
+    )

@@ -1,0 +1,60 @@
+"""Whose a pod is, and what it is charged to: by its owner, not by what anybody may write."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling.pods import ownership
+from tests.unit.scheduling import builders
+
+OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="u", controller=True)
+LABELS = {names.LABEL_JOB_UID: "u", names.LABEL_QUEUE: "nightly"}
+
+
+def pod(*owners: wire.OwnerReference, labels: dict[str, str] = LABELS, **spec) -> wire.PodView:
+    return builders.pod(meta={"labels": labels, "owner_references": owners}, node_name="n1", **spec)
+
+
+def test_a_pod_that_a_job_owns_is_charged_to_it_and_its_queue():
+    account = ownership.of(pod(OWNER, scheduler_name="boathouse"))
+    assert (account.job, account.queue) == ("u", "nightly")
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"api_version": "batch/v1"},
+        {"api_version": "boathouse.dev.example.com/v1"},
+        {"kind": "Job"},
+        {"uid": "another"},
+        {"controller": False},
+    ],
+)
+def test_a_pod_that_claims_a_job_is_charged_to_nobody(owner):
+    forged = pod(msgspec.structs.replace(OWNER, **owner))
+    account = ownership.of(forged)
+    assert (account.job, account.queue) == (None, None)
+    assert not ownership.is_task(forged)
+
+
+def test_the_label_alone_makes_no_task():
+    assert ownership.of(pod()).job is None
+
+
+def test_the_queue_label_of_a_pod_of_another_scheduler_charges_nothing():
+    assert ownership.of(pod(labels={names.LABEL_QUEUE: "nightly"})).queue is None
+
+
+def test_somebody_elses_pods_are_never_of_the_job_whose_uid_their_owner_claims_to_have():
+    forged = pod(msgspec.structs.replace(OWNER, api_version="apps/v1", kind="ReplicaSet"), scheduler_name="boathouse")
+    assert ownership.job_of(forged) != ownership.job_of(pod(OWNER))
+    assert str(ownership.of(forged).job).startswith("demo/u/")
+
+
+def test_a_pod_whose_requests_are_not_known_fills_its_node_and_is_charged_to_nobody():
+    account = ownership.unknown(pod(OWNER))
+    assert dataclasses.replace(account.resources, extended=()) == ownership.translate.WHOLE_NODE
+    assert (account.node, account.job, account.queue) == ("n1", None, None)

@@ -1,0 +1,108 @@
+"""What the leader says of the job that an ownership mark names."""
+
+import dataclasses
+
+import pytest
+
+from boathouse.services.mrjob import jobstore, output_owners
+from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse_task.contract import OwnerState, TaskType
+
+UID = "0f52a1b3-0000-4000-8000-000000000000"
+
+
+class World:
+    """A leader that has listed all MRJobs, with the job running and nothing else."""
+
+    def __init__(self) -> None:
+        self.jobs = jobstore.JobStore(lambda _: None)
+        self.pods: list[TaskPod] = []
+        self.queued, self.writing, self.is_listed = False, [], True
+        self.owners = output_owners.Owners(
+            jobs=self.jobs, pods=self, scheduler=self, cluster="c", namespaces=(), listed=lambda: self.is_listed
+        )
+
+    def of(self, uid):
+        return self.pods if uid == UID else []
+
+    def has_job(self, _job_id):
+        return self.queued
+
+    def in_flight(self):
+        return iter(self.writing)
+
+    def put(self, phase, **metadata):
+        meta = {"name": "wc", "namespace": "demo", "uid": UID, "resourceVersion": "1", **metadata}
+        self.jobs.seen({"metadata": meta, "status": {"phase": phase} if phase else {}})
+
+    def state(self, namespace="demo", cluster="c"):
+        return self.owners.state(UID, namespace=namespace, cluster=cluster).state
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def pod(state):
+    return TaskPod(
+        name="p", uid="u", task_type=TaskType.COMMIT, index=0, attempt=1, state=state, placed_s=0.0, node="n1"
+    )
+
+
+@pytest.mark.parametrize("phase", [None, "Pending", "Suspended", "Setup", "Map", "Reduce", "Commit"])
+def test_a_job_that_has_not_ended_is_active(world, phase):
+    world.put(phase)
+    assert world.state() is OwnerState.ACTIVE
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_job_that_has_ended_has_ended_when_its_pods_have(world, phase):
+    world.put(phase)
+    world.pods = [pod(PodState.SUCCEEDED), pod(PodState.FAILED)]
+    assert world.state() is OwnerState.ENDED
+
+
+@pytest.mark.parametrize("state", [PodState.UNPLACED, PodState.STARTING, PodState.RUNNING])
+def test_while_a_pod_lives_nothing_is_confirmed(world, state):
+    world.pods = [pod(state)]
+    for phase in ("Failed", "Map"):
+        world.put(phase, resourceVersion="2")
+    world.jobs.gone({"metadata": {"name": "wc", "namespace": "demo", "uid": UID}})
+    assert world.state() is OwnerState.UNKNOWN
+
+
+def test_a_pod_that_may_still_come_counts(world):
+    world.writing = [f"demo/wc-{UID[:8]}-s0-commit-a1"]
+    assert world.state() is OwnerState.UNKNOWN
+    world.writing, world.queued = ["demo/wc-99999999-s0-commit-a1"], True
+    assert world.state() is OwnerState.UNKNOWN
+    world.queued = False
+    assert world.state() is OwnerState.ENDED
+
+
+def test_a_job_that_is_being_deleted_starts_nothing_more(world):
+    world.put("Map", deletionTimestamp="2026-01-01T00:00:00Z")
+    assert world.state() is OwnerState.ENDED
+
+
+def test_an_unknown_job_is_gone_only_after_all_were_listed(world):
+    world.is_listed = False
+    assert world.state() is OwnerState.UNKNOWN
+    world.is_listed = True
+    assert world.state() is OwnerState.ENDED
+
+
+def test_what_lies_outside_is_never_confirmed(world):
+    assert world.state(cluster="another") is OwnerState.OUTSIDE
+    assert world.state(cluster="") is OwnerState.OUTSIDE
+    world.owners = dataclasses.replace(world.owners, namespaces=("prod",))
+    assert world.state() is OwnerState.OUTSIDE
+    assert world.state(namespace="prod") is OwnerState.ENDED
+    world.owners = dataclasses.replace(world.owners, cluster="", namespaces=())
+    assert world.state(cluster="") is OwnerState.OUTSIDE
+
+
+def test_a_known_job_is_known_whatever_the_mark_says_of_it(world):
+    world.put("Map")
+    assert world.state(namespace="elsewhere", cluster="another") is OwnerState.ACTIVE

@@ -1,0 +1,224 @@
+"""From the API's pods to attempts, and who is to blame."""
+
+import msgspec
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse_task import contract
+
+LABELS = {"boathouse.dev/task-type": "map", "boathouse.dev/task-index": "7", "boathouse.dev/attempt": "2"}
+
+
+def look(phase="Running", state=None, **status):
+    containers = [{"name": "task", "state": state}] if state else []
+    manifest = {
+        "metadata": {"name": "p", "uid": "u", "labels": LABELS, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"nodeName": "n1"},
+        "status": {"phase": phase, "containerStatuses": containers} | status,
+    }
+    return pod_reader.task_pod(msgspec.convert(manifest, wire.PodView))
+
+
+def ended(exit_code, message="", reason="Error", phase="Failed", **status):
+    terminated = {"exitCode": exit_code, "reason": reason, "message": message, "finishedAt": "2026-01-01T00:01:00Z"}
+    return look(phase, {"terminated": terminated}, **status)
+
+
+def result(**values):
+    return msgspec.json.encode(contract.TaskResult(**values)).decode()
+
+
+def blame(pod):
+    return (pod.ending.reason, pod.ending.user_error)
+
+
+def test_the_labels_say_which_attempt_it_is():
+    pod = look(state={"running": {}})
+    assert (pod.task_name, pod.attempt, pod.state, pod.node) == ("m-00007", 2, PodState.RUNNING, "n1")
+
+
+def test_a_pod_without_our_labels_is_nobodys():
+    assert pod_reader.task_pod(wire.PodView(metadata=wire.ObjectMeta(name="p"))) is None
+
+
+def test_a_result_of_success_is_a_success_even_before_the_phase_says_so():
+    pod = ended(0, result(outcome="succeeded", winner_attempt=2), reason="Completed", phase="Running")
+    assert (pod.state, pod.result.winner_attempt) == (PodState.SUCCEEDED, 2)
+
+
+def test_the_runtimes_own_verdict_is_taken_with_the_commands_last_words():
+    pod = ended(
+        10,
+        result(outcome="failed", reason="UserCommandFailed", message="exit 1", user_error=True, stderr_tail="boom\n"),
+    )
+    assert blame(pod) == ("UserCommandFailed", True)
+    assert pod.ending.message.endswith("boom")
+    assert pod.ending.exit_code == 10
+
+
+@pytest.mark.parametrize(
+    "reason", ["OutOfcpu", "OutOfmemory", "OutOfpods", "NodeLost", "Evicted", "Preempting", "Shutdown"]
+)
+def test_what_the_kubelet_refuses_or_removes_is_the_infrastructures_fault(reason):
+    assert blame(look("Failed", reason=reason, message="m")) == (reason, False)
+
+
+def test_a_pod_evicted_for_its_own_scratch_space_is_the_users_fault_though_the_runtime_says_terminated():
+    message = 'Usage of EmptyDir volume "work" exceeds the limit "1Gi".'
+    said = result(outcome="failed", reason="Terminated")
+    terminated = {"exitCode": 143, "reason": "Error", "message": said}
+    pod = look("Failed", {"terminated": terminated}, reason="Evicted", message=message)
+    assert blame(pod) == ("OutOfDisk", True)
+
+
+def test_a_disruption_is_the_infrastructures_fault():
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+    assert blame(ended(143, conditions=[condition])) == ("DeletionByTaintManager", False)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "container_reason", "expected"),
+    [
+        (137, "OOMKilled", ("OOMKilled", True)),
+        (137, "Error", ("PodLost", False)),
+        (143, "Error", ("PodLost", False)),
+        (128, "StartError", ("RuntimeNotFound", True)),
+        (0, "Completed", ("RuntimeNotFound", True)),
+        (3, "Error", ("TaskFailed", True)),
+    ],
+)
+def test_a_container_that_left_no_result_is_judged_by_how_it_ended(exit_code, container_reason, expected):
+    assert blame(ended(exit_code, "not json", container_reason)) == expected
+
+
+def test_a_pod_that_succeeded_without_a_result_has_failed():
+    pod = ended(0, "", "Completed", phase="Succeeded")
+    assert pod.state is PodState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("waiting", "message", "expected"),
+    [
+        ("ImagePullBackOff", "Back-off pulling image", "ImagePullFailed"),
+        ("ErrImagePull", "no such host", "ImagePullFailed"),
+        ("CreateContainerConfigError", 'secret "s3" not found', "SecretNotFound"),
+        ("CreateContainerConfigError", "couldn't find key AWS_ACCESS_KEY_ID in Secret demo/s3", "SecretNotFound"),
+        ("CreateContainerConfigError", 'configmap "wc" not found', "ConfigMapNotFound"),
+        ("CreateContainerConfigError", "container has runAsNonRoot", "InvalidPod"),
+    ],
+)
+def test_a_pod_that_cannot_start_says_what_is_missing(waiting, message, expected):
+    pod = look("Pending", {"waiting": {"reason": waiting, "message": message}})
+    assert (pod.state, pod.problem.reason) == (PodState.STARTING, expected)
+    assert message in pod.problem.message
+
+
+def test_a_pod_that_is_being_made_has_no_problem():
+    assert look("Pending", {"waiting": {"reason": "ContainerCreating"}}).problem is None
+
+
+def test_a_pods_start_is_timed_from_its_placement():
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:05:00Z"}
+    assert look("Pending", conditions=[scheduled]).placed_s - look("Pending").placed_s == 300
+
+
+# --- blame, where several could be blamed
+
+
+def out_of_memory(labels=LABELS, limit="256Mi", **annotations):
+    manifest = {
+        "metadata": {"name": "p", "uid": "u", "labels": labels, "annotations": annotations},
+        "spec": {"nodeName": "n1", "containers": [{"name": "task", "resources": {"limits": {"memory": limit}}}]},
+        "status": {
+            "phase": "Failed",
+            "containerStatuses": [
+                {
+                    "name": "task",
+                    "state": {
+                        "terminated": {
+                            "exitCode": 137,
+                            "reason": "OOMKilled",
+                            "message": result(outcome="unfinished", stderr_tail="reading the whole file"),
+                        }
+                    },
+                }
+            ],
+        },
+    }
+    return pod_reader.task_pod(msgspec.convert(manifest, wire.PodView))
+
+
+def test_want_of_memory_names_the_field_to_raise_and_what_it_is_now():
+    pod = out_of_memory()
+    assert blame(pod) == ("OOMKilled", True)
+    assert "raise the mapper's resources.requests.memory (256Mi)" in pod.ending.message
+
+
+def test_of_a_later_step_the_step_is_named():
+    pod = out_of_memory(LABELS | {"boathouse.dev/step": "1", "boathouse.dev/task-type": "reduce"})
+    assert "the reducer of step 2's resources.requests.memory" in pod.ending.message
+
+
+def test_want_of_memory_with_less_than_was_asked_for_is_not_the_jobs_fault():
+    pod = out_of_memory(**{"boathouse.dev/ideal-memory": str(512 << 20)})
+    assert blame(pod) == ("OOMKilled", False)
+    assert "256Mi instead of 512Mi" in pod.ending.message
+
+
+def test_what_a_killed_task_said_last_is_kept():
+    assert out_of_memory().ending.message.endswith("ended with: reading the whole file")
+
+
+def test_a_command_that_fails_because_its_node_shuts_down_is_not_the_jobs_fault():
+    said = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="exited with status 1")
+    terminated = {"exitCode": 10, "reason": "Error", "message": said}
+    pod = look("Failed", {"terminated": terminated}, reason="Terminated", message="imminent node shutdown")
+    assert blame(pod) == ("Terminated", False)
+
+
+def test_the_commands_own_exit_code_is_kept():
+    said = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="m", exit_code=42)
+    assert ended(10, said).ending.exit_code == 42
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        {"task-index": "40000"},
+        {"task-index": "²"},
+        {"task-index": "٣"},
+        {"task-index": "-1"},
+        {"task-index": "9" * 5000},
+        {"attempt": "0"},
+        {"attempt": "65535"},
+        {"attempt": "1_0"},
+        {"step": "32"},
+        {"step": " 1"},
+        {"task-type": "evil"},
+    ],
+    ids=lambda label: f"{next(iter(label))} {next(iter(label.values()))[:8]}",
+)
+def test_a_pod_whose_labels_name_no_task_that_can_exist_is_nobodys(label):
+    labels = LABELS | {f"boathouse.dev/{name}": value for name, value in label.items()}
+    assert pod_reader.task_pod(wire.PodView(metadata=wire.ObjectMeta(name="p", labels=labels))) is None
+
+
+@pytest.mark.parametrize("text", ["²", "9" * 5000, "-1", str(2**63)], ids=lambda text: text[:8])
+def test_an_annotation_that_is_no_amount_of_memory_counts_for_nothing(text):
+    meta = wire.ObjectMeta(name="p", annotations={"boathouse.dev/ideal-memory": text})
+    assert pod_reader.ideal_memory_bytes(wire.PodView(metadata=meta)) == 0
+
+
+def test_reasons_of_pods_come_from_a_closed_set_and_the_message_keeps_the_others():
+    refused = look("Failed", reason="OutOfexample.com/anything", message="no room")
+    strange = look("Failed", reason="Hacked", message="m")
+    disrupted = ended(143, conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "x" * 100}])
+    assert [blame(pod)[0] for pod in (refused, strange, disrupted)] == ["OutOfResource", "PodLost", "PodLost"]
+    assert strange.ending.message == "Hacked: m"
+
+
+def test_a_message_of_the_kubelet_is_cut():
+    pod = look("Pending", {"waiting": {"reason": "ErrImagePull", "message": "x" * 100_000}})
+    assert len(pod.problem.message) < 2000

@@ -1,0 +1,144 @@
+"""What observers are told, from one look at a job's pods to the next."""
+
+import pytest
+
+from boathouse.services.mrjob import estimates, policy_events
+from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob.planning import steps
+from boathouse_policies import framework, model
+from boathouse_task.contract import TaskReport, Timing
+
+
+class Witness(framework.Observer):
+    def __init__(self):
+        self.events = []
+
+    def observe(self, event):
+        self.events.append(event)
+
+    def of(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def witness():
+    return Witness()
+
+
+@pytest.fixture
+def learner():
+    return estimates.Learner()
+
+
+@pytest.fixture
+def told(witness, learner):
+    return policy_events.Feed((witness,), learner, lambda: 7.0)
+
+
+def look(build, told, learner, state, job, *pods):
+    """One look, as the reconciler does it; returns the record."""
+    desired = build.look(job, *pods, record=state)
+    classes = submission.all_classes(job, 0, steps.stages(desired.record, job), None, learner)
+    told.look(job, desired.record, pods, classes)
+    return desired.record
+
+
+def test_a_job_comes_with_its_classes_and_what_is_left_of_each(build, witness, told, learner):
+    job = build.job(numReduceTasks=2)
+    look(build, told, learner, build.mapping(job, splits=3), job, build.pod("m-0"))
+    (submitted,) = witness.of(model.Submitted)
+    assert [one.stage for one in submitted.classes] == [model.Stage.MAP, model.Stage.REDUCE, model.Stage.COMMIT]
+    assert list(submitted.tasks.values()) == [3, 2, 1]  # the map that runs is told as placed next
+
+
+def test_what_is_left_less_what_is_placed_is_what_waits(build, witness, told, learner):
+    job = build.job()
+    pods = [build.won("m-0"), build.failed("m-1"), build.pod("m-2")]
+    look(build, told, learner, build.mapping(job, splits=4), job, *pods)
+    left = next(iter(witness.of(model.Submitted)[0].tasks.values()))
+    assert left - len(witness.of(model.Placed)) + len(witness.of(model.Failed)) == 2  # m-1 again, and m-3
+
+
+def test_a_pod_is_placed_started_and_finished_once_however_often_it_is_seen(build, witness, told, learner):
+    job = build.job()
+    state = build.mapping(job, splits=1)
+    won = build.replace(build.won("m-0", timings=[Timing("read", 0, 2000)]), uid="same")
+    for pod in (build.pod("m-0", state=PodState.STARTING, uid="same"), build.pod("m-0", uid="same"), won, won):
+        state = look(build, told, learner, state, job, pod)
+    kinds = [type(event).__name__ for event in witness.events if not isinstance(event, model.Submitted)]
+    assert kinds == ["Placed", "Started", "Finished"]
+    assert witness.of(model.Finished)[0].duration_s == 2.0
+
+
+def test_the_wait_of_a_reduce_is_no_work(build, witness, told, learner):
+    job = build.job()
+    pod = build.won("r-0", timings=[Timing("wait", 0, 9000), Timing("reduce", 9000, 10_000)])
+    look(build, told, learner, build.reducing(job), job, pod)
+    assert witness.of(model.Finished)[0].duration_s == 1.0
+
+
+def test_a_pod_that_vanished_has_failed(build, witness, told, learner):
+    job = build.job()
+    state = look(build, told, learner, build.mapping(job, splits=1), job, build.pod("m-0"))
+    look(build, told, learner, state, job)
+    assert [event.reason for event in witness.of(model.Failed)] == ["PodLost"]
+
+
+def test_pods_with_less_memory_are_new_once(build, told):
+    job = build.job()
+    pod = build.pod("m-0", memory_bytes=128 << 20, ideal_memory_bytes=512 << 20)
+    assert told.look(job, build.mapping(job), [pod], []) == [pod]
+    assert told.look(job, build.mapping(job), [pod], []) == []
+
+
+def test_a_pod_whose_memory_changes_while_it_runs_is_resized(build, witness, told):
+    job = build.job()
+    pods = [build.pod("m-0", memory_bytes=mib << 20) for mib in (128, 64, 64)]
+    for pod in pods:
+        told.look(job, build.mapping(job), [pod], [])
+    sizes = [submission.placed_resources(job, pod) for pod in pods[:2]]
+    assert [one.resources for kind in (model.Placed, model.Resized) for one in witness.of(kind)] == sizes
+
+
+def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build, told, learner):
+    stage = {"command": ["cat"], "elasticMemory": {"min": "128Mi"}}
+    job = build.job(mapper=stage)
+    learner.learn(job, policy_events.TaskType.MAP, 0, seconds=10, input_bytes=0, less=False)
+    assert not isinstance(learner.estimates(job, policy_events.TaskType.MAP, 0, 0), model.Fixed)
+    pod = build.replace(build.failed("m-0", user=False, reason="OOMKilled"), ideal_memory_bytes=512 << 20)
+    told.look(job, build.mapping(job), [pod], [])
+    assert isinstance(learner.estimates(job, policy_events.TaskType.MAP, 0, 0), model.Fixed)
+
+
+def test_a_pod_that_came_and_ended_between_two_looks_is_told_of_at_the_jobs_end(build, witness, told, learner):
+    job = build.job()
+    look(build, told, learner, build.mapping(job), job)
+    told.ended(job.uid, succeeded=True, pods=[build.won("commit")])
+    assert [type(event).__name__ for event in witness.events[1:]] == ["Placed", "Started", "Finished", "Ended"]
+
+
+def test_a_jobs_end_is_told_once_and_only_of_jobs_that_were_told(build, witness, told, learner):
+    job = build.job()
+    told.ended("stranger", succeeded=True)
+    look(build, told, learner, build.mapping(job), job, build.pod("m-0"))
+    told.ended(job.uid, succeeded=False)
+    told.ended(job.uid, succeeded=False)
+    assert [event.succeeded for event in witness.of(model.Ended)] == [False]
+    assert len(witness.of(model.Failed)) == 1
+
+
+def test_a_report_finds_its_pod_without_a_search(build, witness, told, learner):
+    job = build.job()
+    look(build, told, learner, build.mapping(job, splits=2), job, build.pod("m-0"), build.pod("m-1"))
+    told._jobs[job.uid].pods = None  # nothing may be read of the others
+    told.report(job.uid, build.pod("m-1").name, TaskReport(phase="read", progress=0.5))
+    assert [event.fraction for event in witness.of(model.Progress)] == [0.5]
+
+
+def test_a_report_of_a_pod_that_vanished_is_dropped(build, witness, told, learner):
+    job = build.job()
+    state = look(build, told, learner, build.mapping(job, splits=1), job, build.pod("m-0"))
+    look(build, told, learner, state, job)
+    told.report(job.uid, build.pod("m-0").name, TaskReport(phase="read", progress=0.5))
+    assert witness.of(model.Progress) == []

@@ -1,0 +1,156 @@
+"""Whom tasks trust, published by several workers at once, and to namespaces that come and go."""
+
+import asyncio
+import datetime as dt
+
+import pytest
+
+from boathouse.cluster import errors
+from boathouse.resources import names
+from boathouse.services.progress import trust_bundle
+from tests.unit.services.reconciling import Desk, body
+
+
+class Server:
+    """Holds the replicas' authorities; a write of the bundle takes as long as the test lets it."""
+
+    def __init__(self) -> None:
+        self.authorities = {"a.crt": "A"}
+        self.published: dict[str, str] = {}
+        self.answers: list[asyncio.Event] = []
+
+    async def get(self, _resource, _name, _namespace):
+        return {"data": dict(self.authorities)}
+
+    async def patch(self, _resource, _name, manifest, namespace, **_more):
+        answer = asyncio.Event()
+        self.answers.append(answer)
+        await answer.wait()
+        self.published[namespace] = manifest["data"][names.PROGRESS_CA_KEY]
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def bundles(server: Server) -> trust_bundle.Bundles:
+    return trust_bundle.Bundles(server, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
+
+
+async def test_an_older_bundle_does_not_come_after_a_newer_one():
+    server = Server()
+    subject = bundles(server)
+    first = asyncio.create_task(subject.ensure("demo"))
+    await settled()
+    server.authorities["b.crt"] = "B"
+    await subject.refresh()
+    second = asyncio.create_task(subject.ensure("demo"))
+    await settled()
+    for answer in reversed(server.answers):  # were both under way, the server might do the younger one first
+        answer.set()
+        await settled()
+    for answer in server.answers:
+        answer.set()
+    await asyncio.gather(first, second)
+    assert server.published == {"demo": "AB"}
+
+
+async def test_a_namespace_whose_job_was_deleted_gets_the_bundle_again_with_its_next_job():
+    desk = Desk()
+    desk.holds(body("u1"))
+    await desk.look()
+    assert desk.published == {"demo"}
+    desk.holds(None)  # with its namespace, perhaps, which may come again
+    await desk.look()
+    assert desk.published == set()
+
+
+class Namespaces:
+    """ConfigMaps of several namespaces, whose editors do what they like.
+
+    Attributes:
+        data: The bundle by namespace; absent: there is no ConfigMap.
+        immutable: Namespaces whose ConfigMap cannot be patched.
+        full: Namespaces whose quota refuses everything.
+    """
+
+    def __init__(self) -> None:
+        self.data: dict[str, dict[str, str]] = {}
+        self.immutable: set[str] = set()
+        self.full: set[str] = set()
+        self.writes = 0
+
+    async def get(self, _resource, _name, namespace):
+        if namespace not in self.data:
+            raise errors.NotFound(404, "NotFound", "")
+        return {"data": dict(self.data[namespace])}
+
+    async def create(self, _resource, manifest, namespace):
+        self.data[namespace] = dict(manifest["data"])
+
+    async def patch(self, _resource, _name, manifest, namespace, **_more):
+        if namespace in self.full:
+            raise errors.Forbidden(403, "Forbidden", "exceeded quota")
+        if namespace in self.immutable:
+            raise errors.Invalid(422, "Invalid", "data: field is immutable")
+        self.writes += 1
+        self.data.setdefault(namespace, {}).update(manifest["data"])
+
+    async def delete(self, _resource, _name, namespace):
+        self.immutable.discard(namespace)
+        del self.data[namespace]
+
+    def bundle(self, namespace):
+        return self.data.get(namespace, {}).get(names.PROGRESS_CA_KEY)
+
+
+@pytest.fixture
+async def published():
+    """The bundle is published in three namespaces."""
+    server = Namespaces()
+    subject = bundles(server)
+    await subject.add("A")
+    for namespace in ("demo", "hostile", "last"):
+        await subject.ensure(namespace)
+    return server, subject
+
+
+async def test_a_bundle_that_somebody_edited_or_deleted_is_restored_at_the_next_refresh(published):
+    server, subject = published
+    server.data["demo"] = {names.PROGRESS_CA_KEY: "forged"}
+    del server.data["last"]
+    await subject.refresh()
+    assert (server.bundle("demo"), server.bundle("last")) == ("A", "A")
+
+
+async def test_a_refresh_writes_nothing_where_nothing_was_changed(published):
+    server, subject = published
+    before = server.writes
+    await subject.refresh()
+    assert server.writes == before
+
+
+async def test_a_bundle_that_somebody_made_immutable_is_replaced(published):
+    server, subject = published
+    server.data["hostile"] = {names.PROGRESS_CA_KEY: "forged"}
+    server.immutable.add("hostile")
+    await subject.refresh()
+    assert server.bundle("hostile") == "A"
+
+
+async def test_a_namespace_that_takes_no_bundle_does_not_keep_it_from_others(published):
+    server, subject = published
+    for namespace in ("demo", "hostile", "last"):
+        server.data[namespace] = {names.PROGRESS_CA_KEY: "forged"}
+    server.full.add("hostile")
+    await subject.refresh()
+    assert [server.bundle(namespace) for namespace in ("demo", "hostile", "last")] == ["A", "forged", "A"]
+
+
+async def test_the_replicas_own_config_map_is_made_again_when_it_is_gone(published):
+    server, subject = published
+    del server.data["ours"]
+    await subject.refresh()
+    assert server.data["ours"] == {"a.crt": "A"}
+    assert server.bundle("demo") == "A"
