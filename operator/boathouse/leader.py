@@ -52,7 +52,7 @@ TICK_S: Final = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class LeaderContext:
     """What the process has before it leads.
 
     Attributes:
@@ -65,9 +65,9 @@ class Surroundings:
     cluster: config.ClusterConfig
     api: client.ApiClient
     state: health.Health
-    figures: telemetry.Metrics
+    metrics: telemetry.Metrics
     election: election.LeaderElection
-    events: event_writer.RecordedEvents
+    events: event_writer.EventWriter
     bundles: trust_bundle.Bundles
     authority: tls.Authority
     cluster_id: str
@@ -78,54 +78,54 @@ class Surroundings:
 class Leader:
     """The leader's parts; `run` ends when one of them does."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self._around = around
-        settings = around.asked.config
+    def __init__(self, context: LeaderContext) -> None:
+        self._context = context
+        settings = context.asked.config
         profile = profiles.build(settings.profile)
-        self._scheduling = _scheduling(around, settings, profile)
+        self._scheduling = _scheduling(context, settings, profile)
         settings.follow(self._scheduling.queue_of_namespace)
         self._learner = estimates.Learner()
-        self._feed = policy_events.Feed(profile.observers, self._learner, scheduler.steady_clock())
-        self._learned = learned.Learned(
-            around.api, settings.namespace, _memory(profile, self._learner), around.election.valid
+        self._policy_events = policy_events.PolicyEvents(profile.observers, self._learner, scheduler.steady_clock())
+        self._learned = learned.SavedState(
+            context.api, settings.namespace, _memory(profile, self._learner), context.election.valid
         )
-        self._queue = work_queue.DirtyKeys(self._reconcile, workers=WORKERS, metrics=around.figures.registry)
+        self._queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=context.metrics.registry)
         limits = settings.tenant_limits
         self._jobs = jobstore.JobStore(
-            self._queue.mark, backlog.Backlog(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20)
+            self._queue.add, backlog.Backlog(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20)
         )
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
-        self._plans = split_plans.Plans(around.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self._hub = task_messages.Hub(self._feed.report)
-        self._endpoint_metrics = serving.EndpointMetrics(around.figures.registry, around.figures.gauges)
+        self._plans = split_plans.Plans(context.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
+        self._task_messages = task_messages.TaskMessages(self._policy_events.report)
+        self._endpoint_metrics = serving.EndpointMetrics(context.metrics.registry, context.metrics.gauges)
         self._reconciler = reconciler.Reconciler(
             reconciler.Parts(
-                api=around.api,
+                api=context.api,
                 jobs=self._jobs,
                 pod_index=self._pods,
                 plans=self._plans,
                 scheduler=self._scheduling.scheduler,
-                hub=self._hub,
-                bundle=around.bundles,
-                events=around.events,
-                metrics=metrics.JobMetrics(around.figures.registry, around.figures.gauges),
+                task_messages=self._task_messages,
+                bundle=context.bundles,
+                events=context.events,
+                metrics=metrics.JobMetrics(context.metrics.registry, context.metrics.gauges),
                 config=settings,
-                pod_settings=_pod_settings(settings, around.cluster_id),
-                may_lead=around.election.valid,
+                pod_settings=_pod_settings(settings, context.cluster_id),
+                may_lead=context.election.valid,
                 learner=self._learner,
-                feed=self._feed,
+                policy_events=self._policy_events,
                 aside=self._scheduling.aside,
             )
         )
-        self._resync = resync.Resync(around.api, self._jobs, tuple(settings.watch_namespaces))
+        self._resync = resync.Resync(context.api, self._jobs, tuple(settings.watch_namespaces))
         self._scheduling.on_node.append(self._node_changed)
         self._scheduling.on_pod.append(self._pods.on_pod)
         self._scheduling.on_ended.append(self._pods.on_ended)
-        self._add_gauges(around.figures.gauges)
+        self._add_gauges(context.metrics.gauges)
 
     async def run(self) -> None:
         """Watch first; decide when the first lists are through."""
-        around = self._around
+        around = self._context
         self._scheduling.add_probes(around.state)
         async with asyncio.TaskGroup() as group:
             self._start(group, self._scheduling.watch(), "watches")
@@ -142,7 +142,7 @@ class Leader:
             await self._start_kopf(group)
 
     async def _mark_leader(self) -> None:
-        around = self._around
+        around = self._context
         await retries.until_done(
             lambda: leadership.mark(around.api, around.asked.config.namespace, around.asked.identity),
             what="mark this replica as the leader",
@@ -166,8 +166,8 @@ class Leader:
         """Kopf runs as some tasks among ours; when they end, it cancels only what it started."""
         ours = asyncio.all_tasks()
         registry = handlers.registry(self._jobs)
-        kopf_settings.login(registry, self._around.cluster)
-        namespaces = self._around.asked.config.watch_namespaces
+        kopf_settings.login(registry, self._context.cluster)
+        namespaces = self._context.asked.config.watch_namespaces
         tasks = await kopf.spawn_tasks(
             registry=registry,
             settings=kopf_settings.settings(),
@@ -175,13 +175,13 @@ class Leader:
             clusterwide=not namespaces,
             namespaces=namespaces,
         )
-        self._around.after_kopf()
+        self._context.after_kopf()
         self._start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
 
     async def _serve(self) -> None:
-        around, settings = self._around, self._around.asked.config
+        around, settings = self._context, self._context.asked.config
         endpoint = server.ProgressServer(
-            hub=self._hub,
+            task_messages=self._task_messages,
             pods=self._pods,
             plans=self._plans,
             authenticator=auth.Authenticator(
@@ -200,24 +200,26 @@ class Leader:
             jobs=self._jobs,
             pods=self._pods,
             scheduler=self._scheduling.scheduler,
-            cluster=self._around.cluster_id,
-            namespaces=frozenset(self._around.asked.config.watch_namespaces),
+            cluster=self._context.cluster_id,
+            namespaces=frozenset(self._context.asked.config.watch_namespaces),
             listed=self._resync.listed,
         )
 
     async def _refresh_bundles(self) -> None:
         while True:
             await asyncio.sleep(BUNDLE_REFRESH_S)
-            await self._around.bundles.refresh_quietly()
+            await self._context.bundles.refresh_quietly()
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._feed.tick()
+            self._policy_events.tick()
 
     def _node_changed(self, change: store.Change[wire.NodeView]) -> None:
         name = model.NodeName(change.key)
-        self._feed.node_changed(name, self._scheduling.scheduler.seen.nodes.get(name))  # as the scheduler took it in
+        self._policy_events.node_changed(
+            name, self._scheduling.scheduler.seen.nodes.get(name)
+        )  # as the scheduler took it in
 
     async def _reconcile(self, key: str) -> float | None:
         try:
@@ -228,8 +230,8 @@ class Leader:
     def _limited(self) -> gauges.Reading:
         kept = self._reconciler.shares
         return {
-            ("events",): float(self._around.events.stats.limited),
-            ("conditions",): float(self._scheduling.scheduler.notices.shares.refused),
+            ("events",): float(self._context.events.stats.limited),
+            ("conditions",): float(self._scheduling.scheduler.pod_conditions.shares.refused),
             ("statuses",): float(kept.statuses.refused),
             ("retries",): float(kept.retries.refused),
         }
@@ -237,7 +239,7 @@ class Leader:
     def _mark(self, uid: JobUid) -> None:
         key = self._jobs.key(uid)
         if key is not None:
-            self._queue.mark(key)
+            self._queue.add(key)
 
     def _add_gauges(self, target: gauges.ScrapeGauges) -> None:
         target.add(
@@ -262,7 +264,7 @@ class Leader:
             gauges.Gauge(
                 name="boathouse_mrjob_reporting_tasks",
                 documentation="Running tasks that have reported",
-                read=lambda: {(): float(sum(map(len, self._hub.all_reports().values())))},
+                read=lambda: {(): float(sum(map(len, self._task_messages.all_reports().values())))},
             ),
         )
 
@@ -275,15 +277,15 @@ def _memory(profile: framework.Profile, learner: estimates.Learner) -> dict[str,
     }
 
 
-def _scheduling(around: Surroundings, settings: OperatorConfig, profile: framework.Profile) -> assembly.Scheduling:
+def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: framework.Profile) -> assembly.Scheduling:
     return assembly.assemble(
-        around.api,
-        around.election,
-        around.events,
-        around.figures,
+        context.api,
+        context.election,
+        context.events,
+        context.metrics,
         profile=profile,
         queues=configured.queues(settings),
-        on_fatal=around.on_fatal,
+        on_fatal=context.on_fatal,
         options=scheduler.Options(
             namespaces=frozenset(settings.watch_namespaces),
             pending_ahead=settings.pending_ahead,

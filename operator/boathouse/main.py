@@ -68,17 +68,17 @@ def _problems(error: pydantic.ValidationError) -> list[str]:
 async def _run(asked: options.Options) -> int:
     cluster = config.load(asked.kubeconfig)
     state = health.Health()
-    figures = metrics.Metrics(profile=asked.config.profile)
+    operator_metrics = metrics.Metrics(profile=asked.config.profile)
     stop = asyncio.Event()
     listen_for_signals(stop)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(client.ApiClient(cluster))
         for application, port in (
-            (server.metrics_application(figures.registry), asked.config.metrics_port),
+            (server.metrics_application(operator_metrics.registry), asked.config.metrics_port),
             (server.health_application(state), asked.config.health_port),
         ):
             await stack.enter_async_context(server.serve(application, port=port))
-        life = _Life(asked, cluster, api, state, figures, stop)
+        life = _Life(asked, cluster, api, state, operator_metrics, stop)
         return await life.run()
 
 
@@ -91,14 +91,14 @@ class _Life:
         cluster: config.ClusterConfig,
         api: client.ApiClient,
         state: health.Health,
-        figures: metrics.Metrics,
+        operator_metrics: metrics.Metrics,
         stop: asyncio.Event,
     ) -> None:
         self._asked = asked
         self._cluster = cluster
         self._api = api
         self._state = state
-        self._figures = figures
+        self._metrics = operator_metrics
         self._stop = stop
         self._ending = False
         lease = asked.config.lease
@@ -114,7 +114,7 @@ class _Life:
                 retry_s=lease.retry_period_seconds,
             ),
         )
-        self._events = events.RecordedEvents(
+        self._events = events.EventWriter(
             api,
             controller=CONTROLLER,
             instance=asked.identity,
@@ -129,7 +129,7 @@ class _Life:
         await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         reloading.cancel()
-        told_to = self._stop.is_set()
+        requested = self._stop.is_set()
         if work.done():
             _log.error("a part of the operator has ended", exc_info=_cause(work))
         # First the lease: from here on `valid()` is false, nothing more is written, and the next leader need not wait.
@@ -138,8 +138,8 @@ class _Life:
         await self._events.drain(1.0)
         work.cancel()
         await asyncio.wait({work}, timeout=STOP_S)
-        _log.info("stopped", told_to=told_to)
-        return 0 if told_to else EXIT_FAILED
+        _log.info("stopped", requested=requested)
+        return 0 if requested else EXIT_FAILED
 
     def _fatal(self, reason: str) -> None:
         """End at once; but who gave the lease away, and finds that it leads no more, ends in good order."""
@@ -174,12 +174,12 @@ class _Life:
             failpoints.hit("after-leader.acquired")
             _log.info("leads", identity=replica, epoch=epoch)
             parts = leader.Leader(
-                leader.Surroundings(
+                leader.LeaderContext(
                     asked=self._asked,
                     cluster=self._cluster,
                     api=self._api,
                     state=self._state,
-                    figures=self._figures,
+                    metrics=self._metrics,
                     election=self._election,
                     events=self._events,
                     bundles=bundles,

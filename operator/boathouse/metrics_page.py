@@ -8,7 +8,7 @@ import sys
 from typing import Any, cast
 
 from boathouse.cluster import client, config, election, events
-from boathouse.leader import Leader, Surroundings
+from boathouse.leader import Leader, LeaderContext
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.telemetry import health, metrics, reference
@@ -16,18 +16,18 @@ from boathouse.telemetry import health, metrics, reference
 
 async def page() -> str:
     """Return the page."""
-    figures = metrics.Metrics()
+    operator_metrics = metrics.Metrics()
     api = client.ApiClient(config.ClusterConfig(server="http://nowhere", namespace="boathouse-system"))
     absent = cast("Any", None)  # what only runs, and is not read while wiring
     Leader(
-        Surroundings(
+        LeaderContext(
             asked=Options(config=OperatorConfig(), identity="page"),
             cluster=absent,
             api=api,
             state=health.Health(),
-            figures=figures,
+            metrics=operator_metrics,
             election=election.LeaderElection(api, namespace="boathouse-system", identity="page", on_lost=print),
-            events=events.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="page"),
+            events=events.EventWriter(api, controller="boathouse.dev/scheduler", instance="page"),
             bundles=absent,
             authority=absent,
             cluster_id="",
@@ -35,7 +35,7 @@ async def page() -> str:
             after_kopf=lambda: None,
         )
     )
-    return reference.page(figures.registry)
+    return reference.page(operator_metrics.registry)
 
 
 if __name__ == "__main__":

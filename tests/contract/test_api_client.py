@@ -263,10 +263,10 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
 
 async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace):
     made = await api.create_pod(namespace, pod("p", namespace))
-    events = event_writer.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="test", window_s=0)
+    events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="test", window_s=0)
     async with running(events.run()):
         for _ in range(2):
-            events.record(
+            events.publish(
                 event_writer.about_pod(made),
                 type_="Warning",
                 reason="FailedScheduling",

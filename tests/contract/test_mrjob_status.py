@@ -13,7 +13,7 @@ from boathouse.services.mrjob.attempts import pod_reader
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state import job_state
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from tests.contract.test_crd import job, mrjobs
 
 MRJOBS = catalogue.MRJOBS.untyped()
@@ -63,8 +63,8 @@ def pod(task_type, index, message, phase):
 
 def look(known_job, known, *pods, **more):
     timeouts = observation.Timeouts(start_s=600, image_pull_s=600)
-    seen = observation.Observation(job=known_job, record=known, pods=pods, now_s=1.8e9, timeouts=timeouts, **more)
-    return planner.plan(seen).record
+    seen = observation.Observation(job=known_job, state=known, pods=pods, now_s=1.8e9, timeouts=timeouts, **more)
+    return planner.plan(seen).state
 
 
 async def test_a_counter_beyond_64_bits_makes_a_status_invalid(mrjobs, namespace):
@@ -77,8 +77,8 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     made = await mrjobs.create(MRJOBS, job(), namespace)
     known_job = model.from_resource(made, CONFIG)
     assert isinstance(known_job, model.Job)
-    plan = observation.PlanSeen(digest="d" * 64, splits=4, size_bytes=2**63 - 1, shards=1)
-    mapping = look(known_job, Record(), stored=plan)
+    plan = observation.PlanSummary(digest="d" * 64, splits=4, size_bytes=2**63 - 1, shards=1)
+    mapping = look(known_job, JobState(), stored=plan)
     state = look(
         known_job,
         mapping,
@@ -90,9 +90,9 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     assert state.counters
     assert len(state.last_failures) == 2
     name = made["metadata"]["name"]
-    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_wire(state), namespace)
-    assert job_state.stripped(taken["status"]) == job_state.stripped(job_state.to_wire(state))
-    assert job_state.from_wire(taken["status"], reduces=1).stages == state.stages
+    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_status(state), namespace)
+    assert job_state.stripped(taken["status"]) == job_state.stripped(job_state.to_status(state))
+    assert job_state.from_status(taken["status"], reduces=1).stages == state.stages
 
 
 async def test_what_is_no_more_in_the_attempts_is_cleared(mrjobs, namespace):
@@ -100,5 +100,5 @@ async def test_what_is_no_more_in_the_attempts_is_cleared(mrjobs, namespace):
     name = made["metadata"]["name"]
     before = {"attempts": {"map": {"last": "eNpjZAAAAAQAAg==", "killed": "eNpjZAAAAAQAAg=="}}}
     await mrjobs.patch_status(MRJOBS, name, before, namespace)
-    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_wire(Record()), namespace)
+    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_status(JobState()), namespace)
     assert not taken["status"].get("attempts")

@@ -42,7 +42,7 @@ class Follower:
 @asynccontextmanager
 async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60.0, seed: int = 1, **options):
     """Run an informer until it has listed and watches; give it and its follower."""
-    follower, aside = Follower(), options.pop("aside", None) or boundary.Quarantine()
+    follower, aside = Follower(), options.pop("aside", None) or boundary.Boundary()
     followed = informer.Informer(
         client,
         resource,

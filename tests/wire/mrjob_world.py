@@ -121,14 +121,14 @@ class Operator:
     ) -> None:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
-        self.queue = work_queue.DirtyKeys(self._look, workers=2, metrics=self.telemetry.registry)
-        self.jobs = jobstore.JobStore(self.queue.mark, backlog.Backlog(config.tenant_limits.max_unfinished_jobs))
+        self.queue = work_queue.WorkQueue(self._look, workers=2, metrics=self.telemetry.registry)
+        self.jobs = jobstore.JobStore(self.queue.add, backlog.Backlog(config.tenant_limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(
-            lambda uid: self.queue.mark(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
+            lambda uid: self.queue.add(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
         )
         self.plans = split_plans.Plans(client)
         self.scheduler = PlaceAtOnce(client)
-        self.hub = task_messages.Hub()
+        self.hub = task_messages.TaskMessages()
         self.bundle = Bundle()
         self.leads = True
         self._reconciler = reconciler.Reconciler(
@@ -138,14 +138,14 @@ class Operator:
                 pod_index=self.pods,
                 plans=self.plans,
                 scheduler=self.scheduler,
-                hub=self.hub,
+                task_messages=self.hub,
                 bundle=self.bundle,
-                events=events.RecordedEvents(client, controller="boathouse.dev/test", instance="test"),
+                events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
                 metrics=metrics.JobMetrics(self.telemetry.registry, self.telemetry.gauges),
                 config=config,
                 pod_settings=SETTINGS,
                 may_lead=lambda: self.leads,
-                feed=policy_events.Feed(observers, estimates.Learner(), time.monotonic),
+                policy_events=policy_events.PolicyEvents(observers, estimates.Learner(), time.monotonic),
                 now=lambda: NOW_S + time.monotonic() - start,
             )
         )

@@ -9,10 +9,10 @@ import ssl
 import aiohttp
 
 from boathouse.resources import names
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import split_plans
-from boathouse.services.mrjob.state.job_state import Record, StageRecord
+from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse.services.progress import auth, server, serving, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract, progress
@@ -28,7 +28,7 @@ class Pods:
     """The pods of one job, by name."""
 
     def __init__(self) -> None:
-        self.known: dict[str, TaskPod] = {}
+        self.known: dict[str, AttemptPod] = {}
 
     def find(self, uid, pod_name):
         return self.known.get(pod_name) if uid == JOB else None
@@ -39,12 +39,17 @@ class Endpoint:
 
     def __init__(self, api, client, folder) -> None:
         self.api, self.folder = api, folder
-        self.pods, self.hub, self.plans, self.posted = Pods(), task_messages.Hub(), split_plans.Plans(client), []
+        self.pods, self.hub, self.plans, self.posted = (
+            Pods(),
+            task_messages.TaskMessages(),
+            split_plans.Plans(client),
+            [],
+        )
         self.authority = tls.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
         self.metrics = serving.EndpointMetrics(figures.registry, figures.gauges)
         self.server = server.ProgressServer(
-            hub=self.hub,
+            task_messages=self.hub,
             pods=self.pods,
             plans=self.plans,
             authenticator=auth.Authenticator(client, names.TOKEN_AUDIENCE, reviewed=self.metrics.reviewed),
@@ -68,13 +73,13 @@ class Endpoint:
     def add(self, name, task_type=TaskType.MAP):
         """A pod that runs; returns its token."""
         pod = self.api.add(fake_api.pod(name, namespace="demo", cpu="1", node="n1"))
-        self.pods.known[name] = TaskPod(
+        self.pods.known[name] = AttemptPod(
             name=name,
             uid=pod["metadata"]["uid"],
             task_type=task_type,
             index=0,
             attempt=1,
-            state=PodState.RUNNING,
+            state=AttemptState.RUNNING,
             placed_s=0.0,
         )
         return self.api.issue_token(f"demo/{name}")
@@ -106,12 +111,12 @@ class Endpoint:
             return answer.status, await answer.read()
 
 
-def record(*winners):
-    return Record(phase="Map", stages={TaskType.MAP: stage(*winners)})
+def state(*winners):
+    return JobState(phase="Map", stages={TaskType.MAP: stage(*winners)})
 
 
 def stage(*winners):
-    made = StageRecord.empty(len(winners))
+    made = StageState.empty(len(winners))
     made.winner[:] = winners
     return made
 
@@ -120,7 +125,7 @@ def stage(*winners):
 async def serving_endpoint(api, client, folder):
     """The endpoint of a job with two maps."""
     result = Endpoint(api, client, folder)
-    result.hub.update(JOB, "demo", record(0, 0))
+    result.hub.update(JOB, "demo", state(0, 0))
     context = tls.server_context(result.authority, ["localhost"], NOW)
     async with serving.serve(result.server, context, result.metrics, port=0, host="127.0.0.1") as result.port:
         yield result

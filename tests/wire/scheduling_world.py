@@ -97,9 +97,9 @@ class World:
 
     def at_rest(self) -> bool:
         """Say whether all that could be decided is decided and written."""
-        considered = self.scheduler.room.sorted_classes()
+        considered = self.scheduler.queue.sorted_classes()
         busy = considered.open.any() or considered.orphans or not self.scheduler.carrier.is_idle
-        return not (self.scheduler.jobs.is_dirty or busy)
+        return not (self.scheduler.jobs.has_changes or busy)
 
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""
@@ -148,7 +148,7 @@ async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=
     config = config or OperatorConfig()
     settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
     async with api.client() as client, contextlib.AsyncExitStack() as stack:
-        events = event_writer.RecordedEvents(client, controller="boathouse.dev/scheduler", instance="test")
+        events = event_writer.EventWriter(client, controller="boathouse.dev/scheduler", instance="test")
         parts = assembly.assemble(
             client,
             leader,

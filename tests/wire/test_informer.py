@@ -229,7 +229,7 @@ async def test_a_line_that_is_no_event_leads_to_a_list(api, client, eventually):
 
 
 async def test_what_the_callback_raises_sets_the_object_aside_once(api, client, eventually):
-    taken, aside = [], boundary.Quarantine()
+    taken, aside = [], boundary.Boundary()
 
     def on_change(change):
         if change.key == "default/a":
@@ -250,7 +250,7 @@ UNREADABLE = {"priority": "high"}
 
 
 async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, client):
-    aside = boundary.Quarantine()
+    aside = boundary.Boundary()
     api.add(fake_api.pod("a"))
     api.add(fake_api.pod("poison", node="n1", **UNREADABLE))
     async with following(api, client, aside=aside) as (followed, _):

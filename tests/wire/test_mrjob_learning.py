@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.services.learned import KEY, NAME, Learned
+from boathouse.services.learned import KEY, NAME, SavedState
 from boathouse_policies import framework, model
 from tests.wire.mrjob_world import Cluster, failing, mrjob
 
@@ -92,14 +92,14 @@ async def test_an_operator_that_restarts_tells_of_what_runs_again(cluster, witne
 
 
 async def test_what_was_learnt_is_kept_and_read_by_the_next_leader(api, client, witness):
-    before = Learned(client, "boathouse-system", {"witness": witness}, lambda: True)
+    before = SavedState(client, "boathouse-system", {"witness": witness}, lambda: True)
     await before.load()
     witness.observe(model.Tick(now_s=1.0))
     await before.save()
     await before.save()
     assert len(api.called("create configmaps")) == 1
     heir = Witness()
-    await Learned(client, "boathouse-system", {"witness": heir}, lambda: True).load()
+    await SavedState(client, "boathouse-system", {"witness": heir}, lambda: True).load()
     assert heir.loaded == {"events": 1}
 
 
@@ -112,10 +112,10 @@ async def test_what_cannot_be_read_is_begun_anew(api, client, witness):
             "binaryData": {KEY: "bm90IGd6aXA="},
         }
     )
-    await Learned(client, "boathouse-system", {"witness": witness}, lambda: True).load()
+    await SavedState(client, "boathouse-system", {"witness": witness}, lambda: True).load()
     assert not hasattr(witness, "loaded")
 
 
 async def test_who_does_not_lead_writes_nothing(api, client, witness):
-    await Learned(client, "boathouse-system", {"witness": witness}, lambda: False).save()
+    await SavedState(client, "boathouse-system", {"witness": witness}, lambda: False).save()
     assert api.called("create configmaps") == api.called("update configmaps") == []

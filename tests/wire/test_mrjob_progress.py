@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from boathouse.resources import names
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.progress import server, tls, trust_bundle
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire.mrjob_world import split_plan
-from tests.wire.progress_world import JOB, NOW, record, serving_endpoint
+from tests.wire.progress_world import JOB, NOW, serving_endpoint, state
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def test_the_runtime_reports_and_the_leader_remembers_the_last(endpoint):
 
 
 async def test_the_runtime_gets_its_orders_at_once_when_they_are_new_to_it(endpoint):
-    endpoint.hub.update(JOB, "demo", record(1, 3))
+    endpoint.hub.update(JOB, "demo", state(1, 3))
     orders = await asyncio.to_thread(endpoint.runtime("p", endpoint.add("p")).orders, 0)
     assert (orders.maps_total, orders.winners) == (2, {1: 3})
     assert contract.decode_bitmap(orders.maps_done, 2) == {0, 1}
@@ -43,7 +43,7 @@ async def test_a_poll_is_answered_when_another_map_is_done(endpoint, eventually)
     first = await asyncio.to_thread(runtime.orders, 0)
     waiting = asyncio.create_task(asyncio.to_thread(runtime.orders, first.version))
     await eventually(lambda: endpoint.hub._jobs[JOB].changed._waiters)
-    endpoint.hub.update(JOB, "demo", record(1, 0))
+    endpoint.hub.update(JOB, "demo", state(1, 0))
     assert contract.decode_bitmap((await waiting).maps_done, 2) == {0}
 
 
@@ -56,9 +56,9 @@ async def test_a_poll_without_news_ends_with_the_same_orders(endpoint):
 
 
 async def test_another_leader_gives_the_same_version_to_the_same_orders(endpoint):
-    successor = task_messages.Hub()
+    successor = task_messages.TaskMessages()
     for each in (endpoint.hub, successor):
-        each.update(JOB, "demo", record(1, 2))
+        each.update(JOB, "demo", state(1, 2))
     assert await endpoint.hub.orders(JOB, 0, 0) == await successor.orders(JOB, 0, 0)
 
 
@@ -114,8 +114,8 @@ async def test_a_pod_speaks_for_itself_and_its_job_only(endpoint, path, status):
 
 async def test_a_token_of_a_former_pod_of_the_same_name_is_refused(endpoint):
     token = endpoint.add("p")
-    endpoint.pods.known["p"] = TaskPod(
-        name="p", uid="new", task_type=TaskType.MAP, index=0, attempt=1, state=PodState.RUNNING, placed_s=0.0
+    endpoint.pods.known["p"] = AttemptPod(
+        name="p", uid="new", task_type=TaskType.MAP, index=0, attempt=1, state=AttemptState.RUNNING, placed_s=0.0
     )
     assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 403
 

@@ -34,7 +34,7 @@ async def restored(cluster, client, backup):
     await waiting.eventually(lambda: version(cluster.operator.jobs.get(KEY)) == version(cluster.api.get("mrjobs", KEY)))
     cluster.api.restore(backup)
     cluster.operator.scheduler._created.clear()
-    await Resync(client, cluster.operator.jobs, ()).look()
+    await Resync(client, cluster.operator.jobs, ()).run_once()
 
 
 async def test_a_job_that_had_succeeded_succeeds_again(cluster, client, eventually):

@@ -169,7 +169,7 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
         api.remove("pods", "demo/wc-00000")
         assert w.scheduler.ledger.free("n1")[0] == 0
         for task in list(w.scheduler.carrier.unconfirmed):
-            await w.parts.comparer._confirm(task)
+            await w.parts.consistency._confirm(task)
         assert w.scheduler.ledger.free("n1")[0] == 1000
 
 
@@ -235,7 +235,7 @@ async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 3 and w.at_rest())
         await eventually(lambda: not w.scheduler.carrier.unconfirmed)
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
     assert not w.fatal
 
 
@@ -244,9 +244,9 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
     api.add(fake_api.pod("p", node="n1", phase="Running"))
 
     async with world(api) as w:
-        monkeypatch.setattr(w.parts.comparer, "_sleep", lambda _: asyncio.sleep(0))
+        monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
         w.scheduler.ledger.gone("default/p")
-        assert not await w.parts.comparer.compare()
+        assert not await w.parts.consistency.compare()
     assert "default/p" in w.fatal[0]
     assert w.metric("boathouse_cache_drift_total") == 1
     assert w.metric("boathouse_cache_comparisons_total", result="drift") == 1
@@ -254,11 +254,11 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
 
 async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
     async with world(api) as w:
-        monkeypatch.setattr(w.parts.comparer, "_sleep", lambda _: asyncio.sleep(0))
+        monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
         api.watches.silence("pods")
         api.add(fake_api.pod("unheard", node="n1", phase="Running"))
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
     assert not w.fatal
     assert w.metric("boathouse_cache_comparisons_total", result="skipped") == 1
 
@@ -272,10 +272,10 @@ async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(
     api.add(fake_api.pod("p", node="n1", phase="Running"))
     async with world(api) as w:
         watch = w.parts.pods
-        monkeypatch.setattr(w.parts.comparer, "_sleep", hear)
+        monkeypatch.setattr(w.parts.consistency, "_sleep", hear)
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
         del w.parts.pods._reflectors[0].store.objects["default/p"]
-        assert not await w.parts.comparer.compare()
+        assert not await w.parts.consistency.compare()
     assert "pods default/p" in w.fatal[0]
 
 

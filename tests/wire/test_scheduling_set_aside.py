@@ -41,7 +41,7 @@ async def test_an_odd_amount_keeps_no_other_pod_from_its_node(api, eventually, a
         api.add(fake_api.pod("good", namespace="other", cpu="1"))
         await eventually(lambda: "other/good" in w.placed() and w.at_rest())
         assert not w.fatal
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
 
 
 async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is_gone(api, eventually):
@@ -51,7 +51,7 @@ async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is
             api.add(fake_api.pod(f"poison{i}", scheduler="none", node="n1", cpu="10P", memory="7Ei"))
         api.add(fake_api.pod("good", namespace="demo", cpu="4"))
         await eventually(lambda: w.condition("demo/good"))
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
         for i in range(20):
             api.remove("pods", f"default/poison{i}")
         await eventually(lambda: "demo/good" in w.placed())
@@ -70,7 +70,7 @@ async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, event
         assert w.condition("demo/listed")["reason"] == w.condition("demo/watched")["reason"] == "SetAside"
         await eventually(lambda: len({event["regarding"]["name"] for event in w.events("SetAside")}) == 2)
         assert not w.fatal
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
 
 
 @pytest.mark.parametrize("spec", [UNTRANSLATABLE["shape"], UNTRANSLATABLE["amount"]])
@@ -80,7 +80,7 @@ async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_goes(ap
     async with world(api) as w:
         api.add(fake_api.pod("good", namespace="demo"))
         await eventually(lambda: w.condition("demo/good"))
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
         api.remove("pods", "default/poison")
         await eventually(lambda: "demo/good" in w.placed())
 
@@ -96,7 +96,7 @@ async def test_a_small_pod_with_invented_resources_does_not_fill_its_node(api, e
         api.add(fake_api.pod("good", namespace="demo", cpu="3"))
         await eventually(lambda: "demo/good" in w.placed())
         assert w.scheduler.ledger.free("n1")[model.CPU] == 0
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
 
 
 async def test_of_very_many_resources_of_a_pod_those_count_that_nodes_have(api, eventually):
@@ -109,7 +109,7 @@ async def test_of_very_many_resources_of_a_pod_those_count_that_nodes_have(api, 
             api.add(fake_api.pod(name, namespace="demo", containers=extended(**{GPU: "1"})))
         await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
         assert len(w.waiting()) == 1
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
 
 
 async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
@@ -121,7 +121,7 @@ async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
         await eventually(lambda: "default/large" in w.scheduler.ledger)
         pod = await w.scheduler.writer.read(model.TaskId("default/large"))
         w.scheduler.seen.answered(pod)
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
         assert not w.fatal
 
 
@@ -143,7 +143,7 @@ async def test_a_node_of_a_hostile_status_ends_nothing(api, eventually, status):
             api.add(fake_api.pod(name, namespace="demo", nodeSelector={"kubernetes.io/hostname": "n1"}))
         await eventually(lambda: len(w.placed()) == 2)
         assert not w.fatal
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
 
 
 async def test_a_node_with_a_taint_of_an_unknown_effect_takes_nothing(api, eventually):
@@ -152,7 +152,7 @@ async def test_a_node_with_a_taint_of_an_unknown_effect_takes_nothing(api, event
         api.add(fake_api.pod("good", namespace="demo"))
         await eventually(lambda: w.condition("demo/good"))
         assert w.metric("boathouse_objects_set_aside_total", kind="Node", reason="TranslationFailed") == 1
-        assert await w.parts.comparer.compare()
+        assert await w.parts.consistency.compare()
 
 
 async def test_invented_resources_do_not_make_the_columns_longer(api, eventually):

@@ -58,7 +58,7 @@ class Identified(Protocol):
         """``metadata.uid``."""
 
 
-class Quarantine:
+class Boundary:
     """Remembers which objects were set aside, so that each is reported once.
 
     Args:
@@ -68,7 +68,7 @@ class Quarantine:
         counts: How many objects were set aside, by kind and reason.
     """
 
-    def __init__(self, events: event_writer.Recorder | None = None) -> None:
+    def __init__(self, events: event_writer.EventSink | None = None) -> None:
         self.counts: collections.Counter[tuple[str, Reason]] = collections.Counter()
         self._events = events
         self._reported: collections.OrderedDict[tuple[str, str, Reason], None] = collections.OrderedDict()
@@ -103,7 +103,7 @@ class Quarantine:
         if self._events is not None:
             about = event_writer.reference(resource, subject.namespace, subject.name, subject.uid)
             note = f"Boathouse cannot represent this {resource.kind} and sets it aside ({reason}): {describe(error)}"
-            self._events.record(about, type_="Warning", reason=EVENT_REASON, action="SettingAside", note=note)
+            self._events.publish(about, type_="Warning", reason=EVENT_REASON, action="SettingAside", note=note)
 
 
 def describe(error: Exception) -> str:

@@ -295,7 +295,7 @@ class ApiClient:
     # Others
 
     async def create_event(self, event: written.Event) -> None:
-        """Create an ``events.k8s.io/v1`` event in its own namespace; ``RecordedEvents`` does this for you."""
+        """Create an ``events.k8s.io/v1`` event in its own namespace; ``EventWriter`` does this for you."""
         await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:

@@ -36,10 +36,10 @@ _REMEMBERED = 8192
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
 
 
-class Recorder(Protocol):
-    """What writers of events need: `RecordedEvents` is one, a list in a test another."""
+class EventSink(Protocol):
+    """What writers of events need: `EventWriter` is one, a list in a test another."""
 
-    def record(
+    def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
     ) -> None:
         """Tell people of something."""
@@ -65,7 +65,7 @@ class Stats:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class _Told:
+class _LastEvent:
     """What was last written about an object for a reason."""
 
     name: str
@@ -89,7 +89,7 @@ def reference(
     )
 
 
-class RecordedEvents:
+class EventWriter:
     """A recorder; `run` it in a task.
 
     Attributes:
@@ -135,10 +135,10 @@ class RecordedEvents:
         self._now = now
         self._sleep = sleep
         self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)
-        self._told: collections.OrderedDict[tuple[str, str], _Told] = collections.OrderedDict()
+        self._last_events: collections.OrderedDict[tuple[str, str], _LastEvent] = collections.OrderedDict()
         self._numbers = itertools.count(1)
 
-    def record(
+    def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
     ) -> None:
         """Tell people of something; returns at once.
@@ -152,22 +152,24 @@ class RecordedEvents:
         """
         note = _cut(note)
         key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()
-        told = self._told.get(key)
-        if told and told.note == note:
-            told.count += 1
-            if moment_s - told.at_s < self._window_s:
+        last = self._last_events.get(key)
+        if last and last.note == note:
+            last.count += 1
+            if moment_s - last.at_s < self._window_s:
                 self.stats.suppressed += 1
                 return
         if not self._shares.take(about.namespace):
             self.stats.limited += 1
             return
         event = self._event(about, type_, reason, action, note)
-        if told and told.note == note:
-            again = dataclasses.replace(told, at_s=moment_s)
+        if last and last.note == note:
+            again = dataclasses.replace(last, at_s=moment_s)
             self._enqueue(key, again, lambda: self._write_series(again, event))
         else:
             self._enqueue(
-                key, _Told(name=event.metadata.name, note=note, at_s=moment_s), lambda: self._client.create_event(event)
+                key,
+                _LastEvent(name=event.metadata.name, note=note, at_s=moment_s),
+                lambda: self._client.create_event(event),
             )
 
     async def run(self) -> None:
@@ -184,16 +186,16 @@ class RecordedEvents:
         except TimeoutError:
             log.warning("%d events were not written in %s s", self._queue.qsize(), timeout_s)
 
-    def _enqueue(self, key: tuple[str, str], told: _Told, write: Callable[[], Awaitable[object]]) -> None:
+    def _enqueue(self, key: tuple[str, str], last: _LastEvent, write: Callable[[], Awaitable[object]]) -> None:
         try:
             self._queue.put_nowait(write)
         except asyncio.QueueFull:
             self.stats.dropped += 1
             return
-        self._told[key] = told
-        self._told.move_to_end(key)
-        if len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
+        self._last_events[key] = last
+        self._last_events.move_to_end(key)
+        if len(self._last_events) > _REMEMBERED:
+            self._last_events.popitem(last=False)
 
     async def _write_for_ever(self) -> None:
         while True:
@@ -209,12 +211,12 @@ class RecordedEvents:
             finally:
                 self._queue.task_done()
 
-    async def _write_series(self, told: _Told, event: written_objects.Event) -> None:
-        patch = {"series": {"count": told.count, "lastObservedTime": event.event_time}}
+    async def _write_series(self, last: _LastEvent, event: written_objects.Event) -> None:
+        patch = {"series": {"count": last.count, "lastObservedTime": event.event_time}}
         try:
-            await self._client.patch(catalogue.EVENTS, told.name, patch, event.metadata.namespace)
+            await self._client.patch(catalogue.EVENTS, last.name, patch, event.metadata.namespace)
         except errors.NotFound:  # events live for an hour
-            told.name, told.count = event.metadata.name, 1
+            last.name, last.count = event.metadata.name, 1
             await self._client.create_event(event)
 
     def _event(

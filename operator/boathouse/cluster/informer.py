@@ -38,7 +38,7 @@ class Informer(Generic[T]):
         labels: str = "",
         fields: str = "",
         transform: Callable[[T], T] | None = None,
-        aside: boundary.Quarantine | None = None,
+        aside: boundary.Boundary | None = None,
         timing: reflector.Timing = _TIMING,
         backoff: retries.Backoff = _BACKOFF,
         jitter: retries.Jitter = retries.JITTER,
@@ -67,7 +67,7 @@ class Informer(Generic[T]):
         self._resource = resource
         self._monotonic = monotonic
         self._sleep = sleep
-        aside = aside or boundary.Quarantine()
+        aside = aside or boundary.Boundary()
         scopes: Sequence[str | None] = sorted(set(namespaces)) or (None,)
         self._reflectors = [
             reflector.Reflector(

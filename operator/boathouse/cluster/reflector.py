@@ -93,7 +93,7 @@ class Reflector(Generic[T]):
         on_change: OnChange[T],
         *,
         transform: Callable[[T], T] | None,
-        aside: boundary.Quarantine,
+        aside: boundary.Boundary,
         timing: Timing,
         backoff: retries.Backoff,
         jitter: retries.Jitter,
@@ -213,7 +213,7 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> None:
         splitter = lines.LineSplitter()
-        began_at, told = self._monotonic(), False
+        began_at, received_lines = self._monotonic(), False
         watch = self._client.watch(
             self._resource,
             self._selection.namespace,
@@ -228,13 +228,13 @@ class Reflector(Generic[T]):
                 arrived_at = self._monotonic()
                 for line in splitter.feed(chunk):
                     self._line(line)
-                    told = True
-                if told:
+                    received_lines = True
+                if received_lines:
                     self._is_well(arrived_at)
                 await asyncio.sleep(0)  # the stream gives what it has without ever yielding to the loop
         if splitter.has_rest:
             raise errors.ConnectionLost("the watch ended in the middle of a line")
-        if not told and self._monotonic() - began_at < _SHORT_WATCH_S:
+        if not received_lines and self._monotonic() - began_at < _SHORT_WATCH_S:
             raise errors.ConnectionLost("the watch ended at once")
 
     def _is_well(self, arrived_at: float) -> None:

@@ -17,11 +17,11 @@ def micro_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-class Record(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
+class WrittenObject(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """A part of an object that we write; fields that have their default are left out."""
 
 
-class WrittenMeta(Record, frozen=True, kw_only=True):
+class WrittenMeta(WrittenObject, frozen=True, kw_only=True):
     """``metav1.ObjectMeta`` of an object we write."""
 
     name: str = ""
@@ -35,7 +35,7 @@ class WrittenMeta(Record, frozen=True, kw_only=True):
 # ---- coordination.k8s.io/v1 ----
 
 
-class LeaseSpec(Record, frozen=True, kw_only=True):
+class LeaseSpec(WrittenObject, frozen=True, kw_only=True):
     """``renew_time`` is written for people: nobody here judges by it."""
 
     holder_identity: str | None = None
@@ -45,7 +45,7 @@ class LeaseSpec(Record, frozen=True, kw_only=True):
     lease_transitions: int = 0
 
 
-class Lease(Record, frozen=True, kw_only=True, tag_field="kind", tag="Lease"):
+class Lease(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Lease"):
     """``coordination.k8s.io/v1`` Lease."""
 
     api_version: str
@@ -56,14 +56,14 @@ class Lease(Record, frozen=True, kw_only=True, tag_field="kind", tag="Lease"):
 # ---- pods/binding ----
 
 
-class BindingTarget(Record, frozen=True, kw_only=True, tag_field="kind", tag="Node"):
+class BindingTarget(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Node"):
     """The node of a binding."""
 
     api_version: str
     name: str
 
 
-class Binding(Record, frozen=True, kw_only=True, tag_field="kind", tag="Binding"):
+class Binding(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Binding"):
     """The body of POST pods/binding; its annotations are merged into the pod's."""
 
     api_version: str
@@ -74,7 +74,7 @@ class Binding(Record, frozen=True, kw_only=True, tag_field="kind", tag="Binding"
 # ---- events.k8s.io/v1 ----
 
 
-class ObjectReference(Record, frozen=True, kw_only=True):
+class ObjectReference(WrittenObject, frozen=True, kw_only=True):
     """What an event is about."""
 
     api_version: str = ""
@@ -85,14 +85,14 @@ class ObjectReference(Record, frozen=True, kw_only=True):
     resource_version: str = ""
 
 
-class EventSeries(Record, frozen=True, kw_only=True):
+class EventSeries(WrittenObject, frozen=True, kw_only=True):
     """How often, and when last, an event happened again."""
 
     count: int
     last_observed_time: str
 
 
-class Event(Record, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
+class Event(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
     """``events.k8s.io/v1``: ``note`` <= 1,024 bytes; ``reason``, ``action`` CamelCase; ``type`` Normal or Warning."""
 
     api_version: str

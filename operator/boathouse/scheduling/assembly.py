@@ -47,8 +47,8 @@ class Scheduling:
     ended: informer.Informer[wire.PodView]
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
-    aside: boundary.Quarantine
-    comparer: consistency.Comparer
+    aside: boundary.Boundary
+    consistency: consistency.ConsistencyChecker
     on_node: list[OnNode]
     on_pod: list[OnPod]
     on_ended: list[OnPod]
@@ -79,7 +79,7 @@ class Scheduling:
         await self.synced()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.scheduler.run())
-            group.create_task(self.comparer.run())
+            group.create_task(self.consistency.run())
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return what a namespace's label says is its default queue."""
@@ -103,8 +103,8 @@ class Scheduling:
 def assemble(
     api: client.ApiClient,
     leader: writer.Leadership,
-    events: event_writer.Recorder,
-    figures_: metrics.Metrics,
+    events: event_writer.EventSink,
+    metrics_: metrics.Metrics,
     *,
     profile: framework.Profile,
     queues: Sequence[model.Queue],
@@ -118,20 +118,20 @@ def assemble(
         api: Speaks to the API server.
         leader: Asked before every write.
         events: Records events.
-        figures_: Metrics.
+        metrics_: Metrics.
         profile: The policies: `boathouse_policies.profiles.build`.
         queues: The queues that exist.
         on_fatal: Called with the reason when the process must end.
         options: How to behave.
         queue_of: The queue of somebody else's pod.
     """
-    aside = boundary.Quarantine(events)
+    aside = boundary.Boundary(events)
     storage = storage_watches.StorageWatches(api, aside)
     subject = scheduler.Scheduler(
         api,
         leader,
         events,
-        figures_,
+        metrics_,
         profile=profile,
         queues=queues,
         on_fatal=on_fatal,
@@ -165,9 +165,9 @@ def assemble(
         transform=subject.seen.keep,
         aside=aside,
     )
-    _count_set_aside(figures_.gauges, aside)
-    scheduler_gauges.Figures(subject, leader).register(figures_.gauges)
-    _watch_gauges(figures_.gauges, {"pods": pods, "nodes": nodes, "ended": ended, **dict(storage)})
+    _count_set_aside(metrics_.gauges, aside)
+    scheduler_gauges.SchedulerGauges(subject, leader).register(metrics_.gauges)
+    _watch_gauges(metrics_.gauges, {"pods": pods, "nodes": nodes, "ended": ended, **dict(storage)})
     return Scheduling(
         scheduler=subject,
         pods=pods,
@@ -183,7 +183,7 @@ def assemble(
             aside=aside,
         ),
         aside=aside,
-        comparer=consistency.Comparer(subject, pods, nodes, on_fatal=on_fatal),
+        consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),
         on_node=on_node,
         on_pod=on_pod,
         on_ended=on_ended,
@@ -191,7 +191,7 @@ def assemble(
 
 
 def _all(
-    callbacks: list[Callable[[store.Change[T]], None]], resource: catalogue.Resource[T], aside: boundary.Quarantine
+    callbacks: list[Callable[[store.Change[T]], None]], resource: catalogue.Resource[T], aside: boundary.Boundary
 ) -> Callable[[store.Change[T]], None]:
     """Call all callbacks with each change; that one of them fails keeps the object from none of the others."""
 
@@ -204,7 +204,7 @@ def _all(
     return call
 
 
-def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Quarantine) -> None:
+def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Boundary) -> None:
     zeros: dict[tuple[str, ...], float] = {
         (kind, str(reason)): 0.0 for kind in ("Pod", "Node", "MRJob") for reason in boundary.Reason
     }

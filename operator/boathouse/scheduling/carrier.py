@@ -49,7 +49,7 @@ SLOW_START = 2
 """How many writes of a namespace may be in flight at first: more as they succeed."""
 Refused = Callable[[model.Decision, str], None]
 """Told of a decision that will not be carried out, and why in a word."""
-Trouble = Callable[[model.JobId, pod_conditions.Reason | None], None]
+Trouble = Callable[[model.JobId, pod_conditions.PendingReason | None], None]
 """Told what the API server refused of a job, or None when a write of it went through."""
 
 
@@ -59,11 +59,11 @@ class Parts:
 
     axis: model.Axis
     ledger: framework.Ledger
-    room: framework.SchedulingQueue
+    queue: framework.SchedulingQueue
     seen: observed.Observed
     jobs: jobs.Jobs
     writer: writer.Writer
-    notices: pod_conditions.Notices
+    pod_conditions: pod_conditions.PodConditions
     volumes: volume_book.VolumeBook
     volume_writer: volume_writer.VolumeWriter
     counters: metrics.SchedulerMetrics
@@ -143,7 +143,7 @@ class Carrier:
         """Placements whose volumes are being bound."""
         return len(self._parked)
 
-    def look_at_volumes(self) -> None:
+    def check_volumes(self) -> None:
         """Go on with the pods whose volumes are bound by now, and give up those whose cannot be."""
         now_s = self._parts.clock()
         for task, parked in list(self._parked.items()):
@@ -197,13 +197,13 @@ class Carrier:
             return  # what was decided since is under way, or parked in this one's place
         until_s = self._parts.clock() + VOLUMES_BOUND_WITHIN_S
         self._parked[work.task.id] = _Parked(work=work, awaits=awaits, decided_at=decided_at, until_s=until_s)
-        self.look_at_volumes()  # they may have been bound while the last write was answered
+        self.check_volumes()  # they may have been bound while the last write was answered
 
     # Writing
 
     async def _carry_out(self, work: Work) -> outcomes.Outcome | volume_writer.Awaits:
         if isinstance(work, model.Bind):
-            await self._parts.notices.silence(work.task.pod_uid or "")
+            await self._parts.pod_conditions.write_deferred(work.task.pod_uid or "")
         if not self._makes_sense(work):
             return outcomes.Skipped()
         if not isinstance(work, Ahead) and work.task_class.constraints.claims:
@@ -295,7 +295,7 @@ class Carrier:
         task = work.task.id
         if isinstance(work, Ahead):
             self.making_ahead.discard(task)
-            self._parts.jobs.touch(task)  # a placement may have been given up in its favour
+            self._parts.jobs.mark_changed(task)  # a placement may have been given up in its favour
         match outcome:
             case outcomes.Done():
                 self._done(work, outcome.pod, duration_s)
@@ -315,7 +315,7 @@ class Carrier:
             case outcomes.Skipped():
                 self._release(work, OUTDATED)
                 if task not in self.making_ahead:
-                    self._parts.jobs.touch(task)
+                    self._parts.jobs.mark_changed(task)
             case outcomes.Fenced():
                 self._on_fenced(outcome.message)
             case _:
@@ -331,7 +331,7 @@ class Carrier:
             assert pod is not None
             parts.seen.answered(pod)
             return
-        parts.room.succeeded(task)
+        parts.queue.succeeded(task)
         if work.task_class.constraints.claims and self._is_current(work):
             parts.volumes.forget(task)
         parts.counters.attempt("scheduled", duration_s)
@@ -340,20 +340,22 @@ class Carrier:
             parts.counters.pod_sli_s.observe(waited_s)
         if parts.ledger.state(task) is framework.State.ASSUMED:
             self.unconfirmed[task] = parts.clock()
-        parts.notices.placed(task, pod.metadata.uid if pod is not None else work.task.pod_uid or "", work.node)
+        parts.pod_conditions.scheduled(
+            task, pod.metadata.uid if pod is not None else work.task.pod_uid or "", work.node
+        )
 
     def _elsewhere(self, task: model.TaskId, pod: wire.PodView) -> None:
         if pod.spec.node_name:
             self.unconfirmed[task] = self._parts.clock()
         self._parts.seen.answered(pod)
-        self._parts.jobs.touch(task)
+        self._parts.jobs.mark_changed(task)
 
     def _vanished(self, work: Work) -> None:
         task = work.task.id
         waiting = self._parts.seen.waiting.get(task)
         if waiting is None or waiting.metadata.uid == work.task.pod_uid:  # else it is another's turn: a new pod's
             self._parts.seen.waiting.pop(task, None)
-            self._parts.jobs.over(task, waited=True)
+            self._parts.jobs.end(task, waited=True)
 
     def _is_current(self, work: Work) -> bool:
         """Say whether what is assumed is this decision: a task may be decided anew when its pod or its node went."""
@@ -376,7 +378,7 @@ class Carrier:
         if task not in self._parts.ledger:
             self._parts.seen.mounts.remove(task)
         if freed is not None:
-            self._parts.room.capacity_freed(freed, self._parts.ledger.free(freed.node))
+            self._parts.queue.capacity_freed(freed, self._parts.ledger.free(freed.node))
 
     def _again(self, work: Work, why: outcomes.NotDone) -> None:
         task, task_class = work.task.id, work.task_class.id
@@ -384,15 +386,15 @@ class Carrier:
         if entry is None or task in self._parts.ledger:
             return
         self._failures[task] += 1
-        self._on_trouble(entry.job.id, pod_conditions.Reason(reason=why.reason, message=why.message))
+        self._on_trouble(entry.job.id, pod_conditions.PendingReason(reason=why.reason, message=why.message))
         log.warning("a pod was not placed", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
         if self._parts.jobs.refused.refused(_subject(work, entry), why):
             return  # the task is held back with others, and waits again with them
         now_s = self._parts.clock()
-        if not self._parts.room.back_off(task, task_class, now_s, at_least_s=why.at_least_s):
-            self._parts.jobs.touch(task)  # the job was said anew while the task was under way
-            self._parts.jobs.flush()
-            self._parts.room.back_off(task, task_class, now_s, at_least_s=why.at_least_s)
+        if not self._parts.queue.back_off(task, task_class, now_s, at_least_s=why.at_least_s):
+            self._parts.jobs.mark_changed(task)  # the job was said anew while the task was under way
+            self._parts.jobs.sync()
+            self._parts.queue.back_off(task, task_class, now_s, at_least_s=why.at_least_s)
 
     def stale(self, age_s: float) -> Iterator[model.TaskId]:
         """Yield tasks that were placed so long ago, and that no watch has shown."""

@@ -19,7 +19,7 @@ HEARD_WITHIN_S = 120.0  # bookmarks come about once a minute
 Watch = informer.Informer[wire.PodView] | informer.Informer[wire.NodeView]
 
 
-class Comparer:
+class ConsistencyChecker:
     """Compares at intervals; drift that is seen twice is counted and ends the process.
 
     Args:

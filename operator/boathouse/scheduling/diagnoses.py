@@ -10,25 +10,25 @@ from boathouse_policies import framework, model
 REFRESH_S = 1.0
 
 
-class Explanations:
+class Diagnoses:
     """Diagnoses by class and by job.
 
     A diagnosis is worked out anew when the verdict changes, and otherwise at most once a second for a class.
 
     Args:
         book: The jobs.
-        who: Who holds what.
+        holders: Who holds what.
         clock: The scheduler's seconds.
     """
 
-    def __init__(self, book: jobs.Jobs, who: holders.Holders, clock: Callable[[], float]) -> None:
+    def __init__(self, book: jobs.Jobs, holders: holders.Holders, clock: Callable[[], float]) -> None:
         self._jobs = book
-        self._holders = who
+        self._holders = holders
         self._clock = clock
-        self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.Reason, float]] = {}
-        self._troubles: dict[model.JobId, pod_conditions.Reason] = {}
+        self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
+        self._api_refusals: dict[model.JobId, pod_conditions.PendingReason] = {}
 
-    def take(self, plan: framework.Plan) -> int:
+    def update(self, plan: framework.Plan) -> int:
         """Take in what a cycle left waiting, before it is settled.
 
         Returns:
@@ -48,7 +48,7 @@ class Explanations:
             self._classes.pop(class_id, None)  # nothing of it is left waiting
         return fresh
 
-    def of_class(self, class_id: model.ClassId) -> pod_conditions.Reason | None:
+    def of_class(self, class_id: model.ClassId) -> pod_conditions.PendingReason | None:
         """Return what pods of a class that wait are told."""
         known = self._classes.get(class_id)
         return None if known is None else known[1]
@@ -58,12 +58,12 @@ class Explanations:
         entry = self._jobs.entry(job_id)
         if entry is None:
             return None
-        trouble = self._troubles.get(job_id)
+        trouble = self._api_refusals.get(job_id)
         hold = self._jobs.hold_of_job(job_id)
         if trouble is None and hold is not None and self._jobs.waits(job_id):
-            trouble = pod_conditions.Reason(reason=hold.reason, message=hold.message)
+            trouble = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
         if trouble is None and entry.excess:
-            trouble = pod_conditions.Reason(reason=variety.TOO_COMPLEX, message=entry.excess)
+            trouble = pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
         if trouble is not None:
             return reasons.JobDiagnosis(
                 job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(entry.tasks)
@@ -71,16 +71,16 @@ class Explanations:
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
         return reasons.diagnose(entry.job, found, self._holders) if found else None
 
-    def trouble(self, job_id: model.JobId, why: pod_conditions.Reason | None) -> None:
+    def api_refusal(self, job_id: model.JobId, why: pod_conditions.PendingReason | None) -> None:
         """The API server refused a write of a job, or (None) took one."""
         if why is None:
-            self._troubles.pop(job_id, None)
+            self._api_refusals.pop(job_id, None)
         else:
-            self._troubles[job_id] = why
+            self._api_refusals[job_id] = why
 
     def forget(self, job_id: model.JobId, classes: Iterable[model.TaskClass]) -> None:
         """A job is gone."""
-        self._troubles.pop(job_id, None)
+        self._api_refusals.pop(job_id, None)
         for one in classes:
             self._classes.pop(one.id, None)
 

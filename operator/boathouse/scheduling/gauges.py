@@ -8,7 +8,7 @@ _MILLI = 1000.0
 _REASONS = tuple(str(code) for code in model.Code)
 
 
-class Figures:
+class SchedulerGauges:
     """Reads gauges off a scheduler.
 
     Args:
@@ -82,9 +82,9 @@ class Figures:
 
     def _pending_tasks(self) -> gauges.Reading:
         found: dict[tuple[str, ...], float] = {
-            (str(queue), reason): 0.0 for queue in self._subject.room.queues for reason in ("Active", *_REASONS)
+            (str(queue), reason): 0.0 for queue in self._subject.queue.queues for reason in ("Active", *_REASONS)
         }
-        unschedulable = self._subject.room.unschedulable()
+        unschedulable = self._subject.queue.unschedulable()
         for waiting in self._waiting():
             verdict = unschedulable.get(waiting.task_class.id)
             key = (str(waiting.job.queue), "Active" if verdict is None else str(verdict.code))
@@ -92,7 +92,7 @@ class Figures:
         return found
 
     def _waiting(self) -> list[framework.QueuedClass]:
-        room = self._subject.room
+        room = self._subject.queue
         return [one for entry in self._subject.jobs.entries() for one in room.classes_of(entry.job.id)]
 
     def _reservations(self) -> gauges.Reading:
@@ -118,7 +118,7 @@ class Figures:
 
     def _used(self) -> dict[str, tuple[int, int]]:
         view = self._view()
-        usage = {queue: view.queue_usage(queue) for queue in self._subject.room.queues}
+        usage = {queue: view.queue_usage(queue) for queue in self._subject.queue.queues}
         return {str(queue): (int(held[model.CPU]), int(held[model.MEMORY])) for queue, held in usage.items()}
 
     def _demand(self) -> dict[str, tuple[int, int]]:
@@ -132,11 +132,11 @@ class Figures:
     def _share(self) -> gauges.Reading:
         view = self._view()
         return {
-            (str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._subject.room.queues
+            (str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._subject.queue.queues
         }
 
     def _fair(self) -> gauges.Reading:
-        queues = self._subject.room.queues
+        queues = self._subject.queue.queues
         busy = {name for name in queues if self._demand()[str(name)] != (0, 0)}
         total = sum(queues[name].weight for name in busy)
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}

@@ -46,7 +46,7 @@ class Entry:
     tasks: dict[model.TaskId, model.Task] = dataclasses.field(default_factory=dict)
     factory: PodFactory | None = None
     arrived_s: dict[model.TaskId, float] = dataclasses.field(default_factory=dict)
-    over: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
+    ended: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
     is_aside: bool = False
     excess: str = ""
 
@@ -62,7 +62,7 @@ class Jobs:
     """The book of all jobs.
 
     Args:
-        room: Where tasks wait.
+        queue: Where tasks wait.
         placed: Tasks that are on a node or on their way (the ledger).
         pods: Pods without a node, by task.
         clock: The scheduler's seconds.
@@ -75,7 +75,7 @@ class Jobs:
 
     def __init__(
         self,
-        room: framework.SchedulingQueue,
+        queue: framework.SchedulingQueue,
         *,
         placed: Container[model.TaskId],
         pods: dict[model.TaskId, wire.PodView],
@@ -87,7 +87,7 @@ class Jobs:
         nodes: Callable[[], int] = lambda: 0,
     ) -> None:
         self.refused = refusals.Refusals(clock) if refused is None else refused
-        self._room = room
+        self._queue = queue
         self._placed = placed
         self._pods = pods
         self._clock = clock
@@ -96,8 +96,8 @@ class Jobs:
         self._entries: dict[model.JobId, Entry] = {}
         self._job_of: dict[model.TaskId, model.JobId] = {}
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
-        self._dirty: set[model.JobId] = set()
-        self._touched: dict[model.JobId, set[model.TaskId]] = {}
+        self._changed: set[model.JobId] = set()
+        self._changed_tasks: dict[model.JobId, set[model.TaskId]] = {}
         self._variety = variety.Variety(limits, waiting=self._shapes_that_wait, nodes=nodes, clock=clock)
         self._excess_pods: dict[str, dict[model.TaskId, None]] = {}
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
@@ -117,36 +117,36 @@ class Jobs:
         entry.is_aside = entry.is_aside and entry.classes == tuple(classes)
         entry.job, entry.classes, entry.factory = job, tuple(classes), factory
         self._set_tasks(entry, tasks)
-        return [task.id for task in tasks if task.id in entry.over]
+        return [task.id for task in tasks if task.id in entry.ended]
 
     def withdraw(self, job: model.JobId) -> None:
         """Forget a job. Nothing of it waits any more; its pods are its owner's to delete."""
         entry = self._entries.pop(job, None)
         if entry is None:
             return
-        self._dirty.discard(job)
-        self._touched.pop(job, None)
+        self._changed.discard(job)
+        self._changed_tasks.pop(job, None)
         self._leave_namespace(entry)
         for task in entry.tasks:
             self._job_of.pop(task, None)
-        self._room.withdraw(job)
+        self._queue.withdraw(job)
 
     def set_aside(self, job: model.JobId) -> None:
         """Let nothing of a job wait: scheduling fails because of it."""
         self._entries[job].is_aside = True
-        self._dirty.discard(job)
-        self._room.withdraw(job)
+        self._changed.discard(job)
+        self._queue.withdraw(job)
 
     def _set_tasks(self, entry: Entry, tasks: Iterable[model.Task]) -> None:
         now_s = self._clock()
-        fresh = {task.id: task for task in tasks if task.id not in entry.over}
+        fresh = {task.id: task for task in tasks if task.id not in entry.ended}
         for gone in entry.tasks.keys() - fresh.keys():
             self._job_of.pop(gone, None)
         entry.arrived_s = {task: entry.arrived_s.get(task, now_s) for task in fresh}
         entry.tasks = fresh
         self._job_of.update(dict.fromkeys(fresh, entry.job.id))
         self._enter_namespace(entry)
-        self._dirty.add(entry.job.id)
+        self._changed.add(entry.job.id)
 
     def _enter_namespace(self, entry: Entry) -> None:
         if not entry.namespace and entry.tasks:
@@ -168,30 +168,30 @@ class Jobs:
         job_id, task_id, task_class = ownership.job_of(pod), ownership.task_id(pod), foreign_class(pod)
         why = self._variety.refusal(pod.metadata.namespace, task_class)
         if why is not None:
-            self.over(task_id, waited=True)
+            self.end(task_id, waited=True)
             self._excess_pods.setdefault(pod.metadata.namespace, {})[task_id] = None
             return why
         self._forget_excess(task_id)
         former = self.entry_of(task_id)
         if former is not None and former.factory is None and former.job.id != job_id:
-            self.over(task_id, waited=True)  # its queue's label was changed
+            self.end(task_id, waited=True)  # its queue's label was changed
         entry = self._entries.get(job_id)
         if entry is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
-            self._dirty.add(job_id)
+            self._changed.add(job_id)
         if task_class not in entry.classes:
             entry.classes += (task_class,)
         task = model.Task(id=task_id, task_class=task_class.id, pod_uid=model.PodUid(pod.metadata.uid))
         if entry.tasks.get(task_id) == task:
             return None
-        entry.over.pop(task_id, None)  # other people may use a name again
+        entry.ended.pop(task_id, None)  # other people may use a name again
         entry.tasks[task_id] = task
         entry.arrived_s.setdefault(task_id, self._clock())
         self._job_of[task_id] = job_id
         self._enter_namespace(entry)
-        self._dirty.add(job_id)
+        self._changed.add(job_id)
         return None
 
     def _foreign_job(self, pod: wire.PodView) -> model.Job:
@@ -208,7 +208,7 @@ class Jobs:
 
     # Tasks
 
-    def over(self, task: model.TaskId, *, waited: bool) -> None:
+    def end(self, task: model.TaskId, *, waited: bool) -> None:
         """A task's pod ended, went, or was never to be: it does not wait again.
 
         Args:
@@ -223,28 +223,28 @@ class Jobs:
         entry.arrived_s.pop(task, None)
         del self._job_of[task]
         if entry.factory is not None:
-            entry.over[task] = task_class
+            entry.ended[task] = task_class
         if waited or not entry.tasks:
-            self._dirty.add(entry.job.id)
+            self._changed.add(entry.job.id)
 
-    def touch(self, task: model.TaskId) -> None:
+    def mark_changed(self, task: model.TaskId) -> None:
         """Something about a task's pod changed: say it anew before the next cycle."""
         job = self._job_of.get(task)
         if job is not None:
-            self._touched.setdefault(job, set()).add(task)
+            self._changed_tasks.setdefault(job, set()).add(task)
 
-    def flush(self) -> None:
+    def sync(self) -> None:
         """Tell the scheduling queue what changed: single tasks where that will do, for a job may have thousands."""
         self._retry_excess()
         self._grant_probes()
         for scope in self.refused.changed():
-            self._dirty.update(entry.job.id for entry in self._covered(scope))
-        for job_id in self._touched.keys() - self._dirty:
+            self._changed.update(entry.job.id for entry in self._covered(scope))
+        for job_id in self._changed_tasks.keys() - self._changed:
             job = self._entries[job_id]
-            if not all(self._update(job, task) for task in sorted(self._touched[job_id])):
-                self._dirty.add(job_id)
-        self._touched.clear()
-        for job_id in sorted(self._dirty):
+            if not all(self._update(job, task) for task in sorted(self._changed_tasks[job_id])):
+                self._changed.add(job_id)
+        self._changed_tasks.clear()
+        for job_id in sorted(self._changed):
             entry = self._entries.get(job_id)
             if entry is None:
                 continue
@@ -253,7 +253,7 @@ class Jobs:
                 continue
             if not entry.is_aside:
                 self._submit(entry)
-        self._dirty.clear()
+        self._changed.clear()
         self._let_probes_through()
 
     def _submit(self, entry: Entry) -> None:
@@ -266,22 +266,22 @@ class Jobs:
                 if self._may_be_placed(task) and (ids is None or task.task_class in ids)
             ]
             out = _Out(self, entry) if self._is_held(entry) else self._placed
-            self._room.submit(entry.job, classes, tasks, placed=out)
+            self._queue.submit(entry.job, classes, tasks, placed=out)
         except Exception as error:  # one job must not keep the others from being scheduled
             if self._on_failure is None:
                 raise
             self._on_failure(entry, error)
 
     @property
-    def is_dirty(self) -> bool:
-        """Whether `flush` has something to do."""
-        return bool(self._dirty or self._touched)
+    def has_changes(self) -> bool:
+        """Whether `sync` has something to do."""
+        return bool(self._changed or self._changed_tasks)
 
     def _update(self, entry: Entry, task_id: model.TaskId) -> bool:
         task = entry.tasks.get(task_id)
         if task is None or entry.is_aside or not self._may_be_placed(task):
             return False
-        return self._room.update(self._as_it_is(task), placed=self._is_out(entry, task_id))
+        return self._queue.update(self._as_it_is(task), placed=self._is_out(entry, task_id))
 
     def _may_be_placed(self, task: model.Task) -> bool:
         pod = self._pods.get(task.id)
@@ -303,7 +303,7 @@ class Jobs:
     # What is too much
 
     def next_s(self) -> float:
-        """Return when `flush` may have something to do though nothing happened; infinity for never."""
+        """Return when `sync` may have something to do though nothing happened; infinity for never."""
         excess = any(self._excess_pods.values()) or any(self._excess_jobs.values())
         return min(self.refused.next_s(), self._retry_s if excess else math.inf)
 
@@ -325,7 +325,7 @@ class Jobs:
         now_s = self._clock()
         if now_s < self._retry_s:
             return
-        self._retry_s = now_s + variety.LOOK_AGAIN_S
+        self._retry_s = now_s + variety.RECOUNT_S
         for pods in list(self._excess_pods.values()):
             for task in list(pods):
                 pod = self._pods.get(task)
@@ -333,7 +333,7 @@ class Jobs:
                     break
                 pods.pop(task, None)
         for jobs in self._excess_jobs.values():
-            self._dirty.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
+            self._changed.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
 
     def _forget_excess(self, task: model.TaskId) -> None:
         if self._excess_pods:
@@ -406,7 +406,7 @@ class Jobs:
                 continue
             hold.probe, hold.probed_s = task.id, self._clock()
             hold.tried[task.task_class] = (hold.probed_s, task.id)
-            self._room.put_back(task.id, task.task_class)
+            self._queue.put_back(task.id, task.task_class)
 
     def _awaits_probe(self, hold: refusals.Hold) -> bool:
         entry = self.entry_of(hold.probe) if hold.probe is not None else None
@@ -465,7 +465,7 @@ class Jobs:
         entry = self._entries.get(job)
         if entry is None:
             return None
-        return entry.tasks[task].task_class if task in entry.tasks else entry.over.get(task)
+        return entry.tasks[task].task_class if task in entry.tasks else entry.ended.get(task)
 
     def waited_s(self, task: model.TaskId) -> float | None:
         """Return how long ago a task came."""

@@ -58,7 +58,7 @@ class Observed:
         *,
         scheduler_name: str = names.SCHEDULER_NAME,
         queue_of: ownership.ChargedQueueOf = ownership.default_queue,
-        aside: boundary.Quarantine | None = None,
+        aside: boundary.Boundary | None = None,
     ) -> None:
         self.keep = kept.pods(scheduler_name, self._offered)
         self.ledger = book
@@ -69,7 +69,7 @@ class Observed:
         self._listener = listener
         self._scheduler_name = scheduler_name
         self._queue_of = queue_of
-        self._aside = aside or boundary.Quarantine()
+        self._aside = aside or boundary.Boundary()
         self._nominated: dict[model.TaskId, tuple[int, framework.Account]] = {}
         self._floor_priority = 0
         self._revision = 0

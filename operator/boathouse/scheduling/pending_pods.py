@@ -6,7 +6,7 @@ from boathouse.scheduling import carrier, jobs
 from boathouse_policies import framework, model
 
 
-class PendingAhead:
+class PendingPods:
     """Decides whose pods are made without a node.
 
     A class qualifies when it has waited for want of nodes for a while without any of its tasks being placed: in a busy

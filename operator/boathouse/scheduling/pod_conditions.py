@@ -31,7 +31,7 @@ WRITES_PER_S = 50.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class PendingReason:
     """Why a pod waits: a CamelCase token and a sentence."""
 
     reason: str
@@ -39,18 +39,18 @@ class Reason:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class _Told:
+class _PendingReport:
     namespace: str
-    condition: Reason | None
+    condition: PendingReason | None
     condition_at_s: float
     events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
-class Notices:
+class PodConditions:
     """Writes conditions and events for pods; `run` it in a task.
 
     A condition is written when its reason changes, or when only its message did, or a write failed, and the last write
-    is some seconds ago (`repeat` says later what was held back); an event at most once a minute for a pod and a reason.
+    is some seconds ago (`flush` says later what was held back); an event at most once a minute for a pod and a reason.
     Namespaces take turns, and one that had more than its share of writes is held back.
 
     Args:
@@ -69,7 +69,7 @@ class Notices:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: event_writer.Recorder,
+        events: event_writer.EventSink,
         counters: metrics.SchedulerMetrics,
         clock: Callable[[], float],
         *,
@@ -81,61 +81,63 @@ class Notices:
         self._events = events
         self._counters = counters
         self._clock = clock
-        self._told: dict[str, _Told] = {}
-        self._due: collections.OrderedDict[str, dict[str, tuple[wire.PodView, Reason]]] = collections.OrderedDict()
+        self._reports: dict[str, _PendingReport] = {}
+        self._due: collections.OrderedDict[str, dict[str, tuple[wire.PodView, PendingReason]]] = (
+            collections.OrderedDict()
+        )
         self._writing: dict[str, asyncio.Event] = {}
-        self._held_back: dict[str, tuple[wire.PodView, Reason]] = {}
+        self._held_back: dict[str, tuple[wire.PodView, PendingReason]] = {}
         self._next_s = math.inf
         self._repeated_s = -math.inf
         self._wake = asyncio.Event()
 
-    def waits(self, pod: wire.PodView, why: Reason) -> None:
+    def set_pending(self, pod: wire.PodView, why: PendingReason) -> None:
         """A pod waits for this reason."""
         uid, now_s = pod.metadata.uid, self._clock()
-        told = self._told.get(uid)
-        if told is None:
-            told = self._told[uid] = _Told(
+        report = self._reports.get(uid)
+        if report is None:
+            report = self._reports[uid] = _PendingReport(
                 namespace=pod.metadata.namespace, condition=_stated(pod), condition_at_s=-math.inf
             )
         self._held_back.pop(uid, None)
-        known = told.condition
+        known = report.condition
         other = known is not None and known.reason != why.reason
-        if known != why and (other or now_s >= told.condition_at_s + MESSAGE_WINDOW_S):
-            told.condition_at_s = now_s
+        if known != why and (other or now_s >= report.condition_at_s + MESSAGE_WINDOW_S):
+            report.condition_at_s = now_s
             if self.shares.take(pod.metadata.namespace):
-                told.condition = why
+                report.condition = why
                 self._due.setdefault(pod.metadata.namespace, {})[uid] = (pod, why)
                 self._wake.set()
             else:
-                self._hold_back(pod, why, told)
+                self._hold_back(pod, why, report)
         elif known != why:
-            self._hold_back(pod, why, told)
-        self._tell(pod, why, told, now_s)
+            self._hold_back(pod, why, report)
+        self._publish(pod, why, report, now_s)
 
-    def _hold_back(self, pod: wire.PodView, why: Reason, told: _Told) -> None:
+    def _hold_back(self, pod: wire.PodView, why: PendingReason, report: _PendingReport) -> None:
         self._held_back[pod.metadata.uid] = (pod, why)
-        self._next_s = min(self._next_s, told.condition_at_s + MESSAGE_WINDOW_S)
+        self._next_s = min(self._next_s, report.condition_at_s + MESSAGE_WINDOW_S)
 
     def next_s(self) -> float:
-        """When `repeat` has something to say; infinite for never."""
+        """When `flush` has something to say; infinite for never."""
         return max(self._next_s, self._repeated_s + REPEAT_EVERY_S)
 
-    def repeat(self) -> None:
+    def flush(self) -> None:
         """Say what was held back, where it has been long enough: a message that is out of date must not stay."""
         now_s = self._clock()
         if now_s < self.next_s():
             return
         self._next_s, self._repeated_s = math.inf, now_s
         for pod, why in list(self._held_back.values()):
-            self.waits(pod, why)
+            self.set_pending(pod, why)
 
-    def _tell(self, pod: wire.PodView, why: Reason, told: _Told, now_s: float) -> None:
-        if now_s - told.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
+    def _publish(self, pod: wire.PodView, why: PendingReason, report: _PendingReport, now_s: float) -> None:
+        if now_s - report.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
             self._counters.event("FailedScheduling", "suppressed")
             return
-        told.events_at_s[why.reason] = now_s
+        report.events_at_s[why.reason] = now_s
         self._counters.event("FailedScheduling", "sent")
-        self._events.record(
+        self._events.publish(
             event_writer.about_pod(pod),
             type_="Warning",
             reason="FailedScheduling",
@@ -143,12 +145,12 @@ class Notices:
             note=why.message,
         )
 
-    def placed(self, task: model.TaskId, uid: str, node: model.NodeName) -> None:
+    def scheduled(self, task: model.TaskId, uid: str, node: model.NodeName) -> None:
         """A pod was put on a node."""
         self.forget(uid)
         namespace, _, name = task.partition("/")
         self._counters.event("Scheduled", "sent")
-        self._events.record(
+        self._events.publish(
             event_writer.reference(catalogue.PODS, namespace, name, uid),
             type_="Normal",
             reason="Scheduled",
@@ -159,15 +161,15 @@ class Notices:
     def forget(self, uid: str) -> None:
         """A pod does not wait any more."""
         self._take_due(uid)
-        self._told.pop(uid, None)
+        self._reports.pop(uid, None)
         self._held_back.pop(uid, None)
 
-    async def silence(self, uid: str) -> None:
+    async def write_deferred(self, uid: str) -> None:
         """A pod is about to be bound: what is being written must land before, for the binding says the opposite."""
         while (written := self._writing.get(uid)) is not None:
             await written.wait()
         if self._take_due(uid) is not None:
-            self._told[uid].condition = None
+            self._reports[uid].condition = None
         self._held_back.pop(uid, None)
 
     async def run(self) -> None:
@@ -190,7 +192,7 @@ class Notices:
                 finally:
                     self._writing.pop(uid).set()
 
-    def _next(self) -> tuple[wire.PodView, Reason] | None:
+    def _next(self) -> tuple[wire.PodView, PendingReason] | None:
         """The next pod to write about: of two writes about one at a time the older might come last, and stay."""
         for namespace, pods in self._due.items():
             uid = next((uid for uid in pods if uid not in self._writing), None)
@@ -202,15 +204,15 @@ class Notices:
     def _is_due(self, meta: wire.ObjectMeta) -> bool:
         return meta.uid in self._due.get(meta.namespace, {})
 
-    def _take_due(self, uid: str) -> tuple[wire.PodView, Reason] | None:
-        told = self._told.get(uid)
-        pods = self._due.get(told.namespace, {}) if told is not None else {}
+    def _take_due(self, uid: str) -> tuple[wire.PodView, PendingReason] | None:
+        report = self._reports.get(uid)
+        pods = self._due.get(report.namespace, {}) if report is not None else {}
         due = pods.pop(uid, None)
-        if told is not None and due is not None and not pods:
-            del self._due[told.namespace]
+        if report is not None and due is not None and not pods:
+            del self._due[report.namespace]
         return due
 
-    async def _write(self, pod: wire.PodView, why: Reason) -> None:
+    async def _write(self, pod: wire.PodView, why: PendingReason) -> None:
         meta = pod.metadata
         try:
             await self._api.patch_status(
@@ -226,18 +228,20 @@ class Notices:
         except errors.ClusterError as error:
             self._counters.write_error("status", outcomes.code(error))
             log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
-            told = self._told.get(meta.uid)
-            if told is not None and not self._is_due(meta) and meta.uid not in self._held_back:
-                told.condition = None
-                self._hold_back(pod, why, told)
+            report = self._reports.get(meta.uid)
+            if report is not None and not self._is_due(meta) and meta.uid not in self._held_back:
+                report.condition = None
+                self._hold_back(pod, why, report)
 
 
-def _stated(pod: wire.PodView) -> Reason | None:
+def _stated(pod: wire.PodView) -> PendingReason | None:
     known = pod.condition(POD_SCHEDULED)
-    return None if known is None or known.status != "False" else Reason(reason=known.reason, message=known.message)
+    return (
+        None if known is None or known.status != "False" else PendingReason(reason=known.reason, message=known.message)
+    )
 
 
-def _condition(pod: wire.PodView, why: Reason) -> dict[str, object]:
+def _condition(pod: wire.PodView, why: PendingReason) -> dict[str, object]:
     condition: dict[str, object] = {"type": POD_SCHEDULED, "status": "False"}
     condition |= {"reason": why.reason, "message": why.message}
     if pod.metadata.generation:

@@ -64,36 +64,36 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
     )
 
 
-def for_pod(found: model.Diagnosis, namespace: str, who: holders.Holders) -> pod_conditions.Reason:
+def for_pod(found: model.Diagnosis, namespace: str, who: holders.Holders) -> pod_conditions.PendingReason:
     """Return what a pod of a class that waits is told: of others, it names those of its own namespace."""
     held = who.top(found.scarce, namespace) if found.scarce else holders.Held()
-    return pod_conditions.Reason(reason=str(found.code), message=found.message + _scarce(found, held))
+    return pod_conditions.PendingReason(reason=str(found.code), message=found.message + _scarce(found, held))
 
 
-def unsupported(field: str) -> pod_conditions.Reason:
+def unsupported(field: str) -> pod_conditions.PendingReason:
     """Return what a pod is told that asks for something Boathouse cannot honour."""
-    return pod_conditions.Reason(
+    return pod_conditions.PendingReason(
         reason=pod_conditions.UNSUPPORTED,
         message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
     )
 
 
-def set_aside(error: Exception) -> pod_conditions.Reason:
+def set_aside(error: Exception) -> pod_conditions.PendingReason:
     """Return what a pod is told that cannot be represented."""
     is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
-    return pod_conditions.Reason(
+    return pod_conditions.PendingReason(
         reason=variety.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
         message=f"Boathouse cannot represent this pod: {boundary.describe(error)}. Correct and recreate it, or name "
         "another scheduler in spec.schedulerName",
     )
 
 
-def too_complex(why: str) -> pod_conditions.Reason:
+def too_complex(why: str) -> pod_conditions.PendingReason:
     """Return what a pod is told that is not considered because its constraints, or its namespace's, are too many."""
-    return pod_conditions.Reason(reason=variety.TOO_COMPLEX, message=why)
+    return pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=why)
 
 
-def of_too_many_constraints(constraints: int) -> pod_conditions.Reason:
+def of_too_many_constraints(constraints: int) -> pod_conditions.PendingReason:
     """Return what a pod is told whose own constraints are too many."""
     return too_complex(
         f"the pod has {constraints} constraints (entries of nodeSelector, expressions of node affinity and every ten "

@@ -39,7 +39,7 @@ from boathouse_policies import framework, model
 
 log = logs.get(__name__)
 
-TELL_EVERY_S = 0.5
+CONDITIONS_EVERY_S = 0.5
 BEHIND_S = 0.25
 """The least time between two cycles while more is decided than written: decisions had better be fresh, but a namespace
 whose writes are many must not keep the others' tasks from being decided at all."""
@@ -59,7 +59,7 @@ class Scheduler:
         api: Speaks to the API server.
         leader: Asked before every write.
         events: Records events.
-        figures: Metrics.
+        metrics_: Metrics.
         profile: The policies.
         queues: The queues that exist.
         options: How to behave.
@@ -74,8 +74,8 @@ class Scheduler:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: event_writer.Recorder,
-        figures: metrics.Metrics,
+        events: event_writer.EventSink,
+        metrics_: metrics.Metrics,
         *,
         profile: framework.Profile,
         queues: Sequence[model.Queue],
@@ -84,7 +84,7 @@ class Scheduler:
         queue_of: ownership.QueueOf = ownership.default_queue,
         clock: Callable[[], float] | None = None,
         storage: rules.Storage | None = None,
-        aside: boundary.Quarantine | None = None,
+        aside: boundary.Boundary | None = None,
     ) -> None:
         clock = steady_clock() if clock is None else clock
         self.options = options
@@ -92,11 +92,11 @@ class Scheduler:
         self.exclusions = rejections.Exclusions(clock)
         self._clock = clock
         self._profile = profile
-        self.counters = figures.scheduler
+        self.counters = metrics_.scheduler
         self._axis = model.Axis()
         self.ledger = framework.Ledger(self._axis)
-        self.room = framework.SchedulingQueue(self._axis, queues)
-        self._aside = aside or boundary.Quarantine(events)
+        self.queue = framework.SchedulingQueue(self._axis, queues)
+        self._aside = aside or boundary.Boundary(events)
         self._queue_of = queue_of
         self.seen = observed.Observed(
             self.ledger,
@@ -106,7 +106,7 @@ class Scheduler:
             aside=self._aside,
         )
         self.jobs = jobs.Jobs(
-            self.room,
+            self.queue,
             placed=self.ledger,
             pods=self.seen.waiting,
             clock=clock,
@@ -118,11 +118,11 @@ class Scheduler:
         self.volumes = volume_book.VolumeBook(storage or rules.Storage.empty(), self.seen.mounts)
         self._claimants: set[model.TaskId] = set()
         self._claims_wait = False
-        self.notices = pod_conditions.Notices(
+        self.pod_conditions = pod_conditions.PodConditions(
             api, leader, events, self.counters, clock, writes_per_s=options.conditions_per_s
         )
-        self.explanations = diagnoses.Explanations(self.jobs, self.seen.holders, clock)
-        self._ahead = pending_pods.PendingAhead(
+        self.diagnoses = diagnoses.Diagnoses(self.jobs, self.seen.holders, clock)
+        self._ahead = pending_pods.PendingPods(
             count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=clock
         )
         self.writer = writer.Writer(api, leader, self.counters)
@@ -134,16 +134,16 @@ class Scheduler:
             on_trouble=self._trouble,
             on_progress=self.wake,
             on_unprovisioned=self.exclusions.exclude,
-            on_refused=self._tell_refused,
+            on_refused=self._report_refused,
         )
         self._wake = asyncio.Event()
-        self._tell_due_s = math.inf
-        self._told_s = -math.inf
+        self._conditions_due_s = math.inf
+        self._conditions_at_s = -math.inf
         self._decided_s = -math.inf
 
     def _charged_queue_of(self, pod: wire.PodView) -> model.QueueName | None:
         name = self._queue_of(pod)
-        queue = self.room.queues.get(name)
+        queue = self.queue.queues.get(name)
         # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
         priority_class = "" if ownership.is_task(pod) else pod.spec.priority_class_name
         return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None
@@ -152,11 +152,11 @@ class Scheduler:
         return carrier.Parts(
             axis=self._axis,
             ledger=self.ledger,
-            room=self.room,
+            queue=self.queue,
             seen=self.seen,
             jobs=self.jobs,
             writer=self.writer,
-            notices=self.notices,
+            pod_conditions=self.pod_conditions,
             volumes=self.volumes,
             volume_writer=self._volume_writer,
             counters=self.counters,
@@ -199,13 +199,13 @@ class Scheduler:
         """Nothing of a job waits any more. Its pods stay: their owner deletes them."""
         entry = self.jobs.entry(job_id)
         if entry is not None:
-            self.explanations.forget(job_id, entry.classes)
+            self.diagnoses.forget(job_id, entry.classes)
             self.jobs.withdraw(job_id)
             self.wake()
 
     def diagnosis(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
         """Return why a job waits; None if nothing of it does, as far as is known."""
-        return self.explanations.of_job(job_id)
+        return self.diagnoses.of_job(job_id)
 
     def has_job(self, job_id: model.JobId) -> bool:
         """Return whether tasks of a job may still be placed."""
@@ -228,12 +228,12 @@ class Scheduler:
         counts = collections.Counter(hold.reason for hold in self.jobs.refused.holds())
         return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
 
-    def _trouble(self, job_id: model.JobId, why: pod_conditions.Reason | None) -> None:
-        self.explanations.trouble(job_id, why)
+    def _trouble(self, job_id: model.JobId, why: pod_conditions.PendingReason | None) -> None:
+        self.diagnoses.api_refusal(job_id, why)
 
     def set_queues(self, queues: Sequence[model.Queue]) -> None:
         """Replace the queues."""
-        self.room.set_queues(queues)
+        self.queue.set_queues(queues)
         self.wake()
 
     def wake(self) -> None:
@@ -282,7 +282,7 @@ class Scheduler:
                 self._claimants.discard(task)
             elif self.volumes.promised(task) is None:
                 self.pod_waits(pod)
-        self.carrier.look_at_volumes()
+        self.carrier.check_volumes()
         self.nodes_changed()
 
     def _refused(self, pod: wire.PodView) -> None:
@@ -300,12 +300,12 @@ class Scheduler:
 
     def room_freed(self, freed: framework.Freed) -> None:
         """Wake whom the room may help."""
-        self.room.capacity_freed(freed, self.ledger.free(freed.node))
+        self.queue.capacity_freed(freed, self.ledger.free(freed.node))
         self.wake()
 
     def nodes_changed(self) -> None:
         """Wake whom a node may help."""
-        self.room.nodes_changed()
+        self.queue.nodes_changed()
         self.wake()
 
     def placements_lost(self, tasks: tuple[model.TaskId, ...]) -> None:
@@ -315,7 +315,7 @@ class Scheduler:
             self.carrier.forget(task)
             self.seen.mounts.remove(task)
             if entry is not None and not self.carrier.is_writing(task):
-                self.jobs.touch(task)
+                self.jobs.mark_changed(task)
         self.wake()
 
     def pod_waits(self, pod: wire.PodView) -> None:
@@ -326,8 +326,8 @@ class Scheduler:
             self._take_in(pod)
         except (ValueError, ArithmeticError) as error:
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, error)
-            self.jobs.over(ownership.task_id(pod), waited=True)
-            self.notices.waits(pod, reasons.set_aside(error))
+            self.jobs.end(ownership.task_id(pod), waited=True)
+            self.pod_conditions.set_pending(pod, reasons.set_aside(error))
         self.wake()
 
     def _take_in(self, pod: wire.PodView) -> None:
@@ -338,21 +338,21 @@ class Scheduler:
         """
         task = ownership.task_id(pod)
         if ownership.is_task(pod):
-            self.jobs.touch(task)
+            self.jobs.mark_changed(task)
         elif not jobs.may_be_bound(pod):
-            self.jobs.over(task, waited=True)
+            self.jobs.end(task, waited=True)
         elif pod.spec.too_many_constraints:
-            self.jobs.over(task, waited=True)
-            self.notices.waits(pod, reasons.of_too_many_constraints(pod.spec.too_many_constraints))
+            self.jobs.end(task, waited=True)
+            self.pod_conditions.set_pending(pod, reasons.of_too_many_constraints(pod.spec.too_many_constraints))
         elif (field := translate.unsupported(pod)) is not None:
-            self.notices.waits(pod, reasons.unsupported(field))
+            self.pod_conditions.set_pending(pod, reasons.unsupported(field))
         elif (why := self._problem_of_claims(pod)) is not None:
-            self.jobs.over(task, waited=True)
-            self.notices.waits(pod, why)
+            self.jobs.end(task, waited=True)
+            self.pod_conditions.set_pending(pod, why)
         elif (excess := self.jobs.add_foreign(pod)) is not None:
-            self.notices.waits(pod, reasons.too_complex(excess))
+            self.pod_conditions.set_pending(pod, reasons.too_complex(excess))
 
-    def _problem_of_claims(self, pod: wire.PodView) -> pod_conditions.Reason | None:
+    def _problem_of_claims(self, pod: wire.PodView) -> pod_conditions.PendingReason | None:
         if not translate.claims_of(pod):
             return None
         self._claims_wait = True  # from here on: the filter costs nothing to those without claims
@@ -364,15 +364,15 @@ class Scheduler:
         task = ownership.task_id(pod)
         self.carrier.forget(task)
         if not known:
-            self.notices.forget(pod.metadata.uid)
-            self.jobs.touch(task)
+            self.pod_conditions.forget(pod.metadata.uid)
+            self.jobs.mark_changed(task)
 
     def pod_gone(self, pod: wire.PodView) -> None:
         """A task is over."""
         task = ownership.task_id(pod)
         self.carrier.forget(task)
-        self.notices.forget(pod.metadata.uid)
-        self.jobs.over(task, waited=not pod.spec.node_name)
+        self.pod_conditions.forget(pod.metadata.uid)
+        self.jobs.end(task, waited=not pod.spec.node_name)
         self.wake()
 
     def lost(self, task: model.TaskId) -> None:
@@ -381,7 +381,7 @@ class Scheduler:
         if freed is not None:
             self.room_freed(freed)
         self.seen.holders.remove(task)
-        self.jobs.over(task, waited=False)
+        self.jobs.end(task, waited=False)
         self.wake()
 
     # The loop
@@ -390,13 +390,13 @@ class Scheduler:
         """Decide and write until cancelled. Begin after the watches are in sync and leadership has settled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.carrier.run())
-            group.create_task(self.notices.run())
+            group.create_task(self.pod_conditions.run())
             group.create_task(self._decide_for_ever())
 
     async def _decide_for_ever(self) -> None:
         while True:
             self.heartbeat.beat()
-            self.carrier.look_at_volumes()
+            self.carrier.check_volumes()
             self._wake.clear()
             if self._clock() >= self._decides_from_s():
                 self.cycle()
@@ -410,33 +410,33 @@ class Scheduler:
 
     def _nap_s(self) -> float:
         now_s = self._clock()
-        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.notices, self.jobs))
-        timer_s = min(self.room.next_wake_s(), self._tell_due_s, *others_s)
+        others_s = (one.next_s() for one in (self.exclusions, self._ahead, self.pod_conditions, self.jobs))
+        timer_s = min(self.queue.next_wake_s(), self._conditions_due_s, *others_s)
         if self.carrier.backlog > self.options.workers:
             timer_s = self._decides_from_s()
         return max(0.0, min(self.options.idle_s, timer_s - now_s))
 
     def cycle(self) -> None:
         """Decide once, without awaiting anything: snapshot, run the cycle, assume, hand over."""
-        self.jobs.flush()
+        self.jobs.sync()
         self.seen.heed_nominations(self.jobs.lowest_priority())
         if self.exclusions.expire():
-            self.room.nodes_changed()
+            self.queue.nodes_changed()
         now_s = self._decided_s = self._clock()
-        if self.room.tick(now_s):
+        if self.queue.tick(now_s):
             began = time.perf_counter()
             plan = self._plan(now_s)
-            self.room.apply(plan, now_s)
+            self.queue.apply(plan, now_s)
             self._ahead.note(plan)
             for decision in plan.decisions:
                 self._carry_out(decision)
             self.counters.cycle_s.observe(time.perf_counter() - began)
-            self._tell_due_s = min(self._tell_due_s, max(now_s, self._told_s + TELL_EVERY_S))
-        if now_s >= self._tell_due_s:
-            self._tell_due_s, self._told_s = math.inf, now_s
-            self._tell_pods()
-        self.notices.repeat()
-        for work in list(self._ahead.due(self.room, self.jobs, self.carrier.making_ahead)):
+            self._conditions_due_s = min(self._conditions_due_s, max(now_s, self._conditions_at_s + CONDITIONS_EVERY_S))
+        if now_s >= self._conditions_due_s:
+            self._conditions_due_s, self._conditions_at_s = math.inf, now_s
+            self._update_conditions()
+        self.pod_conditions.flush()
+        for work in list(self._ahead.due(self.queue, self.jobs, self.carrier.making_ahead)):
             self.carrier.add(work)
 
     def _plan(self, now_s: float) -> framework.Plan:
@@ -445,7 +445,7 @@ class Scheduler:
             return self._explained_plan(now_s)
         except Exception:
             profile, view = self._profile_now(), self.ledger.snapshot(now_s)
-            queues = list(self.room.queues.values())
+            queues = list(self.queue.queues.values())
             found = isolation.culprits(self.jobs.entries(), queues, profile, self._axis, view)
             if not found:
                 raise
@@ -456,14 +456,14 @@ class Scheduler:
         return self._explained_plan(now_s)
 
     def _explained_plan(self, now_s: float) -> framework.Plan:
-        plan = framework.run_cycle(self.room, self._profile_now(), self.ledger.snapshot(now_s))
-        self.counters.unschedulable(self.explanations.take(plan))
+        plan = framework.run_cycle(self.queue, self._profile_now(), self.ledger.snapshot(now_s))
+        self.counters.unschedulable(self.diagnoses.update(plan))
         return plan
 
     def _set_job_aside(self, entry: jobs.Entry, error: Exception) -> None:
         why = reasons.set_aside(error)
         self.jobs.set_aside(entry.job.id)
-        self.explanations.trouble(entry.job.id, why)
+        self.diagnoses.api_refusal(entry.job.id, why)
         if entry.factory is not None:
             namespace, _, name = entry.job.name.partition("/")
             subject = wire.ObjectMeta(namespace=namespace, name=name, uid=entry.job.id)
@@ -471,7 +471,7 @@ class Scheduler:
         for task in entry.tasks:
             if (pod := self.seen.waiting.get(task)) is not None:
                 self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.SCHEDULING, error)
-                self.notices.waits(pod, why)
+                self.pod_conditions.set_pending(pod, why)
 
     def _profile_now(self) -> framework.Profile:
         excluded: tuple[framework.Filter, ...] = (self.exclusions,) if len(self.exclusions) else ()
@@ -493,12 +493,12 @@ class Scheduler:
         match decision:
             case model.Create() | model.Bind():
                 if decision.task.id in self.ledger:  # the watch was faster than the book
-                    self.jobs.touch(decision.task.id)
-                    self._tell_refused(decision, carrier.OUTDATED)
+                    self.jobs.mark_changed(decision.task.id)
+                    self._report_refused(decision, carrier.OUTDATED)
                     return
                 if not self._promise_volumes(decision):
-                    self.jobs.touch(decision.task.id)
-                    self._tell_refused(decision, "VolumeTaken")
+                    self.jobs.mark_changed(decision.task.id)
+                    self._report_refused(decision, "VolumeTaken")
                     return
                 self.ledger.assume(decision)
                 self.carrier.add(decision)
@@ -506,11 +506,11 @@ class Scheduler:
                 pass  # the scheduling queue remembers it
             case model.Resize() | model.Suspend() | model.Resume() | model.Scale() | model.Speculate():
                 log.error("the profile advises what this release cannot carry out", decision=str(decision))
-                self._tell_refused(decision, "NotSupported")
+                self._report_refused(decision, "NotSupported")
             case _:
                 assert_never(decision)
 
-    def _tell_refused(self, decision: model.Decision, reason: str) -> None:
+    def _report_refused(self, decision: model.Decision, reason: str) -> None:
         for observer in self._profile.observers:
             observer.observe(model.Refused(now_s=self._clock(), decision=decision, reason=reason))
 
@@ -518,13 +518,13 @@ class Scheduler:
         claims = decision.task_class.constraints.claims
         return not claims or self.volumes.promise(decision.task.id, claims, self.seen.nodes[decision.node])
 
-    def _tell_pods(self) -> None:
+    def _update_conditions(self) -> None:
         """Tell the pods that wait why they do."""
         for task_id, pod in list(self.seen.waiting.items()):
             entry = self.jobs.entry_of(task_id)
             hold = self.jobs.hold_of(task_id)
-            why = None if entry is None else self.explanations.of_class(entry.tasks[task_id].task_class)
+            why = None if entry is None else self.diagnoses.of_class(entry.tasks[task_id].task_class)
             if hold is not None:
-                why = pod_conditions.Reason(reason=hold.reason, message=hold.message)
+                why = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
             if why is not None and task_id not in self.ledger:
-                self.notices.waits(pod, why)
+                self.pod_conditions.set_pending(pod, why)

@@ -49,7 +49,7 @@ class Part(Protocol):
         ...
 
 
-class Learned:
+class SavedState:
     """Keeps the state of some parts.
 
     Args:
@@ -135,7 +135,7 @@ def _unpacked(text: str) -> dict[str, msgspec.Raw]:
     """Return the dumps by the names of their parts, not yet decoded.
 
     Raises:
-        ValueError, zlib.error, msgspec.MsgspecError: It is not what `Learned.save` wrote, or larger.
+        ValueError, zlib.error, msgspec.MsgspecError: It is not what `SavedState.save` wrote, or larger.
     """
     inflate = zlib.decompressobj(_GZIP)
     plain = inflate.decompress(base64.b64decode(text), MAX_PLAIN_BYTES)

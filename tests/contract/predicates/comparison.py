@@ -65,7 +65,7 @@ class Leader:
 @contextlib.asynccontextmanager
 async def boathouse(api: client.ApiClient, **options: Any) -> AsyncIterator[assembly.Scheduling]:
     """Run our scheduler, with all its watches, until the block ends."""
-    events = event_writer.RecordedEvents(api, controller="boathouse.dev/scheduler", instance="test")
+    events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="test")
     fatal: list[str] = []
     parts = assembly.assemble(
         api,

@@ -39,7 +39,7 @@ class Server:
 @asynccontextmanager
 async def recording(server, **options):
     loop = asyncio.get_running_loop()
-    events = event_writer.RecordedEvents(
+    events = event_writer.EventWriter(
         server,
         controller="boathouse.dev/scheduler",
         instance="me",
@@ -57,13 +57,13 @@ async def recording(server, **options):
 
 
 def waits(events, note="no room", about=POD):
-    events.record(about, type_="Warning", reason="FailedScheduling", action="Scheduling", note=note)
+    events.publish(about, type_="Warning", reason="FailedScheduling", action="Scheduling", note=note)
 
 
 async def test_an_event_says_what_happened_to_whom():
     server = Server()
     async with recording(server) as events:
-        events.record(POD, type_="Normal", reason="Scheduled", action="Binding", note="Assigned demo/p to n1")
+        events.publish(POD, type_="Normal", reason="Scheduled", action="Binding", note="Assigned demo/p to n1")
         await events.drain(5)
     (event,) = server.created
     assert (event.regarding.uid, event.reason, event.note) == ("u1", "Scheduled", "Assigned demo/p to n1")
@@ -122,7 +122,7 @@ async def test_a_long_note_is_cut_where_a_letter_ends():
 
 
 async def test_a_full_queue_drops_and_counts_and_never_waits():
-    events = event_writer.RecordedEvents(Server(), controller="c", instance="me", queue_size=10)
+    events = event_writer.EventWriter(Server(), controller="c", instance="me", queue_size=10)
     for number in range(25):
         waits(events, f"note {number}")
     assert events.stats.dropped == 15

@@ -91,7 +91,7 @@ class Desk:
     async def confirm(self) -> str | None:
         return None
 
-    def record(self, *_args: object, **_event: object) -> None:
+    def publish(self, *_args: object, **_event: object) -> None:
         pass
 
     # The cluster
@@ -166,7 +166,7 @@ class Desk:
 
     @contextlib.asynccontextmanager
     async def writing(self):
-        tasks = [asyncio.create_task(one.run()) for one in (self.scheduler.carrier, self.scheduler.notices)]
+        tasks = [asyncio.create_task(one.run()) for one in (self.scheduler.carrier, self.scheduler.pod_conditions)]
         await settled()
         yield self
         for task in tasks:

@@ -152,7 +152,7 @@ async def test_a_pod_made_anew_while_its_volume_is_asked_for_is_bound_when_it_is
         await desk.answers("patch", "c 2", claims["demo/c"])
         await desk.answers("patch", "c 1", claims["demo/c"])
         claims["demo/c"] = claim(5, bound=True)
-        desk.scheduler.carrier.look_at_volumes()
+        desk.scheduler.carrier.check_volumes()
         assert await desk.decides() == [("bind", "u2 n1")]
 
 

@@ -29,11 +29,11 @@ class Book:
         one = model.TaskClass(id=model.ClassId("j/map"), job=job.id, resources=model.Resources(cpu_milli=1))
         tasks = [model.Task(id=model.TaskId(f"demo/t{i}"), task_class=one.id, index=i) for i in range(count)]
         over = self.jobs.submit(job, [one], tasks, factory=object())
-        self.jobs.flush()
+        self.jobs.sync()
         return over
 
     def waiting(self) -> list[model.Task]:
-        self.jobs.flush()
+        self.jobs.sync()
         return [
             task
             for entry in self.jobs.entries()
@@ -49,7 +49,7 @@ def names(tasks: list[model.Task]) -> list[str]:
 def test_a_task_that_is_over_never_waits_again_however_often_it_is_submitted():
     book = Book()
     book.submit(2)
-    book.jobs.over(model.TaskId("demo/t0"), waited=False)
+    book.jobs.end(model.TaskId("demo/t0"), waited=False)
     book.submit(2)
     assert names(book.waiting()) == ["demo/t1"]
 
@@ -60,7 +60,7 @@ def test_a_placed_task_waits_again_when_its_placement_failed_even_if_its_job_was
     book.submit(1)
     assert book.waiting() == []
     book.placed.clear()
-    book.jobs.touch(model.TaskId("demo/t0"))
+    book.jobs.mark_changed(model.TaskId("demo/t0"))
     assert names(book.waiting()) == ["demo/t0"]
 
 
@@ -68,7 +68,7 @@ def test_a_task_with_a_pod_that_was_made_ahead_is_to_be_bound():
     book = Book()
     book.submit(1)
     book.pods[model.TaskId("demo/t0")] = pod("t0")
-    book.jobs.touch(model.TaskId("demo/t0"))
+    book.jobs.mark_changed(model.TaskId("demo/t0"))
     assert [task.pod_uid for task in book.waiting()] == ["uid-t0"]
 
 
@@ -77,7 +77,7 @@ def test_news_of_one_task_do_not_say_its_job_anew():
     book.submit(3)
     known = book.room.classes_of(model.JobId("j"))
     book.pods[model.TaskId("demo/t1")] = pod("t1")
-    book.jobs.touch(model.TaskId("demo/t1"))
+    book.jobs.mark_changed(model.TaskId("demo/t1"))
     assert [task.pod_uid for task in book.waiting()] == [None, "uid-t1", None]
     assert book.room.classes_of(model.JobId("j"))[0] is known[0]
 
@@ -86,10 +86,10 @@ def test_news_of_a_task_take_it_out_when_it_is_placed_and_back_when_it_is_not():
     book, task = Book(), model.TaskId("demo/t1")
     book.submit(3)
     book.placed.add(task)
-    book.jobs.touch(task)
+    book.jobs.mark_changed(task)
     assert names(book.waiting()) == ["demo/t0", "demo/t2"]
     book.placed.clear()
-    book.jobs.touch(task)
+    book.jobs.mark_changed(task)
     assert names(book.waiting()) == ["demo/t0", "demo/t1", "demo/t2"]
 
 
@@ -109,7 +109,7 @@ def test_a_foreign_job_is_as_old_as_its_first_pod_and_goes_with_its_last():
     book, created = Book(), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     book.jobs.add_foreign(pod("a", meta={"creation_timestamp": created}))
     assert [entry.job.submitted_s for entry in book.jobs.entries()] == [created.timestamp()]
-    book.jobs.over(model.TaskId("demo/a"), waited=True)
+    book.jobs.end(model.TaskId("demo/a"), waited=True)
     assert book.waiting() == []
     assert list(book.jobs.entries()) == []
 
@@ -147,5 +147,5 @@ def test_a_pod_names_its_queue_by_a_label():
 def test_whoever_submits_a_task_that_is_over_is_told_so():
     book = Book()
     book.submit(2)
-    book.jobs.over(model.TaskId("demo/t0"), waited=False)
+    book.jobs.end(model.TaskId("demo/t0"), waited=False)
     assert book.submit(2) == ["demo/t0"]

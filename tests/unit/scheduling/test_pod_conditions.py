@@ -9,9 +9,9 @@ from boathouse.scheduling import pod_conditions
 from boathouse.telemetry import metrics
 from tests.unit.scheduling.builders import pod
 
-WANT = pod_conditions.Reason(reason="Unschedulable", message="0/1 nodes are available.")
-WANT_NOW = pod_conditions.Reason(reason="Unschedulable", message="0/2 nodes are available.")
-OTHER = pod_conditions.Reason(reason="QueueLimit", message="the queue is full")
+WANT = pod_conditions.PendingReason(reason="Unschedulable", message="0/1 nodes are available.")
+WANT_NOW = pod_conditions.PendingReason(reason="Unschedulable", message="0/2 nodes are available.")
+OTHER = pod_conditions.PendingReason(reason="QueueLimit", message="the queue is full")
 
 
 class Desk:
@@ -25,7 +25,7 @@ class Desk:
         self.answers = asyncio.Event()
         self.answers.set()
         self.refusal: errors.ClusterError | None = None
-        self.notices = pod_conditions.Notices(self, self, self, metrics.Metrics().scheduler, lambda: self.now_s)
+        self.notices = pod_conditions.PodConditions(self, self, self, metrics.Metrics().scheduler, lambda: self.now_s)
 
     def valid(self) -> bool:
         return True
@@ -36,7 +36,7 @@ class Desk:
         if self.refusal is not None:
             raise self.refusal
 
-    def record(self, about, *, type_, reason, action, note) -> None:
+    def publish(self, about, *, type_, reason, action, note) -> None:
         del about, type_, action
         self.events.append((reason, note))
 
@@ -54,16 +54,16 @@ class Desk:
 async def test_a_reason_is_written_once():
     desk = Desk()
     for _ in range(3):
-        desk.notices.waits(pod(), WANT)
+        desk.notices.set_pending(pod(), WANT)
     assert await desk.written() == [WANT.message]
     assert desk.events == [("FailedScheduling", WANT.message)]
 
 
 async def test_another_reason_is_written_at_once():
     desk = Desk()
-    desk.notices.waits(pod(), WANT)
+    desk.notices.set_pending(pod(), WANT)
     await desk.written()
-    desk.notices.waits(pod(), OTHER)
+    desk.notices.set_pending(pod(), OTHER)
     assert await desk.written() == [WANT.message, OTHER.message]
     assert len(desk.events) == 2
 
@@ -72,7 +72,7 @@ async def test_a_message_that_keeps_changing_is_written_every_ten_seconds_at_mos
     desk = Desk()
     for second in range(25):
         desk.now_s = second
-        desk.notices.waits(pod(), pod_conditions.Reason(reason="Unschedulable", message=f"at {second}"))
+        desk.notices.set_pending(pod(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
         await desk.written()
     assert await desk.written() == ["at 0", "at 10", "at 20"]
     assert len(desk.events) == 1
@@ -82,32 +82,32 @@ async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again(
     desk = Desk()
     for second in range(3):
         desk.now_s = second
-        desk.notices.waits(pod(), pod_conditions.Reason(reason="Unschedulable", message=f"at {second}"))
+        desk.notices.set_pending(pod(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
         await desk.written()
     assert desk.notices.next_s() == 10
     desk.now_s = 10
-    desk.notices.repeat()
+    desk.notices.flush()
     assert await desk.written() == ["at 0", "at 2"]
 
 
 async def test_a_pod_that_is_placed_is_not_told_what_was_held_back():
     desk = Desk()
     for message in ("one", "another"):
-        desk.notices.waits(pod(), pod_conditions.Reason(reason="Unschedulable", message=message))
+        desk.notices.set_pending(pod(), pod_conditions.PendingReason(reason="Unschedulable", message=message))
     desk.notices.forget(pod().metadata.uid)
     desk.now_s = 10
-    desk.notices.repeat()
+    desk.notices.flush()
     assert await desk.written() == []
 
 
 async def test_two_writes_about_a_pod_go_out_one_after_the_other():
     desk = Desk()
     desk.answers = asyncio.Event()
-    desk.notices.waits(pod(), WANT)
+    desk.notices.set_pending(pod(), WANT)
     running = asyncio.create_task(desk.notices.run())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    desk.notices.waits(pod(), OTHER)
+    desk.notices.set_pending(pod(), OTHER)
     for _ in range(5):
         await asyncio.sleep(0)
     running.cancel()
@@ -117,10 +117,10 @@ async def test_two_writes_about_a_pod_go_out_one_after_the_other():
 async def test_what_could_not_be_written_is_written_after_a_while_though_nobody_says_it_again():
     desk = Desk()
     desk.refusal = errors.ServerError(503, "", "")
-    desk.notices.waits(pod(), WANT)
+    desk.notices.set_pending(pod(), WANT)
     await desk.written()
     desk.refusal, desk.now_s = None, desk.notices.next_s()
-    desk.notices.repeat()
+    desk.notices.flush()
     assert await desk.written() == [WANT.message] * 2
     assert desk.now_s == 10
 
@@ -130,7 +130,7 @@ async def test_a_server_that_takes_no_condition_is_not_asked_at_every_look():
     desk.refusal = errors.Forbidden(403, "Forbidden", "")
     for second in range(20):
         desk.now_s = second
-        desk.notices.waits(pod(), WANT)
+        desk.notices.set_pending(pod(), WANT)
         await desk.written()
     assert len(desk.patched) == 2
     assert len(desk.events) == 1
@@ -139,38 +139,38 @@ async def test_a_server_that_takes_no_condition_is_not_asked_at_every_look():
 async def test_what_was_said_since_is_not_overwritten_by_what_could_not_be_written():
     desk = Desk()
     desk.answers, desk.refusal = asyncio.Event(), errors.ServerError(503, "", "")
-    desk.notices.waits(pod(), WANT)
+    desk.notices.set_pending(pod(), WANT)
     running = asyncio.create_task(desk.notices.run())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    desk.notices.waits(pod(), OTHER)
+    desk.notices.set_pending(pod(), OTHER)
     desk.answers.set()
     for _ in range(5):
         await asyncio.sleep(0)
     running.cancel()
     desk.now_s, desk.refusal = 10, None
-    desk.notices.repeat()
+    desk.notices.flush()
     assert await desk.written() == [WANT.message, OTHER.message, OTHER.message]
 
 
 async def test_an_event_may_be_repeated_after_a_minute():
     desk = Desk()
     for desk.now_s in (0.0, 59.0, 60.0):
-        desk.notices.waits(pod(), WANT)
+        desk.notices.set_pending(pod(), WANT)
     assert len(desk.events) == 2
 
 
 async def test_what_an_earlier_leader_wrote_is_not_written_again():
     desk = Desk()
     stated = wire.Condition(type="PodScheduled", status="False", reason=WANT.reason, message=WANT.message)
-    desk.notices.waits(pod(conditions=(stated,)), WANT)
+    desk.notices.set_pending(pod(conditions=(stated,)), WANT)
     assert await desk.written() == []
 
 
 async def test_a_condition_tells_the_generation_it_speaks_of_and_keeps_the_time_of_its_transition():
     desk = Desk()
     stated = wire.Condition(type="PodScheduled", status="False", reason="QueueLimit", message="x")
-    desk.notices.waits(pod(conditions=(stated,), meta={"generation": 3}), WANT)
+    desk.notices.set_pending(pod(conditions=(stated,), meta={"generation": 3}), WANT)
     await desk.written()
     assert desk.patched == [
         {
@@ -185,8 +185,8 @@ async def test_a_condition_tells_the_generation_it_speaks_of_and_keeps_the_time_
 
 async def test_a_pod_that_is_placed_before_its_condition_was_written_gets_none():
     desk = Desk()
-    desk.notices.waits(pod(), WANT)
-    desk.notices.placed("demo/p", "uid-p", "n1")
+    desk.notices.set_pending(pod(), WANT)
+    desk.notices.scheduled("demo/p", "uid-p", "n1")
     assert await desk.written() == []
     assert desk.events[-1] == ("Scheduled", "Successfully assigned demo/p to n1")
 
@@ -194,18 +194,18 @@ async def test_a_pod_that_is_placed_before_its_condition_was_written_gets_none()
 async def test_conditions_of_one_namespace_do_not_hold_up_those_of_others():
     desk = Desk()
     for number in range(5000):
-        desk.notices.waits(pod(f"p{number}"), WANT)
-    desk.notices.waits(pod("quiet", meta={"namespace": "other"}), OTHER)
+        desk.notices.set_pending(pod(f"p{number}"), WANT)
+    desk.notices.set_pending(pod("quiet", meta={"namespace": "other"}), OTHER)
     assert (await desk.written())[:3].count(OTHER.message) == 1
 
 
 async def test_a_namespace_that_used_up_its_share_is_told_later():
     desk = Desk()
     for number in range(2600):
-        desk.notices.waits(pod(f"p{number}"), WANT)
+        desk.notices.set_pending(pod(f"p{number}"), WANT)
     assert desk.notices.shares.refused == 100
     desk.now_s = desk.notices.next_s()
-    desk.notices.repeat()
+    desk.notices.flush()
     assert desk.notices.shares.refused == 100
     assert not desk.notices._held_back
 
@@ -214,12 +214,12 @@ def test_what_was_held_back_of_many_pods_is_looked_through_once_a_second():
     desk = Desk()
     for i in range(200):
         desk.now_s = i / 20
-        desk.notices.waits(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT)
-        desk.notices.waits(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT_NOW)
+        desk.notices.set_pending(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT)
+        desk.notices.set_pending(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT_NOW)
     looks = 0
     while desk.notices._held_back:
         desk.now_s = max(desk.now_s, desk.notices.next_s())
-        desk.notices.repeat()
+        desk.notices.flush()
         looks += 1
     assert looks <= 12
     assert desk.now_s < 22.0

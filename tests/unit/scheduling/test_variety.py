@@ -52,7 +52,7 @@ def test_when_a_shape_waits_no_more_another_is_considered():
     for number in range(2):
         book.admits(shape(number))
     book.waiting.pop(shape(0).id)
-    book.now_s += variety.LOOK_AGAIN_S
+    book.now_s += variety.RECOUNT_S
     assert book.admits(shape(2))
     assert not book.admits(shape(3))
 
@@ -106,7 +106,7 @@ def waiting_pod(number: int, **spec) -> wire.PodView:
 
 
 def told(desk: Desk, number: int) -> str:
-    return desk.scheduler.notices._told[f"uid-p{number}"].condition.reason
+    return desk.scheduler.pod_conditions._reports[f"uid-p{number}"].condition.reason
 
 
 async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_have_gone():
@@ -142,7 +142,7 @@ async def test_ten_thousand_shapes_leave_few_classes_to_each_cycle():
         for number in range(2000):
             desk.comes(waiting_pod(number))
         await desk.decides()
-        assert len(desk.scheduler.room.sorted_classes().queued) == 500
+        assert len(desk.scheduler.queue.sorted_classes().queued) == 500
         for number in range(2000):
             desk.goes(waiting_pod(number))
         desk.now_s += 2.0

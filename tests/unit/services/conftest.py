@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob.attempts.attempt_pod import Ending, PodState, Problem, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -50,54 +50,52 @@ class Build:
         return job
 
     @staticmethod
-    def pod(task: str, attempt: int = 1, state: PodState = PodState.RUNNING, **more: Any) -> TaskPod:
+    def pod(task: str, attempt: int = 1, state: AttemptState = AttemptState.RUNNING, **more: Any) -> AttemptPod:
         """`pod("m-3")`, `pod("setup")`, `pod("1/m-3")` of step 1."""
         step, _, task = task.rpartition("/")
         letter, _, index = task.partition("-")
         kind = {"m": TaskType.MAP, "r": TaskType.REDUCE}.get(letter) or TaskType(task)
         values = {"name": f"{task}-a{attempt}", "uid": f"uid-{task}-a{attempt}", "node": "n1", "placed_s": CREATED_S}
         values["step"] = int(step or 0)
-        return TaskPod(task_type=kind, index=int(index or 0), attempt=attempt, state=state, **(values | more))
+        return AttemptPod(task_type=kind, index=int(index or 0), attempt=attempt, state=state, **(values | more))
 
     @classmethod
-    def won(cls, task: str, attempt: int = 1, **result: Any) -> TaskPod:
+    def won(cls, task: str, attempt: int = 1, **result: Any) -> AttemptPod:
         values = {"outcome": "succeeded", "winner_attempt": attempt} | result
-        return cls.pod(task, attempt, PodState.SUCCEEDED, result=contract.TaskResult(**values))
+        return cls.pod(task, attempt, AttemptState.SUCCEEDED, result=contract.TaskResult(**values))
 
     @classmethod
     def failed(cls, task: str, attempt: int = 1, *, user: bool = True, reason: str = "UserCommandFailed", **more: Any):
         values = {"message": "exit code 1", "exit_code": 1, "time_s": CREATED_S} | more
-        return cls.pod(task, attempt, PodState.FAILED, ending=Ending(reason=reason, user_error=user, **values))
+        return cls.pod(task, attempt, AttemptState.FAILED, ending=Ending(reason=reason, user_error=user, **values))
 
     @classmethod
-    def stuck(cls, task: str, reason: str, **more: Any) -> TaskPod:
+    def stuck(cls, task: str, reason: str, **more: Any) -> AttemptPod:
         problem = Problem(reason=reason, message="why")
-        return cls.pod(task, state=PodState.STARTING, problem=problem, **more)
+        return cls.pod(task, state=AttemptState.STARTING, problem=problem, **more)
 
     @staticmethod
-    def plan(splits: int = 3, digest: str = "d1") -> observation.PlanSeen:
-        return observation.PlanSeen(digest=digest, splits=splits, size_bytes=100, shards=1)
+    def plan(splits: int = 3, digest: str = "d1") -> observation.PlanSummary:
+        return observation.PlanSummary(digest=digest, splits=splits, size_bytes=100, shards=1)
 
     @classmethod
-    def look(cls, job: model.Job, *pods: TaskPod, record: Record | None = None, **more: Any) -> planner.Desired:
+    def look(cls, job: model.Job, *pods: AttemptPod, state: JobState | None = None, **more: Any) -> planner.Desired:
         """One look at a job; 1,000 s after its creation unless `now_s` says otherwise."""
         values = {
             "now_s": CREATED_S + 1000,
             "timeouts": observation.Timeouts(start_s=10_000, image_pull_s=10_000),
         } | more
-        return planner.plan(observation.Observation(job=job, record=record or Record(), pods=pods, **values))
+        return planner.plan(observation.Observation(job=job, state=state or JobState(), pods=pods, **values))
 
     @classmethod
-    def mapping(cls, job: model.Job, splits: int = 3) -> Record:
+    def mapping(cls, job: model.Job, splits: int = 3) -> JobState:
         """The record of a job whose plan has just been accepted."""
-        return cls.look(job, stored=cls.plan(splits)).record
+        return cls.look(job, stored=cls.plan(splits)).state
 
     @classmethod
-    def reducing(cls, job: model.Job, splits: int = 3) -> Record:
+    def reducing(cls, job: model.Job, splits: int = 3) -> JobState:
         """The record of a job whose maps are done."""
-        return cls.look(
-            job, *(cls.won(f"m-{index}") for index in range(splits)), record=cls.mapping(job, splits)
-        ).record
+        return cls.look(job, *(cls.won(f"m-{index}") for index in range(splits)), state=cls.mapping(job, splits)).state
 
     replace = staticmethod(dataclasses.replace)
 

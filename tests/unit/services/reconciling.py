@@ -64,7 +64,7 @@ class Desk:
             pod_index=self.pods,
             plans=split_plans.Plans(self),
             scheduler=self,
-            hub=task_messages.Hub(),
+            task_messages=task_messages.TaskMessages(),
             bundle=self,
             events=self,
             metrics=metrics.JobMetrics(target, gauges.ScrapeGauges()),
@@ -106,7 +106,7 @@ class Desk:
         self.stored = self.stored | {"metadata": metadata, "status": status}
         return self.stored
 
-    def record(self, _regarding, *, reason, **_more) -> None:
+    def publish(self, _regarding, *, reason, **_more) -> None:
         self.events.append(reason)
 
     # The scheduler

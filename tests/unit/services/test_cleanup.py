@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.planning import cleanup
 from boathouse_task.contract import TaskType
 
@@ -11,14 +11,14 @@ DELETED = "2026-01-01T00:15:00Z"
 
 
 def cleaned(desired):
-    found = desired.record.condition(ConditionType.CLEANED_UP)
+    found = desired.state.condition(ConditionType.CLEANED_UP)
     return (found.status, found.reason) if found else None
 
 
 def failed_job(build, *pods, **spec):
     """A job that fails while its maps run."""
     job = build.job(activeDeadlineSeconds=1, **spec)
-    return job, build.look(job, *pods, record=build.mapping(job), now_s=build.CREATED_S + 9000)
+    return job, build.look(job, *pods, state=build.mapping(job), now_s=build.CREATED_S + 9000)
 
 
 def deleted(build, **spec):
@@ -33,40 +33,40 @@ def waiting(desired):
 
 def test_a_job_that_failed_is_cleaned_up_by_a_task(build):
     job, failed = failed_job(build, build.pod("m-0"))
-    assert (failed.record.phase, cleaned(failed)) == ("Failed", ("False", "CleaningUp"))
-    first = build.look(job, record=failed.record)
+    assert (failed.state.phase, cleaned(failed)) == ("Failed", ("False", "CleaningUp"))
+    first = build.look(job, state=failed.state)
     assert (first.cleaning, waiting(first)) == (True, [(TaskType.CLEANUP, 1, 0)])
-    done = build.look(job, build.won("cleanup"), record=first.record)
-    assert (done.cleaning, cleaned(done), done.record.phase) == (False, ("True", "CleanedUp"), "Failed")
+    done = build.look(job, build.won("cleanup"), state=first.state)
+    assert (done.cleaning, cleaned(done), done.state.phase) == (False, ("True", "CleanedUp"), "Failed")
     assert done.waiting == ()
 
 
 def test_the_task_waits_until_no_other_writes(build):
     job, failed = failed_job(build)
     now_s = build.CREATED_S + 9100
-    running = build.look(job, build.pod("m-0"), record=failed.record, now_s=now_s)
+    running = build.look(job, build.pod("m-0"), state=failed.state, now_s=now_s)
     assert ([pod.name for pod in running.delete], waiting(running), running.cleaning) == (["m-0-a1"], [], True)
-    leaving = build.look(job, build.pod("m-0", deleting_since_s=now_s), record=failed.record, now_s=now_s + 59)
+    leaving = build.look(job, build.pod("m-0", deleting_since_s=now_s), state=failed.state, now_s=now_s + 59)
     assert (leaving.delete, waiting(leaving), leaving.cleaning) == ([], [], True)
-    lost = build.look(job, build.pod("m-0", deleting_since_s=now_s), record=failed.record, now_s=now_s + 61)
+    lost = build.look(job, build.pod("m-0", deleting_since_s=now_s), state=failed.state, now_s=now_s + 61)
     assert waiting(lost) == [(TaskType.CLEANUP, 1, 0)]
 
 
 def test_cleaning_is_given_up_after_some_attempts(build):
     job, failed = failed_job(build)
     pods = [build.failed("cleanup", n, user=False, reason="StorageError") for n in range(1, cleanup.MAX_ATTEMPTS + 1)]
-    some = build.look(job, *pods[:-1], record=failed.record, now_s=build.CREATED_S + 9100)
+    some = build.look(job, *pods[:-1], state=failed.state, now_s=build.CREATED_S + 9100)
     assert some.cleaning
-    last = build.look(job, *pods, record=failed.record, now_s=build.CREATED_S + 9100)
+    last = build.look(job, *pods, state=failed.state, now_s=build.CREATED_S + 9100)
     assert (last.cleaning, cleaned(last)) == (False, ("False", "CleanUpFailed"))
-    message = last.record.condition(ConditionType.CLEANED_UP).message
+    message = last.state.condition(ConditionType.CLEANED_UP).message
     assert message.endswith(f"; remove s3://b/out/_temporary/boathouse-{build.UID} yourself")
 
 
 def test_cleaning_is_given_up_after_ten_minutes(build):
     job, failed = failed_job(build)
-    pod = build.pod("cleanup", state=PodState.UNPLACED, node=None)
-    late = build.look(job, pod, record=failed.record, now_s=build.CREATED_S + 9000 + cleanup.GIVE_UP_S)
+    pod = build.pod("cleanup", state=AttemptState.UNPLACED, node=None)
+    late = build.look(job, pod, state=failed.state, now_s=build.CREATED_S + 9000 + cleanup.GIVE_UP_S)
     assert (late.cleaning, cleaned(late)) == (False, ("False", "CleanUpFailed"))
     assert late.delete == [pod]
 
@@ -74,13 +74,13 @@ def test_cleaning_is_given_up_after_ten_minutes(build):
 def test_a_job_that_setup_refused_left_nothing(build):
     job = build.job()
     refused = build.look(job, build.failed("setup", reason="InputNotFound"))
-    assert (refused.record.phase, cleaned(refused)) == ("Failed", None)
+    assert (refused.state.phase, cleaned(refused)) == ("Failed", None)
 
 
 def test_a_job_whose_setup_was_killed_may_have_left_its_mark(build):
     job = build.job(activeDeadlineSeconds=1)
     begun = build.look(job, build.pod("setup"))
-    late = build.look(job, build.pod("setup"), record=begun.record, now_s=build.CREATED_S + 9000)
+    late = build.look(job, build.pod("setup"), state=begun.state, now_s=build.CREATED_S + 9000)
     assert cleaned(late) == ("False", "CleaningUp")
 
 
@@ -88,37 +88,37 @@ def test_a_job_whose_setup_was_killed_may_have_left_its_mark(build):
 def test_a_job_that_failed_keeps_its_folder_if_it_says_so(build, mode):
     job, failed = failed_job(build, cleanUp=mode)
     assert cleaned(failed) is None
-    assert not build.look(job, record=failed.record).cleaning
+    assert not build.look(job, state=failed.state).cleaning
 
 
 def test_a_job_that_failed_under_an_older_version_is_cleaned_up_before_it_expires(build):
     _, failed = failed_job(build, cleanUp="Never")
     old = build.job(activeDeadlineSeconds=1, ttlSecondsAfterFinished=100)
-    assert not build.look(old, record=failed.record, now_s=build.CREATED_S + 9099).cleaning
-    assert build.look(old, record=failed.record, now_s=build.CREATED_S + 9100).cleaning
+    assert not build.look(old, state=failed.state, now_s=build.CREATED_S + 9099).cleaning
+    assert build.look(old, state=failed.state, now_s=build.CREATED_S + 9100).cleaning
 
 
 def test_a_job_that_succeeded_left_nothing(build):
     job = build.job()
-    done = build.look(job, build.won("r-0"), build.won("commit"), record=build.reducing(job))
-    done = build.look(job, build.won("commit"), record=done.record)
-    assert (done.record.phase, cleaned(done), done.cleaning) == ("Succeeded", None, False)
-    assert not build.look(deleted(build), record=done.record).cleaning
+    done = build.look(job, build.won("r-0"), build.won("commit"), state=build.reducing(job))
+    done = build.look(job, build.won("commit"), state=done.state)
+    assert (done.state.phase, cleaned(done), done.cleaning) == ("Succeeded", None, False)
+    assert not build.look(deleted(build), state=done.state).cleaning
 
 
 def test_a_job_that_is_deleted_is_cleaned_up_when_its_pods_have_gone(build):
     job = deleted(build)
     before = build.mapping(build.job(cleanUp="OnDelete"))
-    first = build.look(job, build.pod("m-0"), record=before)
+    first = build.look(job, build.pod("m-0"), state=before)
     assert ([pod.name for pod in first.delete], first.cleaning, cleaned(first)) == (
         ["m-0-a1"],
         True,
         ("False", "CleaningUp"),
     )
-    assert first.record.phase == "Map"
-    second = build.look(job, record=first.record)
+    assert first.state.phase == "Map"
+    second = build.look(job, state=first.state)
     assert waiting(second) == [(TaskType.CLEANUP, 1, 0)]
-    assert not build.look(job, build.won("cleanup"), record=second.record).cleaning
+    assert not build.look(job, build.won("cleanup"), state=second.state).cleaning
 
 
 def test_a_deleted_job_that_never_began_goes_at_once(build):
@@ -127,7 +127,7 @@ def test_a_deleted_job_that_never_began_goes_at_once(build):
 
 def test_where_the_namespace_terminates_cleaning_is_given_up_at_once(build):
     before = build.mapping(build.job(cleanUp="OnDelete"))
-    given_up = build.look(deleted(build), record=before, namespace_terminating=True)
+    given_up = build.look(deleted(build), state=before, namespace_terminating=True)
     assert (given_up.cleaning, cleaned(given_up)) == (False, ("False", "CleanUpFailed"))
 
 
@@ -135,12 +135,12 @@ def test_a_later_steps_cleanup_is_of_that_step(build):
     job = build.job(
         steps=[{"mapper": {"command": ["cat"]}}, {"mapper": {"command": ["cat"]}}], mapper=None, reducer=None
     )
-    record = build.replace(build.mapping(job), step=1, phase="Failed")
-    begun = cleanup.begin(job, record, build.CREATED_S)
-    assert waiting(build.look(job, record=begun, now_s=build.CREATED_S + 1)) == [(TaskType.CLEANUP, 1, 1)]
+    state = build.replace(build.mapping(job), step=1, phase="Failed")
+    begun = cleanup.begin(job, state, build.CREATED_S)
+    assert waiting(build.look(job, state=begun, now_s=build.CREATED_S + 1)) == [(TaskType.CLEANUP, 1, 1)]
 
 
 def test_what_a_cleanup_counts_is_not_the_jobs(build):
     job, failed = failed_job(build)
-    done = build.look(job, build.won("cleanup", counters={"g": {"c": 1}}), record=failed.record)
-    assert done.record.counters == failed.record.counters
+    done = build.look(job, build.won("cleanup", counters={"g": {"c": 1}}), state=failed.state)
+    assert done.state.counters == failed.state.counters

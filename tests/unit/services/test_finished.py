@@ -8,7 +8,7 @@ def finished(build, phase="Failed"):
     job = build.job()
     state = build.mapping(job, splits=40_000)
     state = build.replace(state, phase=phase, completion_s=build.CREATED_S)
-    return {**body(), "status": job_state.stripped(job_state.to_wire(state))}
+    return {**body(), "status": job_state.stripped(job_state.to_status(state))}
 
 
 async def test_of_a_finished_job_no_record_is_kept_and_its_status_is_written_once(build):

@@ -46,7 +46,7 @@ class Part:
 
 
 async def load(plain=b"", packed=None, **parts):
-    await learned.Learned(Api(plain, packed), "ns", parts, lambda: True).load()
+    await learned.SavedState(Api(plain, packed), "ns", parts, lambda: True).load()
 
 
 async def test_each_part_continues_from_its_dump():
@@ -107,7 +107,7 @@ async def test_a_bomb_takes_no_memory():
 async def test_a_config_map_without_the_key_is_left_behind():
     api, a = Api(), Part()
     api.found = {"data": {"x": "y"}}
-    await learned.Learned(api, "ns", {"a": a}, lambda: True).load()
+    await learned.SavedState(api, "ns", {"a": a}, lambda: True).load()
     assert a.value == 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.planning import observation
 from boathouse_task.contract import TaskType
 
@@ -17,7 +17,7 @@ def deleted(desired):
 
 
 def told(desired, condition_type):
-    condition = desired.record.condition(condition_type)
+    condition = desired.state.condition(condition_type)
     return (condition.status, condition.reason)
 
 
@@ -36,34 +36,34 @@ def paused(build):
 
 def test_a_job_that_is_created_suspended_starts_nothing_and_its_clock_stands_still(build, paused):
     desired = build.look(paused)
-    assert (asked(desired), desired.record.phase, desired.record.start_s) == ([], "Suspended", None)
+    assert (asked(desired), desired.state.phase, desired.state.start_s) == ([], "Suspended", None)
     assert told(desired, ConditionType.SUSPENDED) == ("True", "Suspended")
 
 
 def test_suspending_deletes_what_runs_and_keeps_what_has_finished(build, job, paused):
-    running = build.look(job, build.won("m-0"), build.pod("m-1"), build.pod("m-2"), record=build.mapping(job)).record
-    desired = build.look(paused, build.won("m-0"), build.pod("m-1"), build.pod("m-2"), record=running)
+    running = build.look(job, build.won("m-0"), build.pod("m-1"), build.pod("m-2"), state=build.mapping(job)).state
+    desired = build.look(paused, build.won("m-0"), build.pod("m-1"), build.pod("m-2"), state=running)
     assert (deleted(desired), asked(desired)) == (["m-1-a1", "m-2-a1"], [])
-    assert desired.record.stages[TaskType.MAP].winner == [1, 0, 0]
-    assert desired.record.phase == "Suspended"
+    assert desired.state.stages[TaskType.MAP].winner == [1, 0, 0]
+    assert desired.state.phase == "Suspended"
 
 
 def test_attempts_that_a_suspension_ends_are_nobodys_failures_and_wait_for_nothing_afterwards(build, job, paused):
     pods = [build.pod(f"m-{index}") for index in range(3)]
-    running = build.look(job, *pods, record=build.mapping(job)).record
-    held = build.look(paused, *pods, record=running).record
-    resumed = build.look(job, record=build.look(paused, record=held).record)
-    stage = resumed.record.stages[TaskType.MAP]
+    running = build.look(job, *pods, state=build.mapping(job)).state
+    held = build.look(paused, *pods, state=running).state
+    resumed = build.look(job, state=build.look(paused, state=held).state)
+    stage = resumed.state.stages[TaskType.MAP]
     assert (stage.killed, stage.failed_attempts) == ([1, 1, 1], 0)
     assert asked(resumed) == ["m-0a2", "m-1a2", "m-2a2"]
     assert told(resumed, ConditionType.SUSPENDED) == ("False", "Resumed")
-    assert (resumed.record.phase, resumed.record.start_s) == ("Map", build.CREATED_S + 1000)
+    assert (resumed.state.phase, resumed.state.start_s) == ("Map", build.CREATED_S + 1000)
 
 
 def test_a_task_that_succeeds_while_its_job_is_being_suspended_counts(build, job, paused):
-    mapping = build.look(job, build.pod("m-0"), record=build.mapping(job, splits=1)).record
-    held = build.look(paused, build.pod("m-0"), record=mapping).record
-    assert build.look(paused, build.won("m-0"), record=held).record.stages[TaskType.MAP].winner == [1]
+    mapping = build.look(job, build.pod("m-0"), state=build.mapping(job, splits=1)).state
+    held = build.look(paused, build.pod("m-0"), state=mapping).state
+    assert build.look(paused, build.won("m-0"), state=held).state.stages[TaskType.MAP].winner == [1]
 
 
 def test_a_plan_that_is_posted_while_its_job_is_suspended_is_kept(build, paused):
@@ -79,31 +79,31 @@ def test_a_plan_that_is_posted_while_its_job_is_suspended_is_kept(build, paused)
 def test_a_job_that_is_active_for_too_long_fails_and_its_pods_go(build):
     job = build.job(activeDeadlineSeconds=500)
     mapping = build.mapping(job)
-    early = build.look(job, build.pod("m-0"), record=mapping, now_s=build.CREATED_S + 1499)
-    assert (early.record.phase, early.recheck_at_s) == ("Map", build.CREATED_S + 1500)
-    late = build.look(job, build.pod("m-0"), record=mapping, now_s=build.CREATED_S + 1500)
+    early = build.look(job, build.pod("m-0"), state=mapping, now_s=build.CREATED_S + 1499)
+    assert (early.state.phase, early.recheck_at_s) == ("Map", build.CREATED_S + 1500)
+    late = build.look(job, build.pod("m-0"), state=mapping, now_s=build.CREATED_S + 1500)
     assert told(late, ConditionType.FAILED) == ("True", "DeadlineExceeded")
     assert deleted(late) == ["m-0-a1"]
 
 
 def test_the_deadline_counts_from_the_resume(build, job):
     running = build.mapping(job)
-    held = build.look(build.job(suspend=True), record=running).record
-    resumed = build.look(build.job(activeDeadlineSeconds=10), record=held, now_s=build.CREATED_S + 9000)
-    assert resumed.record.phase == "Map"
+    held = build.look(build.job(suspend=True), state=running).state
+    resumed = build.look(build.job(activeDeadlineSeconds=10), state=held, now_s=build.CREATED_S + 9000)
+    assert resumed.state.phase == "Map"
 
 
 def test_a_commit_that_ends_in_the_last_moment_has_succeeded(build):
     job = build.job(activeDeadlineSeconds=1)
-    committing = build.look(job, build.won("r-0"), record=build.reducing(job)).record
-    done = build.look(job, build.won("commit"), record=committing, now_s=build.CREATED_S + 9000)
-    assert done.record.phase == "Succeeded"
+    committing = build.look(job, build.won("r-0"), state=build.reducing(job)).state
+    done = build.look(job, build.won("commit"), state=committing, now_s=build.CREATED_S + 9000)
+    assert done.state.phase == "Succeeded"
 
 
 def test_a_job_that_failed_names_what_it_left_in_the_storage_if_it_stays_there(build):
     job = build.job(activeDeadlineSeconds=1, cleanUp="Never")
-    late = build.look(job, record=build.mapping(job), now_s=build.CREATED_S + 9000)
-    assert f"s3://b/out/_temporary/boathouse-{build.UID}" in late.record.condition(ConditionType.FAILED).message
+    late = build.look(job, state=build.mapping(job), now_s=build.CREATED_S + 9000)
+    assert f"s3://b/out/_temporary/boathouse-{build.UID}" in late.state.condition(ConditionType.FAILED).message
 
 
 # --- slow start
@@ -117,41 +117,41 @@ def slow(build, percent, **spec):
 def test_reduces_start_when_the_stated_part_of_the_maps_is_done(build, done, reduces):
     job = slow(build, 50)
     pods = [build.won(f"m-{index}") for index in range(done)] + [build.pod(f"m-{n}") for n in range(done, 4)]
-    desired = build.look(job, *pods, record=build.mapping(job, splits=4))
-    assert (asked(desired), desired.record.phase) == (reduces, "Map")
+    desired = build.look(job, *pods, state=build.mapping(job, splits=4))
+    assert (asked(desired), desired.state.phase) == (reduces, "Map")
 
 
 def test_maps_come_before_the_reduces_that_start_early(build):
     job = slow(build, 0)
-    assert asked(build.look(job, record=build.mapping(job, splits=2))) == ["m-0a1", "m-1a1", "r-0a1", "r-1a1"]
+    assert asked(build.look(job, state=build.mapping(job, splits=2))) == ["m-0a1", "m-1a1", "r-0a1", "r-1a1"]
 
 
 def test_reduces_that_started_early_go_on_when_the_maps_are_done(build):
     job = slow(build, 50)
     pods = [build.won("m-0"), build.pod("m-1"), build.pod("r-0"), build.pod("r-1")]
-    early = build.look(job, *pods, record=build.mapping(job, splits=2)).record
-    desired = build.look(job, build.won("m-0"), build.won("m-1"), *pods[2:], record=early)
-    assert (desired.record.phase, asked(desired), deleted(desired)) == ("Reduce", [], [])
-    assert desired.record.active[TaskType.REDUCE] == (0, 2)
+    early = build.look(job, *pods, state=build.mapping(job, splits=2)).state
+    desired = build.look(job, build.won("m-0"), build.won("m-1"), *pods[2:], state=early)
+    assert (desired.state.phase, asked(desired), deleted(desired)) == ("Reduce", [], [])
+    assert desired.state.active[TaskType.REDUCE] == (0, 2)
 
 
 def test_a_reduce_makes_way_for_a_map_of_its_job_that_has_waited_for_room(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1")]
     why = observation.Waiting(reason="Unschedulable", message="memory is scarce")
-    waiting = build.look(job, *pods, record=build.mapping(job, splits=2), diagnosis=why)
+    waiting = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why)
     assert (asked(waiting), deleted(waiting)) == (["m-1a1"], [])
-    later = build.look(job, *pods, record=waiting.record, diagnosis=why, now_s=build.CREATED_S + 1011)
+    later = build.look(job, *pods, state=waiting.state, diagnosis=why, now_s=build.CREATED_S + 1011)
     assert (asked(later), deleted(later)) == (["m-1a1"], ["r-1-a1"])
-    assert later.record.stages[TaskType.REDUCE].killed == [0, 1]
+    assert later.state.stages[TaskType.REDUCE].killed == [0, 1]
 
 
 def test_no_second_reduce_makes_way_while_the_first_is_on_its_way_out(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1", deleting_since_s=build.CREATED_S + 1000)]
     why = observation.Waiting(reason="Unschedulable", message="memory is scarce")
-    first = build.look(job, *pods, record=build.mapping(job, splits=2), diagnosis=why)
-    later = build.look(job, *pods, record=first.record, diagnosis=why, now_s=build.CREATED_S + 1011)
+    first = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why)
+    later = build.look(job, *pods, state=first.state, diagnosis=why, now_s=build.CREATED_S + 1011)
     assert deleted(later) == []
 
 
@@ -159,8 +159,8 @@ def test_no_reduce_makes_way_for_a_map_that_fits_no_node(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0")]
     why = observation.Waiting(reason="NeverFits", message="no node is so large")
-    first = build.look(job, *pods, record=build.mapping(job, splits=2), diagnosis=why)
-    later = build.look(job, *pods, record=first.record, diagnosis=why, now_s=build.CREATED_S + 9000)
+    first = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why)
+    later = build.look(job, *pods, state=first.state, diagnosis=why, now_s=build.CREATED_S + 9000)
     assert deleted(later) == []
 
 
@@ -170,11 +170,11 @@ def test_no_reduce_makes_way_for_a_map_that_fits_no_node(build):
 def test_a_task_that_is_lost_again_and_again_fails_the_job_in_the_end(build, job):
     lost = [build.failed("m-0", n, user=False, reason="OutOfcpu", message="no CPU") for n in range(1, 4)]
     limits = observation.Timeouts(start_s=600, image_pull_s=300, max_infrastructure_failures=3)
-    desired = build.look(job, *lost, build.pod("m-1"), record=build.mapping(job), timeouts=limits)
+    desired = build.look(job, *lost, build.pod("m-1"), state=build.mapping(job), timeouts=limits)
     assert told(desired, ConditionType.FAILED) == ("True", "OutOfcpu")
-    assert "3 times for reasons that are not the job's" in desired.record.condition(ConditionType.FAILED).message
+    assert "3 times for reasons that are not the job's" in desired.state.condition(ConditionType.FAILED).message
 
 
 def test_a_pod_that_waits_unplaced_goes_when_its_job_is_suspended(build, paused):
-    desired = build.look(paused, build.pod("setup", state=PodState.UNPLACED, node=None))
+    desired = build.look(paused, build.pod("setup", state=AttemptState.UNPLACED, node=None))
     assert (deleted(desired), asked(desired)) == (["setup-a1"], [])

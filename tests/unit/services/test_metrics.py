@@ -48,7 +48,7 @@ def test_what_a_users_image_says_makes_no_new_labels(scraped):
 def test_a_jobs_end_is_counted_with_its_duration(scraped, build):
     metrics, value = scraped
     job = build.job()
-    failed = build.look(job, build.failed("setup", reason="InputNotFound")).record
+    failed = build.look(job, build.failed("setup", reason="InputNotFound")).state
     metrics.ended(job, failed)
     assert value("boathouse_mrjobs_finished_total", result="failed") == 1
     assert value("boathouse_mrjob_duration_seconds_sum", result="failed") == 1000

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from boathouse.services.mrjob import jobstore, output_owners
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse_task.contract import OwnerState, TaskType
 
 UID = "0f52a1b3-0000-4000-8000-000000000000"
@@ -16,7 +16,7 @@ class World:
 
     def __init__(self) -> None:
         self.jobs = jobstore.JobStore(lambda _: None)
-        self.pods: list[TaskPod] = []
+        self.pods: list[AttemptPod] = []
         self.queued, self.writing, self.is_listed = False, [], True
         self.owners = output_owners.Owners(
             jobs=self.jobs, pods=self, scheduler=self, cluster="c", namespaces=(), listed=lambda: self.is_listed
@@ -45,7 +45,7 @@ def world():
 
 
 def pod(state):
-    return TaskPod(
+    return AttemptPod(
         name="p", uid="u", task_type=TaskType.COMMIT, index=0, attempt=1, state=state, placed_s=0.0, node="n1"
     )
 
@@ -59,11 +59,11 @@ def test_a_job_that_has_not_ended_is_active(world, phase):
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_job_that_has_ended_has_ended_when_its_pods_have(world, phase):
     world.put(phase)
-    world.pods = [pod(PodState.SUCCEEDED), pod(PodState.FAILED)]
+    world.pods = [pod(AttemptState.SUCCEEDED), pod(AttemptState.FAILED)]
     assert world.state() is OwnerState.ENDED
 
 
-@pytest.mark.parametrize("state", [PodState.UNPLACED, PodState.STARTING, PodState.RUNNING])
+@pytest.mark.parametrize("state", [AttemptState.UNPLACED, AttemptState.STARTING, AttemptState.RUNNING])
 def test_while_a_pod_lives_nothing_is_confirmed(world, state):
     world.pods = [pod(state)]
     for phase in ("Failed", "Map"):

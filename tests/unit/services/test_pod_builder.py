@@ -98,7 +98,7 @@ def test_a_pod_without_a_node_is_left_to_the_scheduler(build):
 
 def test_a_size_that_the_scheduler_decided_keeps_the_pod_burstable(build):
     asked = build.job().steps[0].mapper.resources
-    decided = pod_builder.with_decided(asked, cpu_milli=250, memory_request_bytes=100 << 20)
+    decided = pod_builder.resized(asked, cpu_milli=250, memory_request_bytes=100 << 20)
     assert (decided.memory_bytes, decided.memory_request_bytes) == (101 << 20, 100 << 20)
 
 

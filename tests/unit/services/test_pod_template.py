@@ -62,7 +62,7 @@ def test_node_affinity_and_priority_are_in_the_pod_and_known_to_the_scheduler(po
     spec = pod(podTemplate=template)["spec"]
     assert (spec["affinity"], spec["priorityClassName"]) == (AFFINITY, "urgent")
     job = build.job(podTemplate=template)
-    (one,) = submission.classes(job, [SETUP])
+    (one,) = submission.classes_in_use(job, [SETUP])
     ssd = model.Expression(key="disk", operator=model.Operator.IN, values=("ssd",))
     assert one.constraints.affinity == (model.AffinityTerm(expressions=(ssd,)),)
     assert submission.scheduler_job(job, 7).priority == 7

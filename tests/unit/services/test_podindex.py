@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import store, wire
-from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.podindex import PodIndex
 
 UID = "job-1"
@@ -67,7 +67,7 @@ def test_a_pod_that_ends_stays_known_whichever_watch_tells_first(it):
     it.index.on_pod(deleted(1))
     it.index.on_ended(added(2, "Failed"))
     it.a_moment_later()
-    assert it.states == [PodState.FAILED]
+    assert it.states == [AttemptState.FAILED]
 
 
 def test_a_pods_end_is_not_undone_by_the_other_watchs_late_news(it):
@@ -75,13 +75,13 @@ def test_a_pods_end_is_not_undone_by_the_other_watchs_late_news(it):
     it.index.on_pod(added(3))
     it.index.on_pod(deleted(3))
     it.a_moment_later()
-    assert it.states == [PodState.FAILED]
+    assert it.states == [AttemptState.FAILED]
 
 
 def test_a_pod_that_left_without_an_end_is_gone_after_a_moment(it):
     it.index.on_pod(added(1))
     it.index.on_pod(deleted(1))
-    assert it.states == [PodState.STARTING]
+    assert it.states == [AttemptState.STARTING]
     it.a_moment_later()
     assert it.states == []
 
@@ -91,7 +91,7 @@ def test_a_pod_that_came_back_in_that_moment_is_still_there(it):
     it.index.on_pod(deleted(1))
     it.index.on_pod(added(1))
     it.a_moment_later()
-    assert it.states == [PodState.STARTING]
+    assert it.states == [AttemptState.STARTING]
 
 
 def test_an_ended_pod_that_is_deleted_is_gone(it):
@@ -123,7 +123,7 @@ def test_after_a_restore_of_etcd_an_older_version_of_a_pod_counts(it):
     it.index.on_pod(added(90))
     it.index.on_pod(store.Modified(key=KEY, old=pod(90), new=pod(100, "Failed")))
     it.index.on_pod(store.Modified(key=KEY, old=pod(100, "Failed"), new=pod(50)))
-    assert it.states == [PodState.STARTING]
+    assert it.states == [AttemptState.STARTING]
 
 
 @pytest.mark.parametrize("first", ["the pod runs", "it has not ended"])
@@ -136,7 +136,7 @@ def test_after_a_restore_of_etcd_a_pod_that_had_ended_runs_again(it, first):
     for tell in news if first == "the pod runs" else reversed(news):
         tell()
     it.a_moment_later()
-    assert it.states == [PodState.STARTING]
+    assert it.states == [AttemptState.STARTING]
 
 
 def test_a_pod_that_ended_and_was_deleted_at_once_is_gone_at_once(it):

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.services.mrjob import estimates, policy_events
-from boathouse.services.mrjob.attempts.attempt_pod import PodState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.planning import steps
 from boathouse_policies import framework, model
@@ -33,15 +33,15 @@ def learner():
 
 @pytest.fixture
 def told(witness, learner):
-    return policy_events.Feed((witness,), learner, lambda: 7.0)
+    return policy_events.PolicyEvents((witness,), learner, lambda: 7.0)
 
 
 def look(build, told, learner, state, job, *pods):
     """One look, as the reconciler does it; returns the record."""
-    desired = build.look(job, *pods, record=state)
-    classes = submission.all_classes(job, 0, steps.stages(desired.record, job), None, learner)
-    told.look(job, desired.record, pods, classes)
-    return desired.record
+    desired = build.look(job, *pods, state=state)
+    classes = submission.step_classes(job, 0, steps.stages(desired.state, job), None, learner)
+    told.update(job, desired.state, pods, classes)
+    return desired.state
 
 
 def test_a_job_comes_with_its_classes_and_what_is_left_of_each(build, witness, told, learner):
@@ -64,7 +64,7 @@ def test_a_pod_is_placed_started_and_finished_once_however_often_it_is_seen(buil
     job = build.job()
     state = build.mapping(job, splits=1)
     won = build.replace(build.won("m-0", timings=[Timing("read", 0, 2000)]), uid="same")
-    for pod in (build.pod("m-0", state=PodState.STARTING, uid="same"), build.pod("m-0", uid="same"), won, won):
+    for pod in (build.pod("m-0", state=AttemptState.STARTING, uid="same"), build.pod("m-0", uid="same"), won, won):
         state = look(build, told, learner, state, job, pod)
     kinds = [type(event).__name__ for event in witness.events if not isinstance(event, model.Submitted)]
     assert kinds == ["Placed", "Started", "Finished"]
@@ -88,15 +88,15 @@ def test_a_pod_that_vanished_has_failed(build, witness, told, learner):
 def test_pods_with_less_memory_are_new_once(build, told):
     job = build.job()
     pod = build.pod("m-0", memory_bytes=128 << 20, ideal_memory_bytes=512 << 20)
-    assert told.look(job, build.mapping(job), [pod], []) == [pod]
-    assert told.look(job, build.mapping(job), [pod], []) == []
+    assert told.update(job, build.mapping(job), [pod], []) == [pod]
+    assert told.update(job, build.mapping(job), [pod], []) == []
 
 
 def test_a_pod_whose_memory_changes_while_it_runs_is_resized(build, witness, told):
     job = build.job()
     pods = [build.pod("m-0", memory_bytes=mib << 20) for mib in (128, 64, 64)]
     for pod in pods:
-        told.look(job, build.mapping(job), [pod], [])
+        told.update(job, build.mapping(job), [pod], [])
     sizes = [submission.placed_resources(job, pod) for pod in pods[:2]]
     assert [one.resources for kind in (model.Placed, model.Resized) for one in witness.of(kind)] == sizes
 
@@ -107,7 +107,7 @@ def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build,
     learner.learn(job, policy_events.TaskType.MAP, 0, seconds=10, input_bytes=0, less=False)
     assert not isinstance(learner.estimates(job, policy_events.TaskType.MAP, 0, 0), model.Fixed)
     pod = build.replace(build.failed("m-0", user=False, reason="OOMKilled"), ideal_memory_bytes=512 << 20)
-    told.look(job, build.mapping(job), [pod], [])
+    told.update(job, build.mapping(job), [pod], [])
     assert isinstance(learner.estimates(job, policy_events.TaskType.MAP, 0, 0), model.Fixed)
 
 

@@ -22,12 +22,12 @@ class Server:
 async def test_a_job_that_is_made_anew_while_its_name_is_asked_for_is_kept():
     jobs = jobstore.JobStore(lambda _: None)
     jobs.seen(body("u1", 1))
-    await resync.Resync(Server(lambda: jobs.seen(body("u2", 5))), jobs, ()).look()
+    await resync.Resync(Server(lambda: jobs.seen(body("u2", 5))), jobs, ()).run_once()
     assert jobs.key("u2") == KEY
 
 
 async def test_a_job_that_is_gone_is_dropped():
     jobs = jobstore.JobStore(lambda _: None)
     jobs.seen(body("u1", 1))
-    await resync.Resync(Server(lambda: None), jobs, ()).look()
+    await resync.Resync(Server(lambda: None), jobs, ()).run_once()
     assert jobs.keys() == []

@@ -24,56 +24,56 @@ def waiting(desired):
 
 def after_first(build, job):
     """The record of a job whose first step, of one map and one reduce, has just ended."""
-    reducing = build.look(job, build.won("m-0"), record=build.mapping(job, splits=1)).record
-    return build.look(job, build.won("r-0", counters={"g": {"n": 2}}), record=reducing)
+    reducing = build.look(job, build.won("m-0"), state=build.mapping(job, splits=1)).state
+    return build.look(job, build.won("r-0", counters={"g": {"n": 2}}), state=reducing)
 
 
 def test_the_next_step_begins_with_a_setup_of_its_own(build):
     job = stepped(build, MAP_REDUCE, MAP_REDUCE)
     ended = after_first(build, job)
-    assert (ended.record.step, ended.record.plan, ended.record.phase) == (1, None, "Setup")
+    assert (ended.state.step, ended.state.plan, ended.state.phase) == (1, None, "Setup")
     assert ended.recheck_at_s == build.CREATED_S + 1000
-    assert waiting(build.look(job, record=ended.record)) == [(1, "setup", 0, 1)]
+    assert waiting(build.look(job, state=ended.state)) == [(1, "setup", 0, 1)]
 
 
 def test_pods_of_an_earlier_step_count_for_nothing_and_go(build):
     job = stepped(build, MAP_REDUCE, MAP_REDUCE)
     slow = build.pod("0/m-0", 2)
-    desired = build.look(job, build.won("0/setup", digest="d1"), slow, record=after_first(build, job).record)
-    assert (desired.record.plan, desired.write_plan, desired.delete) == (None, False, [slow])
+    desired = build.look(job, build.won("0/setup", digest="d1"), slow, state=after_first(build, job).state)
+    assert (desired.state.plan, desired.write_plan, desired.delete) == (None, False, [slow])
 
 
 def test_the_last_step_ends_with_the_commit(build):
     job = stepped(build, MAP_REDUCE, {"mapper": STAGE})
-    second = build.look(job, stored=build.plan(1), record=after_first(build, job).record).record
-    done = build.look(job, build.won("1/m-0"), record=second).record
+    second = build.look(job, stored=build.plan(1), state=after_first(build, job).state).state
+    done = build.look(job, build.won("1/m-0"), state=second).state
     assert (done.step, done.phase) == (1, "Commit")
-    assert waiting(build.look(job, record=done)) == [(1, "commit", 0, 1)]
+    assert waiting(build.look(job, state=done)) == [(1, "commit", 0, 1)]
 
 
 def test_a_map_only_step_in_the_middle_leads_to_the_next(build):
     job = stepped(build, {"mapper": STAGE}, MAP_REDUCE)
-    ended = build.look(job, build.won("m-0"), record=build.mapping(job, splits=1))
-    assert (ended.record.step, ended.record.phase) == (1, "Setup")
+    ended = build.look(job, build.won("m-0"), state=build.mapping(job, splits=1))
+    assert (ended.state.step, ended.state.phase) == (1, "Setup")
 
 
 def test_counters_are_summed_over_the_steps(build):
     job = stepped(build, MAP_REDUCE, MAP_REDUCE)
-    second = build.look(job, stored=build.plan(1), record=after_first(build, job).record).record
-    done = build.look(job, build.won("1/m-0", counters={"g": {"n": 3}}), record=second).record
+    second = build.look(job, stored=build.plan(1), state=after_first(build, job).state).state
+    done = build.look(job, build.won("1/m-0", counters={"g": {"n": 3}}), state=second).state
     assert done.counters == {"g": {"n": 5}}
 
 
 def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_the_next(build):
     job = stepped(build, {"mapper": STAGE | {"maxAttempts": 2}}, {"mapper": STAGE | {"maxAttempts": 2}})
-    failed = build.look(job, build.failed("m-0"), record=build.mapping(job, splits=1)).record
-    second = build.look(job, build.failed("m-0"), build.won("m-0", 2), record=failed).record
-    wire = job_state.to_wire(second)
+    failed = build.look(job, build.failed("m-0"), state=build.mapping(job, splits=1)).state
+    second = build.look(job, build.failed("m-0"), build.won("m-0", 2), state=failed).state
+    wire = job_state.to_status(second)
     assert (second.step, wire["failures"]) == (1, {"user": 1, "infrastructure": 0})
-    mapping = build.look(job, stored=build.plan(1), record=job_state.from_wire(wire, reduces=0)).record
-    again = build.look(job, build.failed("1/m-0"), record=mapping).record
-    assert (again.phase, job_state.to_wire(again)["failures"]["user"]) == ("Map", 2)
-    assert [(each["step"], each["task"]) for each in job_state.to_wire(again)["lastFailures"]] == [
+    mapping = build.look(job, stored=build.plan(1), state=job_state.from_status(wire, reduces=0)).state
+    again = build.look(job, build.failed("1/m-0"), state=mapping).state
+    assert (again.phase, job_state.to_status(again)["failures"]["user"]) == ("Map", 2)
+    assert [(each["step"], each["task"]) for each in job_state.to_status(again)["lastFailures"]] == [
         (0, "m-00000"),
         (1, "m-00000"),
     ]
@@ -82,28 +82,28 @@ def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_t
 @pytest.mark.parametrize("splits", [1, 3])
 def test_a_record_in_the_middle_of_a_job_survives_a_restart(build, splits):
     job = stepped(build, MAP_REDUCE, MAP_REDUCE)
-    second = build.look(job, stored=build.plan(splits), record=after_first(build, job).record).record
-    wire = job_state.to_wire(second)
+    second = build.look(job, stored=build.plan(splits), state=after_first(build, job).state).state
+    wire = job_state.to_status(second)
     assert (wire["currentStep"], wire["steps"], wire["progress"]) == (1, 2, f"step 2/2, maps 0/{splits}, reduces 0/1")
-    assert job_state.to_wire(job_state.from_wire(wire, reduces=1)) == wire
+    assert job_state.to_status(job_state.from_status(wire, reduces=1)) == wire
 
 
 def test_a_small_step_runs_in_one_pod_that_also_commits(build):
     job = build.job(uber={})
-    mapping = build.look(job, stored=build.plan(3)).record
-    assert waiting(build.look(job, record=mapping)) == [(0, "uber", 0, 1)]
-    done = build.look(job, build.won("uber", counters={"g": {"n": 1}}), record=mapping).record
+    mapping = build.look(job, stored=build.plan(3)).state
+    assert waiting(build.look(job, state=mapping)) == [(0, "uber", 0, 1)]
+    done = build.look(job, build.won("uber", counters={"g": {"n": 1}}), state=mapping).state
     assert (done.phase, done.counters) == ("Succeeded", {"g": {"n": 1}})
     assert done.condition(ConditionType.SUCCEEDED).status == "True"
-    assert job_state.to_wire(job_state.from_wire(job_state.to_wire(done), reduces=1)) == job_state.to_wire(done)
+    assert job_state.to_status(job_state.from_status(job_state.to_status(done), reduces=1)) == job_state.to_status(done)
 
 
 def test_an_uber_step_before_the_last_leads_to_the_next_setup(build):
     job = stepped(build, MAP_REDUCE, MAP_REDUCE, uber={})
-    mapping = build.look(job, stored=build.plan(3)).record
-    after = build.look(job, build.won("uber"), record=mapping).record
+    mapping = build.look(job, stored=build.plan(3)).state
+    after = build.look(job, build.won("uber"), state=mapping).state
     assert (after.step, after.phase) == (1, "Setup")
-    assert waiting(build.look(job, record=after)) == [(1, "setup", 0, 1)]
+    assert waiting(build.look(job, state=after)) == [(1, "setup", 0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,6 @@ def test_a_volume_is_mounted_where_the_job_says(build):
 
 def test_pods_that_are_labelled_as_tasks_that_the_job_does_not_have_are_left_out(build):
     job = build.job()
-    record = build.mapping(job, splits=3)
+    state = build.mapping(job, splits=3)
     pods = [build.pod(name) for name in ("m-2", "m-3", "1/m-0", "r-0", "r-1", "setup")]
-    assert [pod.task_name for pod in steps.existing(pods, record, job)] == ["m-00002", "r-00000", "setup"]
+    assert [pod.task_name for pod in steps.existing(pods, state, job)] == ["m-00002", "r-00000", "setup"]

@@ -14,7 +14,7 @@ def waits(index, number=1):
 @pytest.fixture
 def told(build):
     def make(*waiting, at_s=0.0, unplaced=()):
-        return reconciler._Told(
+        return reconciler._Submitted(
             job=build.job(), classes=(), waiting=frozenset(waiting), unplaced=frozenset(unplaced), at_s=at_s
         )
 

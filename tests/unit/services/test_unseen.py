@@ -1,6 +1,6 @@
 """A pod may come and go between two looks at its job, or be made and deleted while no watch was open."""
 
-from boathouse.services.mrjob.reconciler import SAY_AGAIN_S
+from boathouse.services.mrjob.reconciler import RESUBMIT_S
 from tests.unit.services.reconciling import Desk, body
 
 SETUP = "wordcount-u1-s0-setup"
@@ -9,7 +9,7 @@ SETUP = "wordcount-u1-s0-setup"
 async def looked_at_for_minutes(desk):
     for _ in range(5):
         await desk.look()
-        desk.now_s += SAY_AGAIN_S
+        desk.now_s += RESUBMIT_S
 
 
 async def test_a_task_whose_pod_nobody_saw_come_and_go_gets_another_attempt():

@@ -23,7 +23,7 @@ async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
         api.add(fake_api.pod("good", namespace="demo"))
         await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"))
         over = [key for key in w.placed() if key == "demo/good"]
-        return over if await w.parts.comparer.compare() else [*over, "the ledger lacks a pod"]
+        return over if await w.parts.consistency.compare() else [*over, "the ledger lacks a pod"]
 
 
 async def a_pod_that_cannot_be_decoded(api, _tmp):

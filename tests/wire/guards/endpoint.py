@@ -15,7 +15,7 @@ from aiohttp import web
 from boathouse.listening import budget, connections
 from boathouse.resources import names
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.splits import intake, posted
 from boathouse.services.progress import auth, claims, server, serving
 from boathouse_task import contract
@@ -178,8 +178,8 @@ def without_the_claims(patch):
     def speaker(_self, request, _pod_name):
         token = request.headers["Authorization"].removeprefix("Bearer ")
         said = claims.read(token, names.TOKEN_AUDIENCE, 0.0)
-        pod = TaskPod(
-            name="p", uid="u", task_type=TaskType.MAP, index=0, attempt=1, state=PodState.RUNNING, placed_s=0.0
+        pod = AttemptPod(
+            name="p", uid="u", task_type=TaskType.MAP, index=0, attempt=1, state=AttemptState.RUNNING, placed_s=0.0
         )
         return server._Speaker(token=token, claimed=said, job=JOB, pod=pod)
 
@@ -210,7 +210,7 @@ def on_the_loop(patch):
     async def decode(_self, _namespace, content, *, gzipped):
         return posted.read(content, gzipped=gzipped).kept
 
-    patch.setattr(intake.PlanDesk, "_decode", decode)
+    patch.setattr(intake.PlanIntake, "_decode", decode)
 
 
 def with_lasting_connections(patch):

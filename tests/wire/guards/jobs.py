@@ -156,7 +156,7 @@ async def a_restore_of_etcd(api, _tmp):
             known = cluster.operator.jobs
             await waiting.eventually(lambda: known.get(KEY)["metadata"]["resourceVersion"] == str(newest))
             api.restore(backup)
-            await Resync(cluster.client, known, ()).look()
+            await Resync(cluster.client, known, ()).run_once()
             told = known.get(KEY)["metadata"]["resourceVersion"]
     return [] if int(told) < newest else ["the version before the restore is kept for ever"]
 
@@ -208,7 +208,7 @@ async def a_part_of_what_was_learnt_that_is_malformed(api, _tmp):
     parts = {"a": _Part(), "b": _Part()}
     async with api.client() as client:
         try:
-            await learned.Learned(client, "boathouse-system", parts, lambda: True).load()
+            await learned.SavedState(client, "boathouse-system", parts, lambda: True).load()
         except Exception as error:  # noqa: BLE001 - it would end the leader
             return [error]
     return [] if (parts["a"].value, parts["b"].value) == (0, 8) else ["a part was lost for another's fault"]
@@ -230,7 +230,7 @@ async def an_api_server_that_fails_once_when_leading_begins(api, _tmp):
     api.fail_next("list pods", status=503, reason="ServiceUnavailable")
     async with api.client() as client:
         asked = types.SimpleNamespace(config=types.SimpleNamespace(namespace="boathouse-system"), identity="op-1")
-        itself = types.SimpleNamespace(_around=types.SimpleNamespace(api=client, asked=asked))
+        itself = types.SimpleNamespace(_context=types.SimpleNamespace(api=client, asked=asked))
         try:
             await leader.Leader._mark_leader(itself)
         except errors.ClusterError as error:

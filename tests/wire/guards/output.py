@@ -77,8 +77,8 @@ async def a_deleted_job_whose_folder_cannot_be_removed(_api, _tmp_path):
     body = Build.body(cleanUp="OnDelete")
     running = Build.mapping(Build.of(body))
     body["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.FINALIZER]}
-    begun = Build.look(Build.of(body), record=running, now_s=Build.CREATED_S)
-    late = Build.look(Build.of(body), record=begun.record, now_s=Build.CREATED_S + 700)
+    begun = Build.look(Build.of(body), state=running, now_s=Build.CREATED_S)
+    late = Build.look(Build.of(body), state=begun.state, now_s=Build.CREATED_S + 700)
     return ["the job never goes"] if late.cleaning else []
 
 

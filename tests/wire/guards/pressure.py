@@ -72,7 +72,7 @@ async def pods_of_many_shapes(api, _tmp):
             api.add(fake_api.pod(f"p{number:02}", namespace="demo", cpu=f"{number + 1}m"))
         await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)
         reasons = [w.condition(key)["reason"] for key in w.waiting()]
-        considered = len(w.scheduler.room.sorted_classes().queued)
+        considered = len(w.scheduler.queue.sorted_classes().queued)
     return [] if considered == 5 and reasons.count("TooComplex") == 15 else [f"{considered} shapes are considered"]
 
 
@@ -95,10 +95,10 @@ async def a_reconcile_queue_that_one_namespace_fills(_api, _tmp):
         seen.append(key)
         await asyncio.sleep(3600 if key.startswith("busy/") else 0)
 
-    queue = work_queue.DirtyKeys(reconcile, workers=2, metrics=registry.CollectorRegistry())
+    queue = work_queue.WorkQueue(reconcile, workers=2, metrics=registry.CollectorRegistry())
     for number in range(10):
-        queue.mark(f"busy/{number}")
-    queue.mark("quiet/job")
+        queue.add(f"busy/{number}")
+    queue.add("quiet/job")
     running = asyncio.create_task(queue.run())
     await waiting.eventually(lambda: len(seen) >= 2)
     running.cancel()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TOO_COMPLEX = "TooComplex"
 
-LOOK_AGAIN_S = 1.0
+RECOUNT_S = 1.0
 """How often a namespace is asked what of it waits still, while it is at its limits."""
 FORGET_S = 60.0
 PRICE_S = 2.5e-6
@@ -142,7 +142,7 @@ class Variety:
 
     def _recount(self, namespace: str) -> _Used:
         now_s, known = self._clock(), self._used.get(namespace)
-        if known is not None and now_s < known.at_s + LOOK_AGAIN_S:
+        if known is not None and now_s < known.at_s + RECOUNT_S:
             return known
         used = self._used[namespace] = _Used(now_s)
         if known is not None:

@@ -91,12 +91,12 @@ class VolumeBook(framework.Filter):
 
     # What is wrong with a pod, wherever it might go
 
-    def problem(self, pod: wire.PodView) -> pod_conditions.Reason | None:
+    def problem(self, pod: wire.PodView) -> pod_conditions.PendingReason | None:
         """Return why a pod's claims cannot be mounted anywhere, naming the field; None where it is up to the node."""
         found = (self._problem(pod, field, claim) for field, claim in translate.claims_by_field(pod))
         return next((one for one in found if one is not None), None)
 
-    def _problem(self, pod: wire.PodView, field: str, key: str) -> pod_conditions.Reason | None:
+    def _problem(self, pod: wire.PodView, field: str, key: str) -> pod_conditions.PendingReason | None:
         namespace, _, name = key.partition("/")
         claim, is_ephemeral = self.known.claims.get(key), field.endswith(".ephemeral")
         about = f'{field}: the PersistentVolumeClaim "{name}"'
@@ -112,7 +112,7 @@ class VolumeBook(framework.Filter):
             return _reason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
         return None if claim.is_bound else self._unbound(claim, about)
 
-    def _unbound(self, claim: storage.ClaimView, about: str) -> pod_conditions.Reason | None:
+    def _unbound(self, claim: storage.ClaimView, about: str) -> pod_conditions.PendingReason | None:
         if claim.spec.volume_name:
             return _reason(CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"')
         by = self.known.classes.get(claim.storage_class)
@@ -190,5 +190,5 @@ class VolumeBook(framework.Filter):
         return self._index[1]
 
 
-def _reason(reason: str, message: str) -> pod_conditions.Reason:
-    return pod_conditions.Reason(reason=reason, message=message)
+def _reason(reason: str, message: str) -> pod_conditions.PendingReason:
+    return pod_conditions.PendingReason(reason=reason, message=message)

@@ -21,7 +21,7 @@ class StorageWatches:
         on_change: Called after each change.
     """
 
-    def __init__(self, api: client.ApiClient, aside: boundary.Quarantine | None = None) -> None:
+    def __init__(self, api: client.ApiClient, aside: boundary.Boundary | None = None) -> None:
         self.on_change: list[Callable[[], None]] = []
         claims = informer.Informer(api, storage.CLAIMS, on_change=self._changed, transform=kept.claim, aside=aside)
         persistent_volumes = informer.Informer(api, storage.VOLUMES, on_change=self._changed, aside=aside)

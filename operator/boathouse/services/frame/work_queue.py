@@ -39,7 +39,7 @@ _RESTS_KEPT = 1024
 """So many keys that nothing waits for may have a time until which they rest, before those that are over are dropped."""
 
 
-class DirtyKeys:
+class WorkQueue:
     """Calls `reconcile(key)` for every key that is marked, until cancelled.
 
     Args:
@@ -70,7 +70,9 @@ class DirtyKeys:
         self._wake = asyncio.Event()
         self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
         self._backoff = retries.Backoff(base_s=1.0, cap_s=60.0)
-        self._looks = prometheus.Counter("boathouse_reconcile", "Looks at a resource", ["result"], registry=metrics)
+        self._reconciles = prometheus.Counter(
+            "boathouse_reconcile", "Looks at a resource", ["result"], registry=metrics
+        )
         self._seconds = prometheus.Histogram(
             "boathouse_reconcile_duration_seconds", "One look at a resource", registry=metrics
         )
@@ -78,14 +80,14 @@ class DirtyKeys:
             "boathouse_reconcile_busy_seconds", "Time for which looks kept the event loop", registry=metrics
         )
         for result in RESULTS:
-            self._looks.labels(result)
+            self._reconciles.labels(result)
 
     @property
     def depth(self) -> int:
         """How many keys wait for a look."""
         return len(self._due) + len(self._is_ready)
 
-    def mark(self, key: str, after_s: float = 0.0) -> None:
+    def add(self, key: str, after_s: float = 0.0) -> None:
         """Have a look at the key, in `after_s` seconds or sooner."""
         now = asyncio.get_running_loop().time()
         due = now + after_s
@@ -119,16 +121,16 @@ class DirtyKeys:
             key = await self._next()
             self._busy[key] = None
             try:
-                again_s = await self._look(key)
+                again_s = await self._reconcile_key(key)
             finally:
                 marked = self._busy.pop(key)
                 self._ready.done(_namespace(key))
                 self._wake.set()
             if again_s is not None:
-                self.mark(key, max(again_s, self._rest(key)))
+                self.add(key, max(again_s, self._rest(key)))
             if marked is not None:
                 now = asyncio.get_running_loop().time()
-                self.mark(key, max(0.0, marked - now, self._rest(key)))
+                self.add(key, max(0.0, marked - now, self._rest(key)))
 
     def _rest(self, key: str) -> float:
         return max(0.0, self._rest_until.get(key, 0.0) - asyncio.get_running_loop().time())
@@ -139,7 +141,7 @@ class DirtyKeys:
             now = asyncio.get_running_loop().time()
             self._rest_until = {known: rest for known, rest in self._rest_until.items() if rest > now}
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile_key(self, key: str) -> float | None:
         loop = asyncio.get_running_loop()
         start, work = loop.time(), _Timed(self._reconcile(key), self._clock)
         try:
@@ -155,14 +157,14 @@ class DirtyKeys:
             self._busy_s.inc(work.busy_s)
             self._let_rest(key, now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0)))
         self._failures.pop(key, None)
-        self._looks.labels("success").inc()
+        self._reconciles.labels("success").inc()
         return again_s
 
     def _failed(self, key: str, error: Exception) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         at_least_s = retries.retry_after_s(error) if isinstance(error, errors.ClusterError) else None
         delay_s = self._backoff.delay_s(failures, self._jitter, at_least_s=at_least_s)
-        self._looks.labels("error").inc()
+        self._reconciles.labels("error").inc()
         if not isinstance(error, _SERVERS_TROUBLE):
             self._rest_until[key] = asyncio.get_running_loop().time() + delay_s
         _log.warning("reconcile will be tried again", key=key, error=str(error), failures=failures, delay_s=delay_s)

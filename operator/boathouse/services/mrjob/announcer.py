@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from boathouse.cluster import errors
     from boathouse.services.mrjob import metrics
-    from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+    from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
     from boathouse.services.mrjob.job.model import Job, JobUid
     from boathouse.services.mrjob.planning.planner import Desired
-    from boathouse.services.mrjob.state.job_state import Record
+    from boathouse.services.mrjob.state.job_state import JobState
 
 _log = logs.get(__name__)
 
@@ -36,12 +36,12 @@ _LONGEST_NOTE = 1000
 class Announcer:
     """Events and metrics of jobs."""
 
-    def __init__(self, events: event_writer.RecordedEvents, job_metrics: metrics.JobMetrics) -> None:
+    def __init__(self, events: event_writer.EventWriter, job_metrics: metrics.JobMetrics) -> None:
         self._events, self._metrics = events, job_metrics
 
-    def look(self, key: str, job: Job, before: Record, desired: Desired) -> None:
+    def reconciled(self, key: str, job: Job, before: JobState, desired: Desired) -> None:
         """After each look: what was counted, and an event where the phase is another."""
-        after = desired.record
+        after = desired.state
         self._metrics.phase(key, after)
         if desired.results or desired.failures:
             self._metrics.attempts(desired.results, desired.failures)
@@ -53,7 +53,7 @@ class Announcer:
             self._metrics.ended(job, after)
         ending = after.condition(ConditionType.FAILED)
         failed = after.phase == "Failed" and ending is not None
-        self._events.record(
+        self._events.publish(
             event_writer.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
             type_="Warning" if failed else "Normal",
             reason="Resumed" if before.phase == "Suspended" else _EVENTS.get(after.phase, after.phase),
@@ -62,16 +62,20 @@ class Announcer:
             or f"in queue {job.queue}",
         )
 
-    def _cleaned_up(self, key: str, job: Job, before: Record, after: Record) -> None:
-        told, now = (each.condition(ConditionType.CLEANED_UP) for each in (before, after))
-        if now is not None and now.reason == Reason.CLEAN_UP_FAILED and (told is None or told.reason != now.reason):
+    def _cleaned_up(self, key: str, job: Job, before: JobState, after: JobState) -> None:
+        last_cleanup, now = (each.condition(ConditionType.CLEANED_UP) for each in (before, after))
+        if (
+            now is not None
+            and now.reason == Reason.CLEAN_UP_FAILED
+            and (last_cleanup is None or last_cleanup.reason != now.reason)
+        ):
             self.not_cleaned_up(key, job.uid, now.message)
 
     def not_cleaned_up(self, key: str, uid: JobUid, why: str) -> None:
         """What a job left in the storage stays there."""
         namespace, _, name = key.partition("/")
         _log.warning("a job is not cleaned up", job=key, why=why)
-        self._events.record(
+        self._events.publish(
             event_writer.reference(catalogue.MRJOBS, namespace, name, uid),
             type_="Warning",
             reason=str(Reason.CLEAN_UP_FAILED),
@@ -83,7 +87,7 @@ class Announcer:
         """The API server does not take a status with its counters and last failures: it is written without them."""
         namespace, _, name = key.partition("/")
         _log.warning("a status was refused and is written without its counters", job=key, error=error.message)
-        self._events.record(
+        self._events.publish(
             event_writer.reference(catalogue.MRJOBS, namespace, name, uid),
             type_="Warning",
             reason="StatusRefused",
@@ -94,7 +98,7 @@ class Announcer:
     def refused_write(self, key: str, uid: JobUid, error: errors.ApiError) -> None:
         """The API server refuses what the job needs: a full quota of ConfigMaps, say."""
         namespace, _, name = key.partition("/")
-        self._events.record(
+        self._events.publish(
             event_writer.reference(catalogue.MRJOBS, namespace, name, uid),
             type_="Warning",
             reason="WriteRefused",
@@ -102,10 +106,10 @@ class Announcer:
             note=f"the API server refuses a write for this job, which is retried: {error.message}"[:_LONGEST_NOTE],
         )
 
-    def less_memory(self, job: Job, less: Sequence[TaskPod]) -> None:
+    def less_memory(self, job: Job, less: Sequence[AttemptPod]) -> None:
         """Tasks were started with less memory than is ideal for them."""
         self._metrics.elastic(each.task_type for each in less)
-        self._events.record(
+        self._events.publish(
             event_writer.reference(catalogue.MRJOBS, job.namespace, job.name, job.uid),
             type_="Normal",
             reason="MemoryShrunk",
@@ -114,7 +118,7 @@ class Announcer:
         )
 
 
-def _of_less(less: Sequence[TaskPod]) -> str:
+def _of_less(less: Sequence[AttemptPod]) -> str:
     one = less[0]
     sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
     many = f" and {len(less) - 1} more" if len(less) > 1 else ""

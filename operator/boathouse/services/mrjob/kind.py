@@ -21,7 +21,7 @@ class Diagnosis(Protocol):
         ...
 
 
-class Placing(Protocol):
+class PodScheduler(Protocol):
     """The scheduler, as far as jobs need it."""
 
     def submit(
@@ -43,7 +43,7 @@ class Placing(Protocol):
         ...
 
 
-class Bundle(Protocol):
+class TrustBundle(Protocol):
     """Publishes whom tasks trust."""
 
     async def ensure(self, namespace: str) -> None:

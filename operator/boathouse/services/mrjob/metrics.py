@@ -9,7 +9,7 @@ from prometheus_client import registry
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.state.job_state import TERMINAL, Record
+from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
 from boathouse.telemetry import gauges
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -65,21 +65,21 @@ class JobMetrics:
             self._duration_s.labels(result)
         scrape.add(gauges.Gauge(name="boathouse_mrjobs", documentation="Jobs", labels=("phase",), read=self._by_phase))
 
-    def phase(self, key: str, record: Record) -> None:
+    def phase(self, key: str, state: JobState) -> None:
         """A job's phase now."""
-        self._phases[key] = record.phase
+        self._phases[key] = state.phase
 
     def forget(self, key: str) -> None:
         """The job is gone."""
         self._phases.pop(key, None)
 
-    def ended(self, job: Job, record: Record) -> None:
+    def ended(self, job: Job, state: JobState) -> None:
         """A job has just ended."""
-        assert record.phase in TERMINAL
-        result = record.phase.lower()
+        assert state.phase in TERMINAL
+        result = state.phase.lower()
         self._finished.labels(result).inc()
-        if record.completion_s is not None:
-            self._duration_s.labels(result).observe(max(0.0, record.completion_s - job.created_s))
+        if state.completion_s is not None:
+            self._duration_s.labels(result).observe(max(0.0, state.completion_s - job.created_s))
 
     def attempts(
         self,

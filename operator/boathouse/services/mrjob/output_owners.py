@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.jobstore import Body, JobStore
 from boathouse.services.mrjob.state.job_state import TERMINAL
@@ -21,7 +21,7 @@ from boathouse_task.contract import OwnerState
 class Pods(Protocol):
     """Knows the pods of each job: `PodIndex` is one."""
 
-    def of(self, uid: JobUid) -> Sequence[TaskPod]:
+    def of(self, uid: JobUid) -> Sequence[AttemptPod]:
         """The pods of a job."""
         ...
 
@@ -81,7 +81,7 @@ class Owners:
         return bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
 
     def _has_pods(self, uid: JobUid) -> bool:
-        if any(pod.state.live for pod in self.pods.of(uid)) or self.scheduler.has_job(policy.JobId(uid)):
+        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.has_job(policy.JobId(uid)):
             return True
         part = f"-{uid[:8]}-s"  # of the pods' names (`pods.pod_name`)
         return any(part in task for task in self.scheduler.in_flight())

@@ -12,7 +12,7 @@ from typing import Final
 from boathouse.cluster import store, wire
 from boathouse.scheduling.pods import ownership
 from boathouse.services.mrjob.attempts import pod_reader
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
 
 LIMBO_S: Final = 2.0
@@ -26,7 +26,7 @@ class _Version:
     """A pod as one watch showed it."""
 
     revision: int
-    pod: TaskPod
+    pod: AttemptPod
 
 
 @dataclasses.dataclass(slots=True)
@@ -46,7 +46,7 @@ class _Entry:
     moves: int = 0
 
     @property
-    def pod(self) -> TaskPod:
+    def pod(self) -> AttemptPod:
         """The pod in its newest version."""
         running, ended = self.running, self.ended
         if ended is not None and (running is None or ended.revision >= running.revision):
@@ -84,11 +84,11 @@ class PodIndex:
             case store.Deleted(old=pod):
                 self._end_left(pod)
 
-    def of(self, uid: JobUid) -> Sequence[TaskPod]:
+    def of(self, uid: JobUid) -> Sequence[AttemptPod]:
         """The pods of a job."""
         return tuple(entry.pod for entry in self._by_job.get(uid, {}).values())
 
-    def find(self, uid: JobUid, pod_name: str) -> TaskPod | None:
+    def find(self, uid: JobUid, pod_name: str) -> AttemptPod | None:
         """One pod of a job."""
         entry = self._by_job.get(uid, {}).get(pod_name)
         return entry.pod if entry else None

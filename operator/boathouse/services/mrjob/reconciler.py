@@ -21,25 +21,25 @@ from boathouse.services.frame import tolerant
 from boathouse.services.mrjob import metrics
 from boathouse.services.mrjob.announcer import Announcer
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.jobstore import Body, JobStore
-from boathouse.services.mrjob.kind import Bundle, Placing
+from boathouse.services.mrjob.kind import PodScheduler, TrustBundle
 from boathouse.services.mrjob.placement import pod_builder, submission
 from boathouse.services.mrjob.planning import cleanup, planner, steps
 from boathouse.services.mrjob.planning.observation import Observation, Timeouts, Waiting
 from boathouse.services.mrjob.planning.planner import Desired
 from boathouse.services.mrjob.podindex import PodIndex
-from boathouse.services.mrjob.policy_events import Feed
-from boathouse.services.mrjob.progress.task_messages import Hub
-from boathouse.services.mrjob.related_objects import Surroundings
+from boathouse.services.mrjob.policy_events import PolicyEvents
+from boathouse.services.mrjob.progress.task_messages import TaskMessages
+from boathouse.services.mrjob.related_objects import RelatedObjects
 from boathouse.services.mrjob.shares import Shares
-from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.mrjob.splits.split_plans import Plans
 from boathouse.services.mrjob.state import conditions, job_state, progress
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse.services.mrjob.writes import NotLeading, Writes
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
@@ -50,16 +50,16 @@ _MRJOBS = catalogue.MRJOBS.untyped()
 STATUS_DISTANCE_S: Final = 1.0
 RETRIES_DISTANCE_S: Final = 1.0
 """How often a job asks for its share of retries: with each of them for all that came meanwhile."""
-WAITING_LOOK_S: Final = 2.0
+PENDING_REQUEUE_S: Final = 2.0
 """How often a job that waits is asked why."""
-RUNNING_LOOK_S: Final = 10.0
+RUNNING_REQUEUE_S: Final = 10.0
 """How often the progress of tasks that run is taken into the status."""
-SAY_AGAIN_S: Final = 60.0
+RESUBMIT_S: Final = 60.0
 """How often the scheduler is told again what waits, though there is no news."""
 RESYNC_S: Final = 300.0
 CONFLICTS_AT_ONCE: Final = 1
 """So many conflicts in a row are looked at again at once: most are races with somebody else's one write."""
-LONGEST_NAP_S: Final = 3600.0
+MAX_REQUEUE_S: Final = 3600.0
 """A look that is due later is asked for again, so that a changed clock or spec does not matter."""
 
 
@@ -73,10 +73,10 @@ class _Memory:
     """
 
     uid: JobUid
-    record: Record
+    state: JobState
     written: Mapping[str, Any]
     written_s: float = float("-inf")
-    told: "_Told | None" = None
+    submitted: "_Submitted | None" = None
     revision: int = 0
     granted: frozenset[settle.Attempt] = frozenset()
     failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Memory:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _Submitted:
     """What the scheduler was told of a job.
 
     Attributes:
@@ -101,12 +101,12 @@ class _Told:
     unplaced: frozenset[str]
     at_s: float
 
-    def covers(self, now: "_Told", placed: Sequence[TaskPod]) -> bool:
+    def covers(self, now: "_Submitted", placed: Sequence[AttemptPod]) -> bool:
         """Whether there is no news: what waits no more is what was placed since, and that the scheduler knows."""
         if (self.job, self.classes, self.unplaced) != (now.job, now.classes, now.unplaced):
             return False
         age_s = now.at_s - self.at_s
-        if (now.unplaced and age_s >= RUNNING_LOOK_S) or (now.waiting and age_s >= SAY_AGAIN_S):
+        if (now.unplaced and age_s >= RUNNING_REQUEUE_S) or (now.waiting and age_s >= RESUBMIT_S):
             return False
         if now.waiting - self.waiting:
             return False
@@ -131,19 +131,19 @@ class Parts:
     jobs: JobStore
     pod_index: PodIndex
     plans: Plans
-    scheduler: Placing
-    hub: Hub
-    bundle: Bundle
-    events: event_writer.RecordedEvents
+    scheduler: PodScheduler
+    task_messages: TaskMessages
+    bundle: TrustBundle
+    events: event_writer.EventWriter
     metrics: metrics.JobMetrics
     config: OperatorConfig
     pod_settings: pod_builder.PodSettings
     may_lead: Callable[[], bool]
     learner: Learner = dataclasses.field(default_factory=Learner)
-    feed: Feed = dataclasses.field(default_factory=lambda: Feed((), Learner(), time.time))
+    policy_events: PolicyEvents = dataclasses.field(default_factory=lambda: PolicyEvents((), Learner(), time.time))
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
-    aside: boundary.Quarantine = dataclasses.field(default_factory=boundary.Quarantine)
+    aside: boundary.Boundary = dataclasses.field(default_factory=boundary.Boundary)
 
 
 class Reconciler:
@@ -161,7 +161,7 @@ class Reconciler:
         self._writes = Writes(api=parts.api, jobs=parts.jobs, may_lead=parts.may_lead)
         self._announcer = Announcer(parts.events, parts.metrics)
         self.shares = Shares(parts.config.tenant_limits, parts.monotonic)
-        self._surroundings = Surroundings(parts.api, parts.monotonic)
+        self._related_objects = RelatedObjects(parts.api, parts.monotonic)
 
     async def reconcile(self, key: str) -> float | None:
         """Look at a job and do what it needs; returns when to look again, in seconds.
@@ -179,7 +179,7 @@ class Reconciler:
             self._forget(key)
             return None
         try:
-            again_s = await self._look_at(key, body, memory)
+            again_s = await self._reconcile_object(key, body, memory)
         except (errors.Conflict, errors.NotFound) as error:
             found = await self._read_again(key)
             if found is None:
@@ -217,9 +217,9 @@ class Reconciler:
         except Exception as second:  # noqa: BLE001 - the first is what is told
             _log.warning("the condition of a job that was set aside was not written", job=key, error=str(second))
 
-    async def _look_at(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
+    async def _reconcile_object(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
         if not _is_deleted(body) and not self._parts.jobs.admits(key):
-            return await self._refuse(key, body, _too_many(key, *self._parts.jobs.limits), again_s=LONGEST_NAP_S)
+            return await self._refuse(key, body, _too_many(key, *self._parts.jobs.limits), again_s=MAX_REQUEUE_S)
         if "spec" not in body:
             body = await self._whole(body)
         job = model.from_resource(body, self._parts.config)
@@ -235,7 +235,7 @@ class Reconciler:
             memory = self._memories[key] = _remember(body, job)
             self._uids[key] = memory.uid
         memory.revision = _revision(body)
-        return await self._look(key, job, memory)
+        return await self._reconcile_job(key, job, memory)
 
     async def _whole(self, body: Body) -> Body:
         """Read a resource whose spec is not kept.
@@ -250,28 +250,28 @@ class Reconciler:
         self._parts.jobs.put(found, began)
         return found
 
-    async def _look(self, key: str, job: Job, memory: _Memory) -> float | None:
+    async def _reconcile_job(self, key: str, job: Job, memory: _Memory) -> float | None:
         await self._keep_finalizer(key, job)
         seen = await self._observe(job, memory)
         desired = planner.plan(seen)
         memory.note_failures(desired.failures, seen.now_s)
         if desired.write_plan:
-            await self._parts.plans.write(job, desired.record.step, self._writes.check_lead)
-        told = progress.told(desired.record, job, seen.pods, self._parts.hub.reports(job.uid))
-        desired = dataclasses.replace(desired, record=told)
-        before, memory.record = memory.record, desired.record
-        self._announcer.look(key, job, before, desired)
+            await self._parts.plans.write(job, desired.state.step, self._writes.check_lead)
+        state = progress.with_progress(desired.state, job, seen.pods, self._parts.task_messages.reports(job.uid))
+        desired = dataclasses.replace(desired, state=state)
+        before, memory.state = memory.state, desired.state
+        self._announcer.reconciled(key, job, before, desired)
         delay_s = await self._write_status(key, memory)
-        self._parts.hub.update(job.uid, job.namespace, desired.record)
-        self._parts.hub.keep_reports_of(job.uid, {pod.name for pod in seen.pods if pod.state.live})
+        self._parts.task_messages.update(job.uid, job.namespace, desired.state)
+        self._parts.task_messages.retain_reports(job.uid, {pod.name for pod in seen.pods if pod.state.is_live})
         if delay_s is None:
             await self._writes.delete(job, desired.delete)
-        if desired.record.finished or job.deleting_since_s is not None:
-            self._parts.feed.ended(job.uid, succeeded=desired.record.phase == "Succeeded", pods=seen.pods)
+        if desired.state.finished or job.deleting_since_s is not None:
+            self._parts.policy_events.ended(job.uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
             if desired.cleaning:
                 return await self._clean_up(job, memory, desired, seen, delay_s)
             return await self._finish(key, job, desired, delay_s)
-        classes = await self._tell(job, desired, seen)
+        classes = await self._report(job, desired, seen)
         admitted, memory.granted = self.shares.admit(job.namespace, desired.waiting, memory.granted)
         held_back = len(admitted) < len(desired.waiting)
         desired = dataclasses.replace(desired, waiting=admitted)
@@ -284,9 +284,9 @@ class Reconciler:
         if desired.recheck_at_s is not None:
             again.append(max(0.0, desired.recheck_at_s - self._parts.now()))
         if desired.waiting:
-            again.append(WAITING_LOOK_S)
-        elif any(pod.state is PodState.RUNNING for pod in seen.pods):
-            again.append(RUNNING_LOOK_S)
+            again.append(PENDING_REQUEUE_S)
+        elif any(pod.state is AttemptState.RUNNING for pod in seen.pods):
+            again.append(RUNNING_REQUEUE_S)
         return min(again)
 
     async def _keep_finalizer(self, key: str, job: Job) -> None:
@@ -297,7 +297,7 @@ class Reconciler:
             await self._writes.finalizer(body, present=wanted)
 
     async def _observe(self, job: Job, memory: _Memory) -> Observation:
-        parts, known = self._parts, memory.record
+        parts, known = self._parts, memory.state
         pods_seen = steps.existing(parts.pod_index.of(job.uid), known, job)
         over = known.finished or job.deleting_since_s is not None
         stored = None if over else await self._stored(job, known, pods_seen)
@@ -307,7 +307,7 @@ class Reconciler:
             known = cleanup.begin(job, _without_plan(known, parts.now()), parts.now())
         return Observation(
             job=job,
-            record=known,
+            state=known,
             pods=pods_seen,
             now_s=parts.now(),
             timeouts=Timeouts(
@@ -318,21 +318,21 @@ class Reconciler:
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
-            missing=await self._surroundings.missing(job) if known.plan is None and not (pods_seen or over) else (),
+            missing=await self._related_objects.missing(job) if known.plan is None and not (pods_seen or over) else (),
             namespace_terminating=job.deleting_since_s is not None
-            and await self._surroundings.is_terminating(job.namespace),
+            and await self._related_objects.is_terminating(job.namespace),
             diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
             failed_s=memory.failed_s,
         )
 
-    async def _stored(self, job: Job, known: Record, pods_seen: Sequence[TaskPod]) -> KeptPlan | None:
+    async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> StoredPlan | None:
         """The plan in ConfigMaps that the status names, or before that the one that setup vouches for."""
         digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
         return await self._parts.plans.stored(job, known.step, digests, accepted=known.plan is not None)
 
     async def _write_status(self, key: str, memory: _Memory) -> float | None:
         """Write the status if it changed; returns how long to wait where it may not be written yet."""
-        wire = job_state.stripped(job_state.to_wire(memory.record))
+        wire = job_state.stripped(job_state.to_status(memory.state))
         if wire == memory.written:
             return None
         since_s = self._parts.monotonic() - memory.written_s
@@ -341,11 +341,11 @@ class Reconciler:
             return STATUS_DISTANCE_S - since_s
         if (wait_s := self.shares.statuses.take(key, is_urgent=urgent)) > 0:
             return wait_s
-        memory.record, memory.written = await self._patch(key, memory.uid, memory.record)
+        memory.state, memory.written = await self._patch(key, memory.uid, memory.state)
         memory.written_s = self._parts.monotonic()
         return None
 
-    async def _patch(self, key: str, uid: JobUid, known: Record) -> tuple[Record, Mapping[str, Any]]:
+    async def _patch(self, key: str, uid: JobUid, known: JobState) -> tuple[JobState, Mapping[str, Any]]:
         """Write the status; returns what was written: a status that is refused as invalid goes without its free parts.
 
         Raises:
@@ -354,7 +354,7 @@ class Reconciler:
         body = self._parts.jobs.get(key)
         if body is None or body["metadata"]["uid"] != uid:
             raise errors.Conflict(409, "Conflict", "the job is gone, or another one, since it was looked at")
-        wire = job_state.to_wire(known)
+        wire = job_state.to_status(known)
         try:
             await self._writes.status(body, wire)
         except errors.Invalid as error:
@@ -362,19 +362,19 @@ class Reconciler:
             if bare == known:
                 raise
             self._announcer.refused_status(key, uid, error)
-            wire = job_state.to_wire(bare)
+            wire = job_state.to_status(bare)
             await self._writes.status(body, wire)
             return bare, job_state.stripped(wire)
         return known, job_state.stripped(wire)
 
-    async def _tell(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
+    async def _report(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
-        record_, parts = desired.record, self._parts
-        kept = parts.plans.held(job.uid, record_.step) if record_.plan else None
-        known = submission.all_classes(
-            job, record_.step, steps.stages(record_, job), kept.plan if kept else None, parts.learner
+        state, parts = desired.state, self._parts
+        kept = parts.plans.held(job.uid, state.step) if state.plan else None
+        known = submission.step_classes(
+            job, state.step, steps.stages(state, job), kept.plan if kept else None, parts.learner
         )
-        less = parts.feed.look(job, record_, seen.pods, known)
+        less = parts.policy_events.update(job, state, seen.pods, known)
         if less:
             self._announcer.less_memory(job, less)
         return known
@@ -389,29 +389,29 @@ class Reconciler:
     ) -> bool:
         """Say what waits, if that is news; True when a look is due at pods that came and went unseen."""
         waiting = desired.waiting
-        if waiting or any(pod.state.live for pod in seen.pods):  # tasks that run must trust a new leader too
+        if waiting or any(pod.state.is_live for pod in seen.pods):  # tasks that run must trust a new leader too
             await self._parts.bundle.ensure(job.namespace)
-        told = _Told(
+        submitted = _Submitted(
             job=job,
             classes=tuple(classes),
             waiting=frozenset(waiting),
-            unplaced=frozenset(pod.uid for pod in seen.pods if pod.state.live and pod.node is None),
+            unplaced=frozenset(pod.uid for pod in seen.pods if pod.state.is_live and pod.node is None),
             at_s=self._parts.monotonic(),
         )
-        if memory.told is not None and memory.told.covers(told, seen.pods):
-            memory.told = dataclasses.replace(told, at_s=memory.told.at_s)
+        if memory.submitted is not None and memory.submitted.covers(submitted, seen.pods):
+            memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
             return False
-        needs_plan = desired.record.plan and not desired.cleaning
-        kept = self._parts.plans.held(job.uid, desired.record.step) if needs_plan else None
+        needs_plan = desired.state.plan and not desired.cleaning
+        kept = self._parts.plans.held(job.uid, desired.state.step) if needs_plan else None
         plan = kept.plan if kept else None
-        priority = await self._surroundings.priority(job)
+        priority = await self._related_objects.priority(job)
         self._writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
         over = self._parts.scheduler.submit(
             submission.scheduler_job(job, priority),
-            submission.classes(job, waiting, classes),
-            submission.tasks(job, waiting, plan),
+            submission.classes_in_use(job, waiting, classes),
+            submission.planned(job, waiting, plan),
             submission.Factory(builder),
         )
         failpoints.hit("after-mrjob.submit")
@@ -419,22 +419,22 @@ class Reconciler:
         unseen = [
             pod_builder.parse_attempt(name) for name in pod_names if self._parts.pod_index.find(job.uid, name) is None
         ]
-        memory.told = None if unseen else told
-        memory.record = planner.noticed(memory.record, unseen) if unseen else memory.record
+        memory.submitted = None if unseen else submitted
+        memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
 
     async def _refuse(self, key: str, body: Body, refusal: model.Refusal, *, again_s: float = RESYNC_S) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
         status, memory = body.get("status") or {}, self._memories.get(key)
         reduces = tolerant.value(lambda: int(status["reduces"]["total"]), 0)
-        known = memory.record if memory else job_state.from_wire(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
+        known = memory.state if memory else job_state.from_status(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         refused = planner.refuse(known, refusal, body["metadata"].get("generation", 1), self._parts.now())
         if refused != known:
             if (wait_s := self.shares.statuses.take(key, is_urgent=False)) > 0:
                 return wait_s
             refused, wire = await self._patch(key, body["metadata"]["uid"], refused)
             if memory is not None:
-                memory.record, memory.written = refused, wire
+                memory.state, memory.written = refused, wire
         self._parts.metrics.phase(key, refused)
         return again_s
 
@@ -445,7 +445,9 @@ class Reconciler:
         self._parts.plans.forget(job.uid)
         unseen = await self._submit(job, memory, desired, seen, ())
         due_s = (desired.recheck_at_s or self._parts.now()) - self._parts.now()
-        return min(WAITING_LOOK_S, max(0.0, due_s), 0.0 if unseen else WAITING_LOOK_S, delay_s or WAITING_LOOK_S)
+        return min(
+            PENDING_REQUEUE_S, max(0.0, due_s), 0.0 if unseen else PENDING_REQUEUE_S, delay_s or PENDING_REQUEUE_S
+        )
 
     async def _release(self, key: str, why: str) -> None:
         """Let a deleted job go that cannot be cleaned up."""
@@ -462,17 +464,17 @@ class Reconciler:
             return delay_s
         self._memories.pop(key, None)  # finished jobs are many, and their status is all that is needed
         if desired.delete:
-            return WAITING_LOOK_S
+            return PENDING_REQUEUE_S
         body = self._parts.jobs.get(key)
         if job.deleting_since_s is not None and body is not None:
             await self._writes.finalizer(body, present=False)
             self._forget(key)
             return None
-        if job.life.ttl_s is None or desired.record.completion_s is None:
+        if job.life.ttl_s is None or desired.state.completion_s is None:
             return None
-        left_s = desired.record.completion_s + job.life.ttl_s - self._parts.now()
+        left_s = desired.state.completion_s + job.life.ttl_s - self._parts.now()
         if left_s > 0:
-            return min(left_s, LONGEST_NAP_S)
+            return min(left_s, MAX_REQUEUE_S)
         await self._writes.expire(job)
         return None
 
@@ -500,10 +502,10 @@ class Reconciler:
         self._parts.metrics.forget(key)
         uid = self._uids.pop(key, None)
         if uid is not None:
-            self._parts.feed.ended(uid, succeeded=False)
+            self._parts.policy_events.ended(uid, succeeded=False)
             self._parts.scheduler.withdraw(policy.JobId(uid))
             self._parts.plans.forget(uid)
-            self._parts.hub.forget(uid)
+            self._parts.task_messages.forget(uid)
             self._parts.bundle.forget(_namespace(key))
 
 
@@ -515,7 +517,7 @@ def _remember(body: Body, job: Job) -> _Memory:
     status = body.get("status") or {}
     last = len(job.steps) - 1
     step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
-    known = job_state.from_wire(status, reduces=job.steps[step].reduces)
+    known = job_state.from_status(status, reduces=job.steps[step].reduces)
     return _Memory(job.uid, dataclasses.replace(known, step=step), job_state.stripped(status))
 
 
@@ -552,7 +554,7 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _without_plan(known: Record, now_s: float) -> Record:
+def _without_plan(known: JobState, now_s: float) -> JobState:
     """Somebody deleted the accepted plan's ConfigMaps: the job cannot go on."""
     message = "the ConfigMaps with the job's split plan are gone, or somebody changed them: create the job again"
     return conditions.failed(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)

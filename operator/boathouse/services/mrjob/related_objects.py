@@ -18,7 +18,7 @@ PRIORITY_GOOD_S: Final = 60.0
 PRIORITIES_KEPT: Final = 1024
 
 
-class Surroundings:
+class RelatedObjects:
     """Reads them, and remembers what changes rarely.
 
     Args:

@@ -41,12 +41,12 @@ class Resync:
         await asyncio.sleep(FIRST_S)
         while True:
             try:
-                await self.look()
+                await self.run_once()
             except errors.ClusterError as error:
                 _log.warning("MRJobs could not be listed", error=str(error))
             await asyncio.sleep(EVERY_S)
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Take in what is newer, and drop what is gone; page by page, so that no second copy of all is held."""
         before, began = set(self._jobs.keys()), self._jobs.begin()
         for namespace in self._namespaces or (None,):

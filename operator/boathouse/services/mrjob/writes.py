@@ -16,7 +16,7 @@ from boathouse.telemetry import logs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+    from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
     from boathouse.services.mrjob.job.model import Job
     from boathouse.services.mrjob.jobstore import Body, JobStore
 
@@ -69,7 +69,7 @@ class Writes:
         failpoints.hit("after-mrjob.status")
         self.jobs.put(answer)
 
-    async def delete(self, job: Job, unneeded: Sequence[TaskPod]) -> None:
+    async def delete(self, job: Job, unneeded: Sequence[AttemptPod]) -> None:
         """Delete pods of a job."""
         for pod in unneeded:
             self.check_lead()

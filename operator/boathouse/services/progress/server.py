@@ -16,11 +16,11 @@ from aiohttp import web
 
 from boathouse import failpoints
 from boathouse.listening.budget import Places
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
-from boathouse.services.mrjob.progress.task_messages import Hub
+from boathouse.services.mrjob.progress.task_messages import TaskMessages
 from boathouse.services.mrjob.splits import intake
-from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.progress import claims
 from boathouse.services.progress.auth import Authenticator
 from boathouse.services.progress.claims import Caller
@@ -47,7 +47,7 @@ _DETAIL_CHARS: Final = 200
 class Pods(Protocol):
     """Knows the pods of each job: `PodIndex` is one."""
 
-    def find(self, uid: JobUid, pod_name: str) -> TaskPod | None:
+    def find(self, uid: JobUid, pod_name: str) -> AttemptPod | None:
         """One pod of a job."""
         ...
 
@@ -55,11 +55,11 @@ class Pods(Protocol):
 class PlanSink(Protocol):
     """Keeps posted plans: `Plans` is one."""
 
-    def has_room(self, uid: JobUid, namespace: str, kept: KeptPlan) -> bool:
+    def has_room(self, uid: JobUid, namespace: str, kept: StoredPlan) -> bool:
         """Whether a plan may be kept beside those of the namespace's other jobs."""
         ...
 
-    def post(self, uid: JobUid, namespace: str, kept: KeptPlan) -> None:
+    def post(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
         """Remember a plan."""
         ...
 
@@ -79,14 +79,14 @@ class _Speaker:
     token: str
     claimed: Caller
     job: JobUid
-    pod: TaskPod
+    pod: AttemptPod
 
 
 class ProgressServer:
     """The routes under `/v1/jobs/{namespace}/{uid}/`.
 
     Args:
-        hub: Orders and reports.
+        task_messages: Orders and reports.
         pods: The pods that may speak.
         plans: Where posted plans go.
         authenticator: Tells who is asking.
@@ -99,7 +99,7 @@ class ProgressServer:
     def __init__(
         self,
         *,
-        hub: Hub,
+        task_messages: TaskMessages,
         pods: Pods,
         plans: PlanSink,
         authenticator: Authenticator,
@@ -108,7 +108,7 @@ class ProgressServer:
         rejected: Callable[[Reason], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._hub = hub
+        self._task_messages = task_messages
         self._pods = pods
         self._plans = plans
         self._authenticator = authenticator
@@ -117,7 +117,7 @@ class ProgressServer:
         self._rejected = rejected
         self._verified: Callable[[web.Request], None] = lambda _: None
         self._clock = clock
-        self._desk = intake.PlanDesk(clock)
+        self._desk = intake.PlanIntake(clock)
         self._reports = msgspec.json.Decoder(contract.TaskReport)
         self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
         self._bodies = Places(in_all=REPORTS, each=REPORTS_OF_NAMESPACE)
@@ -153,10 +153,10 @@ class ProgressServer:
             if not free:
                 raise Rejected(Reason.TOO_OFTEN)
             body = await intake.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
-        self._hub.report(speaker.job, speaker.pod.name, self._reports.decode(body))
+        self._task_messages.report(speaker.job, speaker.pod.name, self._reports.decode(body))
         return _json(contract.ReportTaken(next_s=min(REPORTERS_S, len(self._reported) / REPORTS_A_S)))
 
-    def _check_distance(self, pod: TaskPod) -> None:
+    def _check_distance(self, pod: AttemptPod) -> None:
         if self._clock() - self._reported.get(pod.uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
             raise Rejected(Reason.TOO_OFTEN)
 
@@ -174,7 +174,7 @@ class ProgressServer:
         since = int(request.query.get("since", "0"))
         wait_s = min(MAX_WAIT_S, max(0.0, float(request.query.get("wait_s", "0"))))
         await self._verify(request, speaker)
-        news = self._hub.news(speaker.job, since)
+        news = self._task_messages.orders_since(speaker.job, since)
         if news is not None:
             return _json(news)
         with (
@@ -183,7 +183,7 @@ class ProgressServer:
         ):
             if not (free and free_of_pod):
                 raise Rejected(Reason.TOO_MANY_POLLS)
-            return _json(await self._hub.orders(speaker.job, since, wait_s))
+            return _json(await self._task_messages.orders(speaker.job, since, wait_s))
 
     async def _post_plan(self, request: web.Request) -> web.Response:
         speaker = self._speaker(request, None)
@@ -217,7 +217,7 @@ class ProgressServer:
         return _json(self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", "")))
 
     def _check_wanted(self, uid: JobUid) -> None:
-        if not self._hub.wants_plan(uid):
+        if not self._task_messages.wants_plan(uid):
             raise Rejected(Reason.NO_PLAN_WANTED)
 
     def _speaker(self, request: web.Request, pod_name: str | None) -> _Speaker:
@@ -232,8 +232,8 @@ class ProgressServer:
         uid = JobUid(request.match_info["uid"])
         if said.namespace != request.match_info["namespace"] or pod_name not in (None, said.pod_name):
             raise Rejected(Reason.ANOTHER_POD)
-        pod = self._pods.find(uid, said.pod_name) if self._hub.knows(uid, said.namespace) else None
-        if pod is None or not pod.state.live:
+        pod = self._pods.find(uid, said.pod_name) if self._task_messages.knows(uid, said.namespace) else None
+        if pod is None or not pod.state.is_live:
             raise Rejected(Reason.UNKNOWN_POD)
         if pod.uid != said.pod_uid:
             raise Rejected(Reason.ANOTHER_POD)
@@ -244,7 +244,7 @@ class ProgressServer:
         verdict = await self._authenticator.caller(speaker.token, speaker.claimed)
         if isinstance(verdict, Reason):
             raise Rejected(verdict)
-        if not self._hub.knows(speaker.job, speaker.claimed.namespace):
+        if not self._task_messages.knows(speaker.job, speaker.claimed.namespace):
             raise Rejected(Reason.UNKNOWN_POD)
         self._verified(request)
 

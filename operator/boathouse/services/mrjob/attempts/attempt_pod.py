@@ -8,7 +8,7 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 
-class PodState(enum.Enum):
+class AttemptState(enum.Enum):
     """The life of a pod, as far as the planner cares."""
 
     UNPLACED = "unplaced"
@@ -19,9 +19,9 @@ class PodState(enum.Enum):
     FAILED = "failed"
 
     @property
-    def live(self) -> bool:
+    def is_live(self) -> bool:
         """Whether the pod has yet to end."""
-        return self is not PodState.SUCCEEDED and self is not PodState.FAILED  # a set would hash, in Python
+        return self is not AttemptState.SUCCEEDED and self is not AttemptState.FAILED  # a set would hash, in Python
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Ending:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPod:
+class AttemptPod:
     """One attempt of one task.
 
     Attributes:
@@ -64,7 +64,7 @@ class TaskPod:
     task_type: TaskType
     index: int
     attempt: int
-    state: PodState
+    state: AttemptState
     placed_s: float
     step: int = 0
     node: str | None = None

@@ -9,7 +9,7 @@ from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.names import Reason
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import Ending, PodState, Problem, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -27,7 +27,7 @@ MAX_ATTEMPT: Final = 0xFFFF
 """The status keeps the numbers of attempts in 16 bits."""
 
 
-def task_pod(pod: wire.PodView) -> TaskPod | None:
+def task_pod(pod: wire.PodView) -> AttemptPod | None:
     """The attempt that the pod is; None for a pod that is not one of ours, or whose numbers no task of ours has."""
     labels = pod.metadata.labels
     try:
@@ -45,11 +45,11 @@ def task_pod(pod: wire.PodView) -> TaskPod | None:
     result = results.read(ended.message) if ended is not None else None
     won = result if result is not None and result.succeeded else None
     if won is not None:
-        state = PodState.SUCCEEDED
-    elif state is PodState.SUCCEEDED:
-        state = PodState.FAILED
+        state = AttemptState.SUCCEEDED
+    elif state is AttemptState.SUCCEEDED:
+        state = AttemptState.FAILED
     deleted = pod.metadata.deletion_timestamp
-    return TaskPod(
+    return AttemptPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         step=step,
@@ -63,9 +63,9 @@ def task_pod(pod: wire.PodView) -> TaskPod | None:
         memory_bytes=memory_limit_bytes(pod),
         ideal_memory_bytes=ideal_memory_bytes(pod),
         started_s=_moment(status),
-        problem=_problem(status) if state is PodState.STARTING else None,
+        problem=_problem(status) if state is AttemptState.STARTING else None,
         result=won,
-        ending=_ending(pod, status, result) if state is PodState.FAILED else None,
+        ending=_ending(pod, status, result) if state is AttemptState.FAILED else None,
     )
 
 
@@ -79,17 +79,17 @@ def _container(pod: wire.PodView) -> wire.ContainerStatus | None:
     return next((each for each in pod.status.container_statuses if each.name == names.CONTAINER), None)
 
 
-def _state(pod: wire.PodView, status: wire.ContainerStatus | None) -> PodState:
+def _state(pod: wire.PodView, status: wire.ContainerStatus | None) -> AttemptState:
     match pod.status.phase:
         case "Succeeded":
-            return PodState.SUCCEEDED
+            return AttemptState.SUCCEEDED
         case "Failed":
-            return PodState.FAILED
+            return AttemptState.FAILED
         case _ if not pod.spec.node_name:
-            return PodState.UNPLACED
+            return AttemptState.UNPLACED
         case _:
             started = status is not None and (status.state.running or status.state.terminated)
-            return PodState.RUNNING if started else PodState.STARTING
+            return AttemptState.RUNNING if started else AttemptState.STARTING
 
 
 def _moment(status: wire.ContainerStatus | None) -> float | None:

@@ -13,9 +13,9 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import times
 from boathouse.services.mrjob.attempts import attempt_pod
-from boathouse.services.mrjob.attempts.attempt_pod import Ending, PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending
 from boathouse.services.mrjob.state import counters
-from boathouse.services.mrjob.state.job_state import Counters, StageRecord
+from boathouse.services.mrjob.state.job_state import Counters, StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -46,7 +46,7 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class StageControl:
     """End what is not done: all of a stage's attempts, or those of some tasks. Nobody's failure, and no backoff.
 
     Attributes:
@@ -62,7 +62,7 @@ class Stop:
         return self.indices is None or index in self.indices
 
 
-KEEP_GOING = Stop(indices=frozenset(), restart=True)
+RUN = StageControl(indices=frozenset(), restart=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +88,12 @@ class Verdict:
 class Settlement:
     """What one look at a stage's pods brought."""
 
-    stage: StageRecord
+    stage: StageState
     counters: Counters
     failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
-    obsolete: list[TaskPod] = dataclasses.field(default_factory=list)
-    problems: list[TaskPod] = dataclasses.field(default_factory=list)
+    obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
+    problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[contract.TaskResult] = dataclasses.field(default_factory=list)
     verdict: Verdict | None = None
     recheck_at_s: float | None = None
@@ -101,7 +101,7 @@ class Settlement:
     running: int = 0
 
     def absorb(self, other: "Settlement") -> None:
-        """Take in what another stage that runs at the same time brought; each keeps its own record."""
+        """Take in what another stage that runs at the same time brought; each keeps its own state."""
         self.failures += other.failures
         self.waiting += other.waiting
         self.obsolete += other.obsolete
@@ -115,12 +115,12 @@ class Settlement:
 
 def settle(
     task_type: TaskType,
-    stage: StageRecord,
-    pods: Iterable[TaskPod],
+    stage: StageState,
+    pods: Iterable[AttemptPod],
     sums: Counters,
     limits: Limits,
     now_s: float,
-    stop: Stop = KEEP_GOING,
+    stop: StageControl = RUN,
     failed_s: Mapping[str, float] = NO_TIMES,
 ) -> Settlement:
     """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed.
@@ -128,9 +128,9 @@ def settle(
     Where a task's pods are gone, `failed_s` says by its name when it failed last.
     """
     outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
-    by_index: dict[int, list[TaskPod]] = {}
+    by_index: dict[int, list[AttemptPod]] = {}
     for pod in pods:
-        over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.live)
+        over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
         if not over:  # most pods of a large job are those of tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
     settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s)
@@ -161,7 +161,7 @@ class _Settler:
         outcome: Settlement,
         limits: Limits,
         now_s: float,
-        stop: Stop,
+        stop: StageControl,
         failed_s: Mapping[str, float],
     ) -> None:
         self._failed_s = dict(failed_s)
@@ -172,26 +172,26 @@ class _Settler:
         self._limits = limits
         self._now_s = now_s
 
-    def task(self, index: int, pods: Sequence[TaskPod]) -> None:
+    def task(self, index: int, pods: Sequence[AttemptPod]) -> None:
         for pod in pods:
-            if pod.state is PodState.SUCCEEDED and not self._stage.winner[index]:
+            if pod.state is AttemptState.SUCCEEDED and not self._stage.winner[index]:
                 self._won(index, pod, max(each.attempt for each in pods))
         if self._stage.winner[index]:
-            self._outcome.obsolete += [pod for pod in pods if pod.state.live and pod.deleting_since_s is None]
+            self._outcome.obsolete += [pod for pod in pods if pod.state.is_live and pod.deleting_since_s is None]
             return
         live = None
         for pod in pods:
             self._stage.last[index] = max(self._stage.last[index], pod.attempt)
-            live = self._look(index, pod) or live
+            live = self._settle_pod(index, pod) or live
         if live is None:
             self._settle_vanished(index, self._stage.last[index])
             self._next(index, pods)
-        elif live.state is PodState.UNPLACED and self._stop.restart:
+        elif live.state is AttemptState.UNPLACED and self._stop.restart:
             self._outcome.waiting.append(
                 Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
             )
 
-    def _won(self, index: int, pod: TaskPod, highest: int) -> None:
+    def _won(self, index: int, pod: AttemptPod, highest: int) -> None:
         result = pod.result
         assert result is not None
         exists = 1 <= result.winner_attempt <= max(highest, self._stage.last[index])
@@ -209,10 +209,10 @@ class _Settler:
             self._outcome.counters.clear()
         counters.add(self._outcome.counters, result.counters)
 
-    def _look(self, index: int, pod: TaskPod) -> TaskPod | None:
+    def _settle_pod(self, index: int, pod: AttemptPod) -> AttemptPod | None:
         """Settle the pod's attempt if it has ended; return the pod when the task may rely on it."""
         if pod.attempt <= self._stage.settled(index):
-            if pod.state.live and pod.deleting_since_s is None:
+            if pod.state.is_live and pod.deleting_since_s is None:
                 self._outcome.obsolete.append(pod)
             return None
         self._settle_vanished(index, pod.attempt - 1)
@@ -224,11 +224,11 @@ class _Settler:
             return pod
         else:
             self._settle(index, pod.attempt, ending, pod)
-        if pod.state.live and pod.deleting_since_s is None:
+        if pod.state.is_live and pod.deleting_since_s is None:
             self._outcome.obsolete.append(pod)
         return None
 
-    def _ending(self, pod: TaskPod) -> Ending | None:
+    def _ending(self, pod: AttemptPod) -> Ending | None:
         """How the attempt ended, also where its pod has not noticed."""
         if pod.ending is not None:
             return pod.ending
@@ -237,7 +237,7 @@ class _Settler:
                 pod.deleting_since_s + LOST_AFTER_S,
                 Ending(reason=names.Reason.POD_LOST, message="deleted, but its node does not answer", user_error=False),
             )
-        if pod.state is not PodState.STARTING:
+        if pod.state is not AttemptState.STARTING:
             return None
         problem = pod.problem
         timeout_s = self._patience_s(problem.reason if problem else "")
@@ -261,10 +261,10 @@ class _Settler:
         self._recheck(deadline_s)
         return None
 
-    def _count_live(self, pod: TaskPod) -> None:
-        if pod.state is PodState.RUNNING:
+    def _count_live(self, pod: AttemptPod) -> None:
+        if pod.state is AttemptState.RUNNING:
             self._outcome.running += 1
-        elif pod.state is PodState.STARTING:
+        elif pod.state is AttemptState.STARTING:
             self._outcome.starting += 1
         if pod.problem is not None:
             self._outcome.problems.append(pod)
@@ -280,7 +280,7 @@ class _Settler:
         while self._stage.settled(index) < until:
             self._settle(index, self._stage.settled(index) + 1, gone, None)
 
-    def _settle(self, index: int, attempt: int, ending: Ending, pod: TaskPod | None) -> None:
+    def _settle(self, index: int, attempt: int, ending: Ending, pod: AttemptPod | None) -> None:
         if ending.user_error:
             self._stage.user_failures[index] += 1
         else:
@@ -308,7 +308,7 @@ class _Settler:
             reason=ending.reason, message=_trim(f"{where}: failed {times_}; the last time: {ending.message}")
         )
 
-    def _next(self, index: int, pods: Sequence[TaskPod]) -> None:
+    def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
         """Another attempt, after a pause that grows with the failures."""
         if not self._stop.restart:
             return

@@ -337,7 +337,7 @@ def _config_map(file: mrjob_spec.File) -> dict[str, Any]:
     return {"configMap": {"name": reference.name, "items": [{"key": reference.key, "path": file.name}]}}
 
 
-def with_decided(resources: Resources, *, cpu_milli: int, memory_request_bytes: int) -> Resources:
+def resized(resources: Resources, *, cpu_milli: int, memory_request_bytes: int) -> Resources:
     """The stage's resources at the size that the scheduler decided."""
     return dataclasses.replace(
         resources,

@@ -7,7 +7,7 @@ from typing import Any
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob import estimates
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import pod_template
 from boathouse.services.mrjob.job.model import Job, Resources
@@ -31,14 +31,16 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
     )
 
 
-def classes(job: Job, attempts: Sequence[Attempt], known: Iterable[model.TaskClass] = ()) -> list[model.TaskClass]:
+def classes_in_use(
+    job: Job, attempts: Sequence[Attempt], known: Iterable[model.TaskClass] = ()
+) -> list[model.TaskClass]:
     """One class for each stage that waits, as it is `known` or without estimates."""
     stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
     by_id = {one.id: one for one in known}
     return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
 
 
-def all_classes(
+def step_classes(
     job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: estimates.Learner
 ) -> list[model.TaskClass]:
     """The classes of a step, in order, with what was learnt of them."""
@@ -58,7 +60,7 @@ def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
             return 0.0
 
 
-def tasks(job: Job, attempts: Sequence[Attempt], plan: contract.Plan | None) -> list[model.Task]:
+def planned(job: Job, attempts: Sequence[Attempt], plan: contract.Plan | None) -> list[model.Task]:
     """The attempts, maps with the nodes that hold their split."""
     return [_task(job, attempt, plan) for attempt in attempts]
 
@@ -72,7 +74,7 @@ class Factory:
     def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
         """The pod's manifest, without the fence's epoch."""
         attempt = pod_builder.parse_attempt(task.rpartition("/")[2])
-        decided = pod_builder.with_decided(
+        decided = pod_builder.resized(
             self.builder.job.stage(attempt.task_type, attempt.step).resources,
             cpu_milli=resources.cpu_milli,
             memory_request_bytes=resources.memory_bytes,
@@ -103,7 +105,7 @@ def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
     return model.ClassId(f"{job.uid}/{step}/{task_type}")
 
 
-def placed_resources(job: Job, pod: TaskPod) -> model.Resources:
+def placed_resources(job: Job, pod: AttemptPod) -> model.Resources:
     """What a pod holds of its node."""
     asked = job.stage(pod.task_type, pod.step).resources
     limit = pod.memory_bytes if 0 < pod.memory_bytes < asked.memory_bytes else asked.memory_bytes

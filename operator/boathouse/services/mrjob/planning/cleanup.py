@@ -15,19 +15,19 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import times
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state import conditions
-from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, Record
+from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
 MAX_ATTEMPTS: Final = 5
 """By whosever fault they fail."""
-_HOLD: Final = settle.Stop(indices=frozenset())
+_HOLD: Final = settle.StageControl(indices=frozenset())
 """Attempts that run go on, and none starts."""
 
 
@@ -39,98 +39,98 @@ class Cleaning:
         in_progress: the job must stay until this is over.
     """
 
-    record: Record
+    state: JobState
     in_progress: bool = False
-    delete: Sequence[TaskPod] = ()
+    delete: Sequence[AttemptPod] = ()
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
     results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
     failures: Sequence[mrjob_status.TaskFailure] = ()
 
 
-def begin(job: Job, record: Record, now_s: float) -> Record:
-    """The record of a job that has just failed, with the cleaning begun if the job asks for it."""
-    if record.phase != "Failed" or job.life.clean_up != "OnEnd" or not _leaves_something(record):
-        return record
-    return _noted(job, record, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
+def begin(job: Job, state: JobState, now_s: float) -> JobState:
+    """The state of a job that has just failed, with the cleaning begun if the job asks for it."""
+    if state.phase != "Failed" or job.life.clean_up != "OnEnd" or not _leaves_something(state):
+        return state
+    return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
-def plan(everything: Observation, seen: Observation, known: Record) -> Cleaning:
+def plan(everything: Observation, seen: Observation, known: JobState) -> Cleaning:
     """What cleaning needs next.
 
     Args:
         everything: with the pods of all steps.
         seen: with those of the step at hand.
-        known: the record of a job that has ended or is being deleted.
+        known: the state of a job that has ended or is being deleted.
     """
-    record = _begun(everything, known)
-    if not is_in_progress(record):
-        return Cleaning(record=record, delete=_live(everything.pods))
+    state = _begun(everything, known)
+    if not is_in_progress(state):
+        return Cleaning(state=state, delete=_live(everything.pods))
     others = [pod for pod in everything.pods if pod.task_type is not TaskType.CLEANUP]
-    settlement = _settle(seen, record, _HOLD if _writers(others, seen.now_s) else settle.KEEP_GOING)
-    record = _advance(seen, record, settlement)
-    if not is_in_progress(record):
+    settlement = _settle(seen, state, _HOLD if _writers(others, seen.now_s) else settle.RUN)
+    state = _advance(seen, state, settlement)
+    if not is_in_progress(state):
         return Cleaning(
-            record=record,
+            state=state,
             delete=_live(everything.pods),
             results=[(TaskType.CLEANUP, each) for each in settlement.results],
             failures=settlement.failures,
         )
-    moments = (settlement.recheck_at_s, _deadline_s(record))
+    moments = (settlement.recheck_at_s, _deadline_s(state))
     return Cleaning(
-        record=record,
+        state=state,
         in_progress=True,
         delete=[*_live(others), *settlement.obsolete],
-        waiting=[dataclasses.replace(each, step=record.step) for each in settlement.waiting],
+        waiting=[dataclasses.replace(each, step=state.step) for each in settlement.waiting],
         recheck_at_s=min((each for each in moments if each is not None), default=None),
         failures=settlement.failures,
     )
 
 
-def _begun(seen: Observation, record: Record) -> Record:
-    """The record, with the cleaning begun if the job may go now and leaves something."""
+def _begun(seen: Observation, state: JobState) -> JobState:
+    """The state, with the cleaning begun if the job may go now and leaves something."""
     job = seen.job
-    if record.condition(ConditionType.CLEANED_UP) is not None:
-        return record
+    if state.condition(ConditionType.CLEANED_UP) is not None:
+        return state
     if job.deleting_since_s is not None:
-        leaves = record.phase != "Succeeded" and (_leaves_something(record) or bool(seen.pods))
+        leaves = state.phase != "Succeeded" and (_leaves_something(state) or bool(seen.pods))
         if job.life.clean_up != "OnDelete" or not leaves:
-            return record
-        return _noted(job, record, seen.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
+            return state
+        return _noted(job, state, seen.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
     is_due = (
         job.life.ttl_s is not None
-        and record.completion_s is not None
-        and seen.now_s >= record.completion_s + job.life.ttl_s
+        and state.completion_s is not None
+        and seen.now_s >= state.completion_s + job.life.ttl_s
     )
-    return begin(job, record, seen.now_s) if is_due else record
+    return begin(job, state, seen.now_s) if is_due else state
 
 
-def _leaves_something(record: Record) -> bool:
+def _leaves_something(state: JobState) -> bool:
     """Whether the storage may hold something: setup writes last, when it has found nothing wrong with the job."""
-    setup = record.stages[TaskType.SETUP]
-    began = record.plan is not None or record.step > 0 or setup.last[0] > setup.user_failures[0]
-    return began or record.reason == contract.Reason.PLAN_TOO_LARGE
+    setup = state.stages[TaskType.SETUP]
+    began = state.plan is not None or state.step > 0 or setup.last[0] > setup.user_failures[0]
+    return began or state.reason == contract.Reason.PLAN_TOO_LARGE
 
 
-def is_in_progress(record: Record) -> bool:
+def is_in_progress(state: JobState) -> bool:
     """Whether the job must stay because it is being cleaned up."""
-    condition = record.condition(ConditionType.CLEANED_UP)
+    condition = state.condition(ConditionType.CLEANED_UP)
     return condition is not None and condition.reason == Reason.CLEANING_UP
 
 
-def _live(pods: Sequence[TaskPod]) -> list[TaskPod]:
-    return [pod for pod in pods if pod.state.live and pod.deleting_since_s is None]
+def _live(pods: Sequence[AttemptPod]) -> list[AttemptPod]:
+    return [pod for pod in pods if pod.state.is_live and pod.deleting_since_s is None]
 
 
-def _writers(pods: Sequence[TaskPod], now_s: float) -> bool:
+def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:
     """Whether tasks may still write to the folder; a node that does not answer is not waited for."""
     return any(
-        pod.state.live and (pod.deleting_since_s is None or now_s < pod.deleting_since_s + settle.LOST_AFTER_S)
+        pod.state.is_live and (pod.deleting_since_s is None or now_s < pod.deleting_since_s + settle.LOST_AFTER_S)
         for pod in pods
     )
 
 
-def _settle(seen: Observation, record: Record, stop: settle.Stop) -> Settlement:
+def _settle(seen: Observation, state: JobState, stop: settle.StageControl) -> Settlement:
     limits = settle.Limits(
         max_attempts=MAX_ATTEMPTS,
         start_timeout_s=seen.timeouts.start_s,
@@ -139,38 +139,38 @@ def _settle(seen: Observation, record: Record, stop: settle.Stop) -> Settlement:
         missing_object_timeout_s=seen.timeouts.missing_object_s,
     )
     pods = [pod for pod in seen.pods if pod.task_type is TaskType.CLEANUP]
-    stage = record.stages[TaskType.CLEANUP]
-    return settle.settle(TaskType.CLEANUP, stage, pods, record.counters, limits, seen.now_s, stop)
+    stage = state.stages[TaskType.CLEANUP]
+    return settle.settle(TaskType.CLEANUP, stage, pods, state.counters, limits, seen.now_s, stop)
 
 
-def _deadline_s(record: Record) -> float:
-    condition = record.condition(ConditionType.CLEANED_UP)
+def _deadline_s(state: JobState) -> float:
+    condition = state.condition(ConditionType.CLEANED_UP)
     began_s = times.epoch(condition.last_transition_time) if condition is not None else None
     return (began_s or 0.0) + GIVE_UP_S
 
 
-def _advance(seen: Observation, record: Record, settlement: Settlement) -> Record:
-    """The record with the settlement in it, and with what came of the cleaning if it is over."""
-    record = dataclasses.replace(
-        record,
-        stages={**record.stages, TaskType.CLEANUP: settlement.stage},
-        last_failures=(*record.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
+def _advance(seen: Observation, state: JobState, settlement: Settlement) -> JobState:
+    """The state with the settlement in it, and with what came of the cleaning if it is over."""
+    state = dataclasses.replace(
+        state,
+        stages={**state.stages, TaskType.CLEANUP: settlement.stage},
+        last_failures=(*state.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
     )
     job, now_s = seen.job, seen.now_s
     if settlement.stage.done:
-        return _noted(job, record, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
+        return _noted(job, state, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
     if seen.namespace_terminating:
         why = "the namespace is terminating, and no pod can be created in it"
     elif settlement.verdict is not None:
         why = settlement.verdict.message
-    elif now_s >= _deadline_s(record):
+    elif now_s >= _deadline_s(state):
         why = f"not done within {GIVE_UP_S:.0f} s" + (f": {seen.diagnosis.message}" if seen.diagnosis else "")
     else:
-        return record
-    return _noted(job, record, now_s, Reason.CLEAN_UP_FAILED, f"{why}; remove {job.work_url} yourself")
+        return state
+    return _noted(job, state, now_s, Reason.CLEAN_UP_FAILED, f"{why}; remove {job.work_url} yourself")
 
 
-def _noted(job: Job, record: Record, now_s: float, reason: Reason, message: str) -> Record:
-    table = conditions.Table(record.conditions, job.generation, now_s)
+def _noted(job: Job, state: JobState, now_s: float, reason: Reason, message: str) -> JobState:
+    table = conditions.Table(state.conditions, job.generation, now_s)
     table.set(ConditionType.CLEANED_UP, reason is Reason.CLEANED_UP, reason, message)
-    return dataclasses.replace(record, conditions=table.conditions)
+    return dataclasses.replace(state, conditions=table.conditions)

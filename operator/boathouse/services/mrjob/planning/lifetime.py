@@ -13,79 +13,79 @@ from boathouse.resources import names
 from boathouse.resources.names import ConditionType
 from boathouse.services import times
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.settle import Attempt, Stop, Verdict
+from boathouse.services.mrjob.attempts.settle import Attempt, StageControl, Verdict
 from boathouse.services.mrjob.planning.observation import Observation
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
 
-HALT: Final = Stop()
+HALT: Final = StageControl()
 """Everything ends, and nothing starts."""
 GIVE_WAY_S: Final = 10.0
 """How long a map waits for room before a reduce of its job makes way."""
-_FIRST_LOOK_S: Final = 2.0
+_FIRST_CHECK_S: Final = 2.0
 
 
-def early_reduces(seen: Observation, record: Record, waiting: Sequence[Attempt]) -> Stop:
+def early_reduces(seen: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
     """What reduces may do while maps are not done.
 
     Args:
         seen: What is known.
-        record: The maps are settled in it.
+        state: The maps are settled in it.
         waiting: Maps that wait for a node.
     """
     if seen.job.life.suspend:
         return HALT
-    maps = record.stages[TaskType.MAP]
+    maps = state.stages[TaskType.MAP]
     if maps.succeeded < math.ceil(maps.total * seen.job.life.slow_start) and not maps.done:
-        return Stop(indices=frozenset())
-    if not waiting or not _hungry(seen, record):
-        return settle.KEEP_GOING
-    running = [pod for pod in seen.pods if pod.task_type is TaskType.REDUCE and pod.state.live]
+        return StageControl(indices=frozenset())
+    if not waiting or not _hungry(seen, state):
+        return settle.RUN
+    running = [pod for pod in seen.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
     leaving = sum(pod.deleting_since_s is not None for pod in running)
     stay = sorted({pod.index for pod in running if pod.deleting_since_s is None and pod.node is not None})
     want = max(0, len(waiting) - leaving)
-    return Stop(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
+    return StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
 
 
-def _hungry(seen: Observation, record: Record) -> bool:
+def _hungry(seen: Observation, state: JobState) -> bool:
     """Whether tasks have waited for room for a while, and there could be room."""
-    told = record.condition(ConditionType.SCHEDULED)
-    if seen.diagnosis is None or told is None or told.status != "False":
+    scheduled = state.condition(ConditionType.SCHEDULED)
+    if seen.diagnosis is None or scheduled is None or scheduled.status != "False":
         return False
-    since_s = times.epoch(told.last_transition_time)
+    since_s = times.epoch(scheduled.last_transition_time)
     return (
         seen.diagnosis.reason != policy.Code.NEVER_FITS and since_s is not None and seen.now_s >= since_s + GIVE_WAY_S
     )
 
 
-def overdue(seen: Observation, record: Record) -> Verdict | None:
+def overdue(seen: Observation, state: JobState) -> Verdict | None:
     """The end of a job that has been active for too long."""
-    end_s = _deadline_s(seen, record)
+    end_s = _deadline_s(seen, state)
     if end_s is None or seen.now_s < end_s:
         return None
     message = f"the job was active for longer than spec.activeDeadlineSeconds ({seen.job.life.deadline_s:.0f} s)"
     return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
 
 
-def next_look_s(seen: Observation, record: Record, known_s: float | None) -> float | None:
+def next_reconcile_s(seen: Observation, state: JobState, known_s: float | None) -> float | None:
     """When to look again, if not earlier."""
-    moments = [each for each in (known_s, _deadline_s(seen, record)) if each is not None]
-    if any(pod.task_type is TaskType.REDUCE for pod in seen.pods) and not record.stages[TaskType.MAP].done:
-        moments.append(seen.now_s + _FIRST_LOOK_S)
+    moments = [each for each in (known_s, _deadline_s(seen, state)) if each is not None]
+    if any(pod.task_type is TaskType.REDUCE for pod in seen.pods) and not state.stages[TaskType.MAP].done:
+        moments.append(seen.now_s + _FIRST_CHECK_S)
     return min(moments, default=None)
 
 
-def _deadline_s(seen: Observation, record: Record) -> float | None:
+def _deadline_s(seen: Observation, state: JobState) -> float | None:
     limit_s = seen.job.life.deadline_s
-    if limit_s is None or record.start_s is None or seen.job.life.suspend:
+    if limit_s is None or state.start_s is None or seen.job.life.suspend:
         return None
-    return record.start_s + limit_s
+    return state.start_s + limit_s
 
 
-def with_leftovers(verdict: Verdict, seen: Observation, record: Record) -> Verdict:
+def with_leftovers(verdict: Verdict, seen: Observation, state: JobState) -> Verdict:
     """Say what a job that fails leaves in the storage, if no task is to remove it."""
-    if record.plan is None or seen.job.life.clean_up != "Never":
+    if state.plan is None or seen.job.life.clean_up != "Never":
         return verdict
     message = f"{verdict.message} (remove what it leaves: {seen.job.work_url})"
     return dataclasses.replace(verdict, message=message)

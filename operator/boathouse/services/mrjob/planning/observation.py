@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSeen:
+class PlanSummary:
     """A split plan that is somewhere: in ConfigMaps, or in memory since setup posted it."""
 
     digest: str
@@ -50,12 +50,12 @@ class Observation:
     """
 
     job: Job
-    record: Record
-    pods: Sequence[TaskPod]
+    state: JobState
+    pods: Sequence[AttemptPod]
     now_s: float
     timeouts: Timeouts
-    stored: PlanSeen | None = None
-    posted: PlanSeen | None = None
+    stored: PlanSummary | None = None
+    posted: PlanSummary | None = None
     missing: Sequence[str] = ()
     diagnosis: Waiting | None = None
     failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -4,7 +4,7 @@
        any phase ----------------------------------> Failed
        any phase <---------------------------------> Suspended
 
-A job that has ended or is being deleted may have to be cleaned up (`cleaning`).
+A job that has ended or is being deleted may have to be cleaned up (`cleanup`).
 
 `plan` is pure and level-triggered: the same observation gives the same answer, whatever happened before, so a restart
 at any moment only means that the next look decides. What it returns is carried out in this order: write the plan's
@@ -19,13 +19,13 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
 from boathouse.services.mrjob.job.model import Refusal, Resources
 from boathouse.services.mrjob.planning import cleanup, lifetime, steps
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state import conditions
-from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, Record, StageRecord
+from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState, StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -42,9 +42,9 @@ class Desired:
         cleaning: a job that has ended or is being deleted must stay, because it is being cleaned up.
     """
 
-    record: Record
+    state: JobState
     write_plan: bool = False
-    delete: Sequence[TaskPod] = ()
+    delete: Sequence[AttemptPod] = ()
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
     cleaning: bool = False
@@ -52,67 +52,67 @@ class Desired:
     failures: Sequence[mrjob_status.TaskFailure] = ()
 
 
-def refuse(record: Record, refusal: Refusal, generation: int, now_s: float) -> Record:
+def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
     """The status of a resource that is no job: it waits, because its cause may be mended without touching it."""
-    if record.finished:
-        return record
-    table = conditions.Table(record.conditions, generation, now_s)
+    if state.finished:
+        return state
+    table = conditions.Table(state.conditions, generation, now_s)
     table.set(names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
     return dataclasses.replace(
-        record, observed_generation=generation, reason=refusal.reason, conditions=table.conditions
+        state, observed_generation=generation, reason=refusal.reason, conditions=table.conditions
     )
 
 
 def plan(seen: Observation) -> Desired:
     """What the job needs next."""
-    everything, seen = seen, steps.at_hand(seen, seen.record)
-    record = _accept_plan(seen)
-    if record.finished or seen.job.deleting_since_s is not None:
-        return _clean_up(everything, seen, record)
+    everything, seen = seen, steps.at_hand(seen, seen.state)
+    state = _accept_plan(seen)
+    if state.finished or seen.job.deleting_since_s is not None:
+        return _clean_up(everything, seen, state)
     suspend = seen.job.life.suspend
-    if seen.missing and record.plan is None and not everything.pods and not suspend:
-        return _held(seen, record)
-    stage_type = steps.current(record, seen.job)
-    settlement = _settle(seen, record, stage_type, lifetime.HALT if suspend else settle.KEEP_GOING)
+    if seen.missing and state.plan is None and not everything.pods and not suspend:
+        return _held(seen, state)
+    stage_type = steps.current(state, seen.job)
+    settlement = _settle(seen, state, stage_type, lifetime.HALT if suspend else settle.RUN)
     write_plan = False
     if stage_type is TaskType.SETUP and settlement.stage.done:
         write_plan = _plan_at_hand(seen, settlement)
     if suspend:
         settlement.waiting.clear()
-    done = _advance(seen, dataclasses.replace(record, active={}), stage_type, settlement)
+    done = _advance(seen, dataclasses.replace(state, active={}), stage_type, settlement)
     results = [(stage_type, each) for each in settlement.results]
     if stage_type is TaskType.MAP:
         early = _settle(seen, done, TaskType.REDUCE, lifetime.early_reduces(seen, done, settlement.waiting))
         done = _advance(seen, done, TaskType.REDUCE, early)
         results += [(TaskType.REDUCE, each) for each in early.results]
         settlement.absorb(early)
-    record = _describe(seen, steps.follow(done, seen.job), stage_type, settlement)
-    if record.finished:
-        record = cleanup.begin(seen.job, record, seen.now_s)
+    state = _describe(seen, steps.follow(done, seen.job), stage_type, settlement)
+    if state.finished:
+        state = cleanup.begin(seen.job, state, seen.now_s)
         return Desired(
-            record=record,
+            state=state,
             delete=_live(everything),
             recheck_at_s=seen.now_s,
-            cleaning=cleanup.is_in_progress(record),
+            cleaning=cleanup.is_in_progress(state),
             results=results,
             failures=settlement.failures,
         )
-    moved = steps.current(record, seen.job) is not stage_type
+    moved = steps.current(state, seen.job) is not stage_type
     return Desired(
-        record=record,
+        state=state,
         write_plan=write_plan,
-        delete=[*settlement.obsolete, *_strays(seen, stage_type), *steps.leftovers(everything, seen.record)],
-        waiting=_of_step(settlement.waiting, seen.record.step),
-        recheck_at_s=seen.now_s if moved else lifetime.next_look_s(seen, record, settlement.recheck_at_s),
+        delete=[*settlement.obsolete, *_strays(seen, stage_type), *steps.leftovers(everything, seen.state)],
+        waiting=_of_step(settlement.waiting, seen.state.step),
+        recheck_at_s=seen.now_s if moved else lifetime.next_reconcile_s(seen, state, settlement.recheck_at_s),
         results=results,
         failures=settlement.failures,
     )
 
 
-def _clean_up(everything: Observation, seen: Observation, record: Record) -> Desired:
-    step = cleanup.plan(everything, seen, record)
+def _clean_up(everything: Observation, seen: Observation, state: JobState) -> Desired:
+    step = cleanup.plan(everything, seen, state)
     return Desired(
-        record=step.record,
+        state=step.state,
         delete=step.delete,
         waiting=step.waiting,
         recheck_at_s=step.recheck_at_s,
@@ -122,61 +122,61 @@ def _clean_up(everything: Observation, seen: Observation, record: Record) -> Des
     )
 
 
-def noticed(record: Record, unseen: Iterable[Attempt]) -> Record:
-    """The record of a job of which these attempts' pods came and went unseen: the next look settles them as lost."""
-    stages = {kind: stage.copy() for kind, stage in record.stages.items()}
+def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
+    """The state of a job of which these attempts' pods came and went unseen: the next look settles them as lost."""
+    stages = {kind: stage.copy() for kind, stage in state.stages.items()}
     for each in unseen:
-        if each.step == record.step:
+        if each.step == state.step:
             last = stages[each.task_type].last
             last[each.index] = max(last[each.index], each.number)
-    return dataclasses.replace(record, stages=stages)
+    return dataclasses.replace(state, stages=stages)
 
 
 def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
     return [dataclasses.replace(each, step=step) for each in waiting] if step else waiting
 
 
-def _live(seen: Observation) -> list[TaskPod]:
-    return [pod for pod in seen.pods if pod.state.live and pod.deleting_since_s is None]
+def _live(seen: Observation) -> list[AttemptPod]:
+    return [pod for pod in seen.pods if pod.state.is_live and pod.deleting_since_s is None]
 
 
-def _accept_plan(seen: Observation) -> Record:
+def _accept_plan(seen: Observation) -> JobState:
     """A plan that lies complete in ConfigMaps is the plan: setup's result vouches for it (`Observation.stored`)."""
-    record, stored = seen.record, seen.stored
-    if record.plan is not None or stored is None or record.finished:
-        return record
-    setup = record.stages[TaskType.SETUP].copy()
+    state, stored = seen.state, seen.stored
+    if state.plan is not None or stored is None or state.finished:
+        return state
+    setup = state.stages[TaskType.SETUP].copy()
     setup.last[0] = max([setup.last[0], *(pod.attempt for pod in seen.pods if pod.task_type is TaskType.SETUP)])
     setup.winner[0] = max(1, setup.last[0])
     stages = {
-        **record.stages,
+        **state.stages,
         TaskType.SETUP: setup,
-        TaskType.MAP: StageRecord.empty(stored.splits),
-        TaskType.REDUCE: StageRecord.empty(seen.job.steps[record.step].reduces),
+        TaskType.MAP: StageState.empty(stored.splits),
+        TaskType.REDUCE: StageState.empty(seen.job.steps[state.step].reduces),
     }
     accepted = mrjob_status.PlanStatus(
         splits=stored.splits, digest=stored.digest, bytes=stored.size_bytes, shards=stored.shards
     )
-    return dataclasses.replace(record, plan=accepted, stages=stages)
+    return dataclasses.replace(state, plan=accepted, stages=stages)
 
 
-def _settle(seen: Observation, record: Record, stage_type: TaskType, stop: settle.Stop) -> Settlement:
+def _settle(seen: Observation, state: JobState, stage_type: TaskType, stop: settle.StageControl) -> Settlement:
     limits = settle.Limits(
-        max_attempts=seen.job.stage(stage_type, record.step).max_attempts,
+        max_attempts=seen.job.stage(stage_type, state.step).max_attempts,
         start_timeout_s=seen.timeouts.start_s,
         image_pull_timeout_s=seen.timeouts.image_pull_s,
         max_infrastructure=seen.timeouts.max_infrastructure_failures,
         missing_object_timeout_s=seen.timeouts.missing_object_s,
     )
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
-    lost = record.stages[stage_type].settled(0) if stage_type is TaskType.SETUP else 0
+    lost = state.stages[stage_type].settled(0) if stage_type is TaskType.SETUP else 0
     pods = [
         pod
         for pod in seen.pods
-        if pod.task_type is stage_type and not (pod.state is PodState.SUCCEEDED and pod.attempt <= lost)
+        if pod.task_type is stage_type and not (pod.state is AttemptState.SUCCEEDED and pod.attempt <= lost)
     ]
     return settle.settle(
-        stage_type, record.stages[stage_type], pods, record.counters, limits, seen.now_s, stop, seen.failed_s
+        stage_type, state.stages[stage_type], pods, state.counters, limits, seen.now_s, stop, seen.failed_s
     )
 
 
@@ -203,50 +203,50 @@ def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
     return False
 
 
-def _strays(seen: Observation, stage_type: TaskType) -> list[TaskPod]:
+def _strays(seen: Observation, stage_type: TaskType) -> list[AttemptPod]:
     """Pods of stages that are over."""
     order = list(TaskType)
     over = set(order[: order.index(stage_type)])
-    return [pod for pod in seen.pods if pod.task_type in over and pod.state.live and pod.deleting_since_s is None]
+    return [pod for pod in seen.pods if pod.task_type in over and pod.state.is_live and pod.deleting_since_s is None]
 
 
-def _held(seen: Observation, record: Record) -> Desired:
+def _held(seen: Observation, state: JobState) -> Desired:
     """A job whose ConfigMaps are missing waits for them a while, as a pod would."""
     message = f"{'; '.join(seen.missing)}: create it in namespace {seen.job.namespace}, or correct spec.files"
     deadline_s = seen.job.created_s + seen.timeouts.start_s
     if seen.now_s >= deadline_s:
         verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-        return Desired(record=conditions.failed(_common(seen, record), verdict, seen.now_s))
+        return Desired(state=conditions.failed(_common(seen, state), verdict, seen.now_s))
     held = refuse(
-        record, Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message), seen.job.generation, seen.now_s
+        state, Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message), seen.job.generation, seen.now_s
     )
-    return Desired(record=dataclasses.replace(held, queue=seen.job.queue), recheck_at_s=min(deadline_s, seen.now_s + 5))
+    return Desired(state=dataclasses.replace(held, queue=seen.job.queue), recheck_at_s=min(deadline_s, seen.now_s + 5))
 
 
-def _advance(seen: Observation, record: Record, stage_type: TaskType, settlement: Settlement) -> Record:
-    """The record with the settlement in it; setup is done only when its plan is accepted."""
+def _advance(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
+    """The state with the settlement in it; setup is done only when its plan is accepted."""
     stage = settlement.stage
     if stage_type is TaskType.SETUP:
         stage.winner[0] = 0
-    step = record.step if len(seen.job.steps) > 1 else None
+    step = state.step if len(seen.job.steps) > 1 else None
     failures = (each.model_copy(update={"step": step}) for each in settlement.failures)
     return dataclasses.replace(
-        _common(seen, record),
-        stages={**record.stages, stage_type: stage},
-        active={**record.active, stage_type: (settlement.starting, settlement.running)},
+        _common(seen, state),
+        stages={**state.stages, stage_type: stage},
+        active={**state.active, stage_type: (settlement.starting, settlement.running)},
         counters=settlement.counters,
-        last_failures=(*record.last_failures, *failures)[-MAX_LAST_FAILURES:],
+        last_failures=(*state.last_failures, *failures)[-MAX_LAST_FAILURES:],
     )
 
 
-def _common(seen: Observation, record: Record) -> Record:
-    step = seen.job.steps[record.step]
+def _common(seen: Observation, state: JobState) -> JobState:
+    step = seen.job.steps[state.step]
     return dataclasses.replace(
-        record,
+        state,
         observed_generation=seen.job.generation,
         queue=seen.job.queue,
         steps=len(seen.job.steps),
-        start_s=record.start_s if record.start_s is not None else seen.now_s,
+        start_s=state.start_s if state.start_s is not None else seen.now_s,
         resources=mrjob_status.DecidedResources(
             map=_decided(step.mapper.resources), reduce=_decided(step.reducer.resources) if step.reducer else None
         ),
@@ -262,34 +262,34 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
     )
 
 
-def _describe(seen: Observation, record: Record, stage_type: TaskType, settlement: Settlement) -> Record:
+def _describe(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
     """Phase, reason and conditions."""
-    if settlement.verdict is None and record.stages[TaskType.COMMIT].done:
-        return conditions.succeeded(record, seen.now_s)
-    verdict = settlement.verdict or lifetime.overdue(seen, record)
+    if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
+        return conditions.succeeded(state, seen.now_s)
+    verdict = settlement.verdict or lifetime.overdue(seen, state)
     if verdict is not None:
-        return conditions.failed(record, lifetime.with_leftovers(verdict, seen, record), seen.now_s)
+        return conditions.failed(state, lifetime.with_leftovers(verdict, seen, state), seen.now_s)
     if seen.job.life.suspend:
-        return conditions.suspended(record, seen.now_s, live=sum(pod.state.live for pod in seen.pods))
-    phase = _phase(seen, record)
-    record = dataclasses.replace(record, phase=phase)
-    moved = steps.current(record, seen.job) is not stage_type
+        return conditions.suspended(state, seen.now_s, live=sum(pod.state.is_live for pod in seen.pods))
+    phase = _phase(seen, state)
+    state = dataclasses.replace(state, phase=phase)
+    moved = steps.current(state, seen.job) is not stage_type
     return conditions.in_progress(
-        record,
+        state,
         now_s=seen.now_s,
         running=settlement.running,
         problem=settlement.problems[0] if settlement.problems else None,
         waiting=bool(settlement.waiting) and not moved,
         diagnosis=(seen.diagnosis.reason, seen.diagnosis.message) if seen.diagnosis else None,
-        less=sum(pod.state.live and pod.ideal_memory_bytes > 0 for pod in seen.pods),
+        less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in seen.pods),
     )
 
 
-def _phase(seen: Observation, record: Record) -> mrjob_status.Phase:
-    match steps.current(record, seen.job):
+def _phase(seen: Observation, state: JobState) -> mrjob_status.Phase:
+    match steps.current(state, seen.job):
         case TaskType.SETUP:
-            placed = any(pod.state is not PodState.UNPLACED for pod in seen.pods)
-            return "Setup" if placed or record.step or record.stages[TaskType.SETUP].last[0] else "Pending"
+            placed = any(pod.state is not AttemptState.UNPLACED for pod in seen.pods)
+            return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
         case TaskType.MAP | TaskType.UBER:
             return "Map"
         case TaskType.REDUCE:

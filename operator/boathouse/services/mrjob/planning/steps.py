@@ -7,92 +7,92 @@ or one uber task that does their work; after the last step comes the commit.
 import dataclasses
 from collections.abc import Sequence
 
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
-from boathouse.services.mrjob.state.job_state import Record, StageRecord
+from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task.contract import TaskType
 
 
-def current(record: Record, job: Job) -> TaskType:
+def current(state: JobState, job: Job) -> TaskType:
     """The stage whose tasks may run: each begins when the one before is done."""
-    if record.plan is None:
+    if state.plan is None:
         return TaskType.SETUP
-    if _done(record):
+    if _done(state):
         return TaskType.COMMIT
-    if job.is_uber(record.step, record.plan.splits, record.plan.bytes):
+    if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
         return TaskType.UBER
-    return TaskType.REDUCE if record.stages[TaskType.MAP].done else TaskType.MAP
+    return TaskType.REDUCE if state.stages[TaskType.MAP].done else TaskType.MAP
 
 
-def stages(record: Record, job: Job) -> tuple[TaskType, ...]:
+def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
     """The kinds of tasks that the current step has, as far as is known, in order."""
-    if record.plan is None:
+    if state.plan is None:
         return (TaskType.SETUP,)
-    if job.is_uber(record.step, record.plan.splits, record.plan.bytes):
+    if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
         work: tuple[TaskType, ...] = (TaskType.UBER,)
     else:
-        work = (TaskType.MAP, TaskType.REDUCE) if job.steps[record.step].reduces else (TaskType.MAP,)
-    return (*work, TaskType.COMMIT) if record.step == len(job.steps) - 1 else work
+        work = (TaskType.MAP, TaskType.REDUCE) if job.steps[state.step].reduces else (TaskType.MAP,)
+    return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else work
 
 
-def follow(record: Record, job: Job) -> Record:
-    """The record after its stages were settled: an uber task's success is that of its step, and a step may be over."""
-    if record.plan is None:
-        return record
-    last = record.step == len(job.steps) - 1
-    if record.stages[TaskType.UBER].done and not _done(record):
+def follow(state: JobState, job: Job) -> JobState:
+    """The state after its stages were settled: an uber task's success is that of its step, and a step may be over."""
+    if state.plan is None:
+        return state
+    last = state.step == len(job.steps) - 1
+    if state.stages[TaskType.UBER].done and not _done(state):
         over = (TaskType.MAP, TaskType.REDUCE, TaskType.COMMIT) if last else (TaskType.MAP, TaskType.REDUCE)
-        record = dataclasses.replace(record, stages={**record.stages, **{each: _won(record, each) for each in over}})
-    if last or not _done(record):
-        return record
+        state = dataclasses.replace(state, stages={**state.stages, **{each: _won(state, each) for each in over}})
+    if last or not _done(state):
+        return state
     return dataclasses.replace(
-        record,
-        step=record.step + 1,
+        state,
+        step=state.step + 1,
         plan=None,
         active={},
-        past_failures=record.failures,
+        past_failures=state.failures,
         stages={
-            TaskType.SETUP: StageRecord.empty(1),
-            TaskType.UBER: StageRecord.empty(1),
-            TaskType.COMMIT: record.stages[TaskType.COMMIT],
-            TaskType.CLEANUP: record.stages[TaskType.CLEANUP],
+            TaskType.SETUP: StageState.empty(1),
+            TaskType.UBER: StageState.empty(1),
+            TaskType.COMMIT: state.stages[TaskType.COMMIT],
+            TaskType.CLEANUP: state.stages[TaskType.CLEANUP],
         },
     )
 
 
-def at_hand(seen: Observation, record: Record) -> Observation:
+def at_hand(seen: Observation, state: JobState) -> Observation:
     """The observation without the pods of other steps."""
-    return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == record.step))
+    return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == state.step))
 
 
-def vouched(pods: Sequence[TaskPod], step: int) -> set[str]:
+def vouched(pods: Sequence[AttemptPod], step: int) -> set[str]:
     """The digests of the plan that a step's setup tasks gave as their result; the job owns these pods."""
     setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
     return {result.digest for result in setups if result is not None and result.digest}
 
 
-def existing(pods: Sequence[TaskPod], record: Record, job: Job) -> tuple[TaskPod, ...]:
+def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[AttemptPod, ...]:
     """The pods whose labels name a task that the job has; whoever may create pods may label them with any other."""
-    return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, record))
+    return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, state))
 
 
-def _exists(pod: TaskPod, record: Record) -> bool:
-    stage = record.stages.get(pod.task_type)
-    return pod.step != record.step or stage is None or pod.index < stage.total
+def _exists(pod: AttemptPod, state: JobState) -> bool:
+    stage = state.stages.get(pod.task_type)
+    return pod.step != state.step or stage is None or pod.index < stage.total
 
 
-def leftovers(seen: Observation, record: Record) -> list[TaskPod]:
+def leftovers(seen: Observation, state: JobState) -> list[AttemptPod]:
     """Pods of steps that are over, which still run."""
-    return [pod for pod in seen.pods if pod.step != record.step and pod.state.live and pod.deleting_since_s is None]
+    return [pod for pod in seen.pods if pod.step != state.step and pod.state.is_live and pod.deleting_since_s is None]
 
 
-def _done(record: Record) -> bool:
-    return record.stages[TaskType.MAP].done and record.stages[TaskType.REDUCE].done
+def _done(state: JobState) -> bool:
+    return state.stages[TaskType.MAP].done and state.stages[TaskType.REDUCE].done
 
 
-def _won(record: Record, stage: TaskType) -> StageRecord:
+def _won(state: JobState, stage: TaskType) -> StageState:
     """All tasks done, each by the attempt of the uber task that did it."""
-    won = record.stages[stage].copy()
+    won = state.stages[stage].copy()
     won.winner[:] = [each or 1 for each in won.winner]
     return won

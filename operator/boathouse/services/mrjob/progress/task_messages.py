@@ -1,6 +1,6 @@
 """What tasks are told and what they reported, by job; in memory only, because everything in it can be told again.
 
-Orders are derived from the job's record, and so is their version: it grows with the maps that are done, whichever
+Orders are derived from the job's state, and so is their version: it grows with the maps that are done, whichever
 process is asked.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.job.model import JobUid
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -30,7 +30,7 @@ COALESCE_S = 1.0
 OnReport = Callable[[JobUid, str, contract.TaskReport], None]
 
 
-class Hub:
+class TaskMessages:
     """Orders and reports of the jobs that are not finished.
 
     Args:
@@ -41,15 +41,15 @@ class Hub:
         self._on_report = on_report
         self._jobs: dict[JobUid, _Entry] = {}
 
-    def update(self, uid: JobUid, namespace: str, record: Record) -> None:
-        """Tell the tasks of a job what its record says."""
-        orders, wants_plan = _orders(record), record.plan is None
+    def update(self, uid: JobUid, namespace: str, state: JobState) -> None:
+        """Tell the tasks of a job what its state says."""
+        orders, wants_plan = _orders(state), state.plan is None
         entry = self._jobs.get(uid)
         if entry is None:
             self._jobs[uid] = _Entry(namespace, wants_plan, orders)
             return
         entry.wants_plan = wants_plan
-        entry.complete = TaskType.MAP in record.stages and record.stages[TaskType.MAP].done
+        entry.complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
         if entry.orders != orders:
             entry.orders = orders
             entry.changed.set()
@@ -71,7 +71,7 @@ class Hub:
         entry = self._jobs.get(uid)
         return entry is not None and entry.wants_plan
 
-    def news(self, uid: JobUid, since: int) -> contract.Orders | None:
+    def orders_since(self, uid: JobUid, since: int) -> contract.Orders | None:
         """Return the job's orders if they are not those of version `since`, else None."""
         entry = self._jobs.get(uid)
         return entry.orders if entry is not None and entry.orders.version != since else None
@@ -108,16 +108,16 @@ class Hub:
         """The last reports of all jobs."""
         return {uid: entry.reports for uid, entry in self._jobs.items()}
 
-    def keep_reports_of(self, uid: JobUid, pods: set[str]) -> None:
+    def retain_reports(self, uid: JobUid, pods: set[str]) -> None:
         """Forget the reports of tasks that have ended."""
         entry = self._jobs.get(uid)
         if entry is not None:
             entry.reports = {pod: report for pod, report in entry.reports.items() if pod in pods}
 
 
-def _orders(record: Record) -> contract.Orders:
-    cancel = record.phase == "Failed"
-    maps = record.stages.get(TaskType.MAP)
+def _orders(state: JobState) -> contract.Orders:
+    cancel = state.phase == "Failed"
+    maps = state.stages.get(TaskType.MAP)
     if maps is None:
         return contract.Orders(version=1 + cancel, maps_total=0, cancel=cancel)
     return contract.Orders(

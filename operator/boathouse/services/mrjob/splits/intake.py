@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from boathouse.listening.budget import Bucket, Buckets, Places
 from boathouse.services.mrjob.splits import posted
-from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task import contract
 
@@ -45,7 +45,7 @@ class Body:
     gzipped: bool
 
 
-class PlanDesk:
+class PlanIntake:
     """Reads posted plans.
 
     Args:
@@ -67,7 +67,7 @@ class PlanDesk:
         if self._budget.level <= 0 or self._budgets.of(namespace).level <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
-    async def read(self, namespace: str, body: Body) -> KeptPlan:
+    async def read(self, namespace: str, body: Body) -> StoredPlan:
         """Receive and decode a plan.
 
         Raises:
@@ -82,7 +82,7 @@ class PlanDesk:
             )
             return await self._decode(namespace, content, gzipped=body.gzipped)
 
-    async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> KeptPlan:
+    async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> StoredPlan:
         """Decode beside the loop. What turns out to be no plan costs its sender as much as the largest."""
         cost = contract.PLAN_MAX_BYTES
         loop = asyncio.get_running_loop()

@@ -12,7 +12,7 @@ import msgspec
 
 from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob.splits import shards
-from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse_task import contract
 
 MAX_CONTAINERS: Final = 4 * spec.MAX_MAPS
@@ -28,7 +28,7 @@ _BOUNDS: Final = ((b"{", MAX_CONTAINERS), (b"[", MAX_CONTAINERS), (b",", MAX_VAL
 class Posted:
     """A plan, and how large its JSON was in bytes."""
 
-    kept: KeptPlan
+    kept: StoredPlan
     json_bytes: int
 
 

@@ -16,7 +16,7 @@ import msgspec
 from boathouse.resources import names
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.planning.observation import PlanSeen
+from boathouse.services.mrjob.planning.observation import PlanSummary
 from boathouse_task import contract
 
 SHARD_BYTES = 180 * 1024
@@ -30,7 +30,7 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class KeptPlan:
+class StoredPlan:
     """A plan, what identifies it, and its shards: compressed once, because that takes tenths of a second."""
 
     plan: contract.Plan
@@ -44,19 +44,19 @@ class KeptPlan:
         return len(self.pieces)
 
     @property
-    def seen(self) -> PlanSeen:
+    def seen(self) -> PlanSummary:
         """What the planner needs to know of it."""
-        return PlanSeen(
+        return PlanSummary(
             digest=self.digest, splits=len(self.plan.splits), size_bytes=self.plan.bytes_total, shards=self.shards
         )
 
 
-def keep(plan: contract.Plan) -> KeptPlan:
+def keep(plan: contract.Plan) -> StoredPlan:
     """The plan with its digest and its shards."""
     json = msgspec.json.encode(plan)
     blob = gzip.compress(json, compresslevel=6, mtime=0)
     pieces = tuple(blob[start : start + SHARD_BYTES] for start in range(0, len(blob), SHARD_BYTES))
-    return KeptPlan(plan, hashlib.sha256(json).hexdigest(), pieces, len(json))
+    return StoredPlan(plan, hashlib.sha256(json).hexdigest(), pieces, len(json))
 
 
 def fault(plan: contract.Plan) -> str:
@@ -80,7 +80,7 @@ def shard_name(job: Job, step: int, index: int) -> str:
     return pod_builder.derived_name(job, f"s{step}-plan-{index:03d}")
 
 
-def manifests(job: Job, step: int, kept: KeptPlan) -> list[dict[str, Any]]:
+def manifests(job: Job, step: int, kept: StoredPlan) -> list[dict[str, Any]]:
     """The ConfigMaps that hold the plan."""
     pieces = kept.pieces
     return [

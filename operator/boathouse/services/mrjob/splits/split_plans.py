@@ -14,7 +14,7 @@ from boathouse.cluster import catalogue, client, errors
 from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.splits import posted, shards
-from boathouse.services.mrjob.splits.shards import KeptPlan
+from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -33,33 +33,33 @@ class Plans:
     def __init__(self, api: client.ApiClient, *, limit_bytes: int = _LIMIT_BYTES) -> None:
         self._api = api
         self._limit_bytes = limit_bytes
-        self._posted: dict[JobUid, KeptPlan] = {}
-        self._stored: dict[JobUid, tuple[int, KeptPlan]] = {}
+        self._posted: dict[JobUid, StoredPlan] = {}
+        self._stored: dict[JobUid, tuple[int, StoredPlan]] = {}
         self._absent: dict[JobUid, tuple[int, frozenset[str]]] = {}
         self._sizes: dict[JobUid, tuple[str, int]] = {}
         self._used: collections.Counter[str] = collections.Counter()
         self._reading = asyncio.Lock()  # decoding a large plan takes a second of a core
 
-    def has_room(self, uid: JobUid, namespace: str, kept: KeptPlan) -> bool:
+    def has_room(self, uid: JobUid, namespace: str, kept: StoredPlan) -> bool:
         """Whether a job's plan may be kept beside those of the namespace's other jobs."""
         own = self._sizes.get(uid, ("", 0))[1]
         return self._used[namespace] - own + kept.json_bytes <= self._limit_bytes
 
-    def post(self, uid: JobUid, namespace: str, kept: KeptPlan) -> None:
+    def post(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
         """Remember what a setup task posted; a later one replaces it."""
         self._posted[uid] = kept
         self._count(uid, namespace, kept)
 
-    def posted(self, uid: JobUid) -> KeptPlan | None:
+    def posted(self, uid: JobUid) -> StoredPlan | None:
         """The posted plan, while this process remembers it."""
         return self._posted.get(uid)
 
-    def held(self, uid: JobUid, step: int) -> KeptPlan | None:
+    def held(self, uid: JobUid, step: int) -> StoredPlan | None:
         """The plan of a step that was written or read (`stored`)."""
         known = self._stored.get(uid)
         return known[1] if known is not None and known[0] == step else None
 
-    async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> KeptPlan | None:
+    async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
         """The plan in the ConfigMaps, if it is complete there; read once, and then remembered.
 
         Args:
@@ -117,17 +117,17 @@ class Plans:
         if posted_ is not None:
             self._count(uid, namespace, posted_)
 
-    def _keep(self, job: Job, step: int, kept: KeptPlan) -> None:
+    def _keep(self, job: Job, step: int, kept: StoredPlan) -> None:
         self._stored[job.uid] = step, kept
         self._absent.pop(job.uid, None)
         self._count(job.uid, job.namespace, kept)
 
-    def _count(self, uid: JobUid, namespace: str, kept: KeptPlan) -> None:
+    def _count(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
         before = self._sizes.get(uid, ("", 0))[1]
         self._sizes[uid] = namespace, kept.json_bytes
         self._used[namespace] += kept.json_bytes - before
 
-    async def _read(self, job: Job, step: int, digests: frozenset[str]) -> KeptPlan | None:
+    async def _read(self, job: Job, step: int, digests: frozenset[str]) -> StoredPlan | None:
         pieces: list[bytes] = []
         try:
             first = await self._get(job, step, 0)
@@ -164,7 +164,7 @@ class Plans:
             await self._api.create(_PLANS, manifest, namespace)
 
 
-def read(pieces: Collection[bytes], digest: str) -> KeptPlan | None:
+def read(pieces: Collection[bytes], digest: str) -> StoredPlan | None:
     """Return the plan that the shards' contents hold together; None when it is not the one of that digest."""
     try:
         kept = posted.read(b"".join(pieces), gzipped=True).kept

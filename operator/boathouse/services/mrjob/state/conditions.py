@@ -7,9 +7,9 @@ from boathouse.resources import base
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import times
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Verdict
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
 
 MAX_MESSAGE = 4096
@@ -49,33 +49,33 @@ class Table:
         return (*ours, *others[: MAX_CONDITIONS - len(ours)])
 
 
-def failed(record: Record, verdict: Verdict, now_s: float) -> Record:
+def failed(state: JobState, verdict: Verdict, now_s: float) -> JobState:
     """The job has failed."""
     reason = Reason.TASK_FAILED if verdict.reason == contract.Reason.USER_COMMAND_FAILED else verdict.reason
-    table = Table(record.conditions, record.observed_generation, now_s)
+    table = Table(state.conditions, state.observed_generation, now_s)
     table.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
     table.set(ConditionType.SUCCEEDED, False, reason, verdict.message)
     table.set(ConditionType.FAILED, True, reason, verdict.message)
     return dataclasses.replace(
-        record, phase="Failed", reason=str(reason), completion_s=now_s, active={}, conditions=table.conditions
+        state, phase="Failed", reason=str(reason), completion_s=now_s, active={}, conditions=table.conditions
     )
 
 
-def succeeded(record: Record, now_s: float) -> Record:
+def succeeded(state: JobState, now_s: float) -> JobState:
     """The output is complete."""
-    table = Table(record.conditions, record.observed_generation, now_s)
+    table = Table(state.conditions, state.observed_generation, now_s)
     table.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
     table.set(ConditionType.SUCCEEDED, True, Reason.SUCCEEDED, "the output is complete")
     table.set(ConditionType.FAILED, False, Reason.SUCCEEDED, "")
     return dataclasses.replace(
-        record, phase="Succeeded", reason="", completion_s=now_s, active={}, conditions=table.conditions
+        state, phase="Succeeded", reason="", completion_s=now_s, active={}, conditions=table.conditions
     )
 
 
-def suspended(record: Record, now_s: float, *, live: int) -> Record:
+def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
     """The job may not run; what has finished counts when it is resumed."""
-    table = Table(record.conditions, record.observed_generation, now_s)
-    table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {record.queue}")
+    table = Table(state.conditions, state.observed_generation, now_s)
+    table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
     ending = f"; {live} of its pods have not ended yet" if live else ""
     table.set(
         ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to go on{ending}"
@@ -83,24 +83,24 @@ def suspended(record: Record, now_s: float, *, live: int) -> Record:
     table.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
     table.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
     return dataclasses.replace(
-        record, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=table.conditions
+        state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=table.conditions
     )
 
 
 def in_progress(
-    record: Record,
+    state: JobState,
     *,
     now_s: float,
     running: int,
-    problem: TaskPod | None,
+    problem: AttemptPod | None,
     waiting: bool,
     diagnosis: tuple[str, str] | None,
     less: int = 0,
-) -> Record:
+) -> JobState:
     """The job is on its way; say what it waits for, if for anything."""
-    table = Table(record.conditions, record.observed_generation, now_s)
-    table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {record.queue}")
-    if record.condition(ConditionType.SUSPENDED) is not None:
+    table = Table(state.conditions, state.observed_generation, now_s)
+    table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    if state.condition(ConditionType.SUSPENDED) is not None:
         table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     reason = ""
     squeezed = f" ({less} run with less memory than they asked for, because no node had more to spare)" if less else ""
@@ -111,7 +111,7 @@ def in_progress(
         table.set(
             ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"every task that may run has a node{squeezed}"
         )
-    elif record.condition(ConditionType.SCHEDULED) is None:
+    elif state.condition(ConditionType.SCHEDULED) is None:
         table.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "the scheduler has not looked at it yet")
     if problem is not None and problem.problem is not None:
         reason = problem.problem.reason
@@ -119,6 +119,6 @@ def in_progress(
         table.set(ConditionType.RUNNING, False, problem.problem.reason, where)
     elif running:
         table.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
-    elif record.condition(ConditionType.RUNNING) is None:
+    elif state.condition(ConditionType.RUNNING) is None:
         table.set(ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet")
-    return dataclasses.replace(record, reason=reason, conditions=table.conditions)
+    return dataclasses.replace(state, reason=reason, conditions=table.conditions)

@@ -1,6 +1,6 @@
 """What a job's status remembers, as values the planner can count with; to and from the wire.
 
-A record is all that survives when pods vanish: which tasks are done and whose attempt won, how many attempts each task
+A state is all that survives when pods vanish: which tasks are done and whose attempt won, how many attempts each task
 used, and who was to blame. For a task that is not done, `user_failures + infrastructure_failures + killed` attempts are
 settled: they ended and were counted, once each, in order.
 """
@@ -27,7 +27,7 @@ TERMINAL = frozenset({"Succeeded", "Failed"})
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class StageRecord:
+class StageState:
     """The tasks of one stage by index. Mutable: the planner works on its own copy.
 
     Attributes:
@@ -43,7 +43,7 @@ class StageRecord:
     killed: list[int]
 
     @classmethod
-    def empty(cls, total: int) -> "StageRecord":
+    def empty(cls, total: int) -> "StageState":
         """A stage of which nothing has run."""
         return cls(
             winner=[0] * total,
@@ -81,9 +81,9 @@ class StageRecord:
         """How many of them failed."""
         return self.user_failures[index] + self.infrastructure_failures[index]
 
-    def copy(self) -> "StageRecord":
+    def copy(self) -> "StageState":
         """An independent copy."""
-        return StageRecord(
+        return StageState(
             winner=self.winner[:],
             last=self.last[:],
             user_failures=self.user_failures[:],
@@ -93,7 +93,7 @@ class StageRecord:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class JobState:
     """A job's status.
 
     Attributes:
@@ -113,8 +113,8 @@ class Record:
     start_s: float | None = None
     completion_s: float | None = None
     plan: mrjob_status.PlanStatus | None = None
-    stages: Mapping[TaskType, StageRecord] = dataclasses.field(
-        default_factory=lambda: {each: StageRecord.empty(1) for each in _SINGLE}
+    stages: Mapping[TaskType, StageState] = dataclasses.field(
+        default_factory=lambda: {each: StageState.empty(1) for each in _SINGLE}
     )
     active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     counters: Counters = dataclasses.field(default_factory=dict)
@@ -142,39 +142,39 @@ class Record:
         return next((each for each in self.conditions if each.type == condition_type), None)
 
 
-def to_wire(record: Record) -> dict[str, Any]:
+def to_status(state: JobState) -> dict[str, Any]:
     """The status as JSON, every field present (a merge patch then also clears what is gone)."""
-    user, infrastructure = record.failures
+    user, infrastructure = state.failures
     status = mrjob_status.MRJobStatus(
-        observed_generation=record.observed_generation,
-        phase=record.phase,
-        conditions=list(record.conditions),
-        queue=record.queue or None,
-        reason=record.reason or None,
-        start_time=times.rfc3339(record.start_s),
-        completion_time=times.rfc3339(record.completion_s),
-        progress=progress(record),
-        progress_percent=record.percent,
-        running=record.running,
-        maps=_counts(record, TaskType.MAP),
-        reduces=_counts(record, TaskType.REDUCE),
+        observed_generation=state.observed_generation,
+        phase=state.phase,
+        conditions=list(state.conditions),
+        queue=state.queue or None,
+        reason=state.reason or None,
+        start_time=times.rfc3339(state.start_s),
+        completion_time=times.rfc3339(state.completion_s),
+        progress=progress(state),
+        progress_percent=state.percent,
+        running=state.running,
+        maps=_counts(state, TaskType.MAP),
+        reduces=_counts(state, TaskType.REDUCE),
         failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
-        current_step=record.step if record.steps > 1 else None,
-        steps=record.steps if record.steps > 1 else None,
-        succeeded_maps=_bitmap(record, TaskType.MAP),
-        succeeded_reduces=_bitmap(record, TaskType.REDUCE),
-        counters=record.counters or None,
-        last_failures=list(record.last_failures) or None,
-        plan=record.plan,
-        resources=record.resources,
+        current_step=state.step if state.steps > 1 else None,
+        steps=state.steps if state.steps > 1 else None,
+        succeeded_maps=_bitmap(state, TaskType.MAP),
+        succeeded_reduces=_bitmap(state, TaskType.REDUCE),
+        counters=state.counters or None,
+        last_failures=list(state.last_failures) or None,
+        plan=state.plan,
+        resources=state.resources,
     )
-    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(record)}
+    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(state)}
     return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
 
 
-def _attempts(record: Record) -> dict[str, dict[str, str | None] | None]:
+def _attempts(state: JobState) -> dict[str, dict[str, str | None] | None]:
     """Every stage with every array: those of the step before would otherwise stay in the status."""
-    arrays = {stage.value: _arrays(record.stages.get(stage)) for stage in TaskType}
+    arrays = {stage.value: _arrays(state.stages.get(stage)) for stage in TaskType}
     return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
 
 
@@ -186,13 +186,13 @@ def stripped(wire: Any) -> Any:
     return {name: value for name, value in parts.items() if value != {}}
 
 
-def without_free_parts(record: Record) -> Record:
-    """The record without what only informs people and comes from tasks: the rest of a status is ours alone."""
-    return dataclasses.replace(record, counters={}, last_failures=(), running=None)
+def without_free_parts(state: JobState) -> JobState:
+    """The state without what only informs people and comes from tasks: the rest of a status is ours alone."""
+    return dataclasses.replace(state, counters={}, last_failures=(), running=None)
 
 
-def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
-    """The record that a status holds; one without status is new. What cannot be read of it is derived again.
+def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
+    """The state that a status holds; one without status is new. What cannot be read of it is derived again.
 
     Another version may have written it: an unknown phase is one in progress, an unknown condition is kept.
 
@@ -211,7 +211,7 @@ def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
             stages[TaskType.UBER].winner[0] = stages[TaskType.UBER].last[0]
     if read.phase == "Succeeded":
         stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
-    record = Record(
+    state = JobState(
         phase=read.phase or "Pending",
         step=max(0, read.current_step or 0),
         steps=max(1, read.steps or 1),
@@ -230,45 +230,45 @@ def from_wire(status: Mapping[str, Any] | None, reduces: int) -> Record:
         running=read.running,
     )
     if read.failures is None:
-        return record
-    here = record.failures
+        return state
+    here = state.failures
     past = max(0, read.failures.user - here[0]), max(0, read.failures.infrastructure - here[1])
-    return dataclasses.replace(record, past_failures=past)
+    return dataclasses.replace(state, past_failures=past)
 
 
-def progress(record: Record) -> str | None:
+def progress(state: JobState) -> str | None:
     """`maps 12/40, reduces 0/2`, of several steps `step 2/3, maps ...`; None before there is a plan."""
-    step = f"step {record.step + 1}/{record.steps}"
-    if TaskType.MAP not in record.stages:
-        return step if record.steps > 1 and record.step else None
-    parts = [(word, record.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
+    step = f"step {state.step + 1}/{state.steps}"
+    if TaskType.MAP not in state.stages:
+        return step if state.steps > 1 and state.step else None
+    parts = [(word, state.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
     tasks = [f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"]
-    return ", ".join([step, *tasks] if record.steps > 1 else tasks)
+    return ", ".join([step, *tasks] if state.steps > 1 else tasks)
 
 
-def _counts(record: Record, task_type: TaskType) -> mrjob_status.TaskCounts | None:
-    stage = record.stages.get(task_type)
+def _counts(state: JobState, task_type: TaskType) -> mrjob_status.TaskCounts | None:
+    stage = state.stages.get(task_type)
     if stage is None:
         return None
-    running = record.active.get(task_type, (0, 0))[1]
+    running = state.active.get(task_type, (0, 0))[1]
     return mrjob_status.TaskCounts(
         total=stage.total,
         succeeded=stage.succeeded,
         running=running,
-        pending=0 if record.finished else stage.total - stage.succeeded - running,
+        pending=0 if state.finished else stage.total - stage.succeeded - running,
         failed_attempts=stage.failed_attempts,
         killed_attempts=sum(stage.killed),
     )
 
 
-def _bitmap(record: Record, task_type: TaskType) -> str | None:
-    stage = record.stages.get(task_type)
+def _bitmap(state: JobState, task_type: TaskType) -> str | None:
+    stage = state.stages.get(task_type)
     if stage is None or not stage.succeeded:
         return None
     return contract.encode_bitmap((index for index, winner in enumerate(stage.winner) if winner), stage.total)
 
 
-def _arrays(stage: StageRecord | None) -> mrjob_status.AttemptArrays | None:
+def _arrays(stage: StageState | None) -> mrjob_status.AttemptArrays | None:
     if stage is None or not any(stage.last):
         return None
     return mrjob_status.AttemptArrays(
@@ -280,12 +280,12 @@ def _arrays(stage: StageRecord | None) -> mrjob_status.AttemptArrays | None:
     )
 
 
-def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageRecord:
+def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
     arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
     winners = _unpack(arrays.winners, total)
     nothing: set[int] = set()
     done = tolerant.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
-    return StageRecord(
+    return StageState(
         winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
         last=_unpack(arrays.last, total),
         user_failures=_unpack(arrays.user_failures, total),

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.mrjob.attempts.attempt_pod import PodState, TaskPod
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.state.job_state import Record
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -15,24 +15,26 @@ ALL: Final = 100
 _WORK: Final = (TaskType.MAP, TaskType.REDUCE)
 
 
-def told(record: Record, job: Job, pods: Sequence[TaskPod], reports: Mapping[str, contract.TaskReport]) -> Record:
-    """The record with its percentage and the running tasks' sums."""
+def with_progress(
+    state: JobState, job: Job, pods: Sequence[AttemptPod], reports: Mapping[str, contract.TaskReport]
+) -> JobState:
+    """The state with its percentage and the running tasks' sums."""
     running = {
         pod.name: (pod, reports[pod.name])
         for pod in pods
-        if pod.state is PodState.RUNNING and pod.name in reports and pod.step == record.step
+        if pod.state is AttemptState.RUNNING and pod.name in reports and pod.step == state.step
     }
-    return dataclasses.replace(record, percent=_percent(record, job, running), running=_sums(running))
+    return dataclasses.replace(state, percent=_percent(state, job, running), running=_sums(running))
 
 
-_Running = Mapping[str, tuple[TaskPod, contract.TaskReport]]
+_Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
 
 
-def _percent(record: Record, job: Job, running: _Running) -> int:
+def _percent(state: JobState, job: Job, running: _Running) -> int:
     """Every task of a step weighs the same, and every step; 100 only when the output is complete."""
-    if record.phase == "Succeeded":
+    if state.phase == "Succeeded":
         return ALL
-    stages = [record.stages[each] for each in _WORK if each in record.stages]
+    stages = [state.stages[each] for each in _WORK if each in state.stages]
     total = sum(stage.total for stage in stages)
     parts: dict[tuple[TaskType, int], float] = {}
     for pod, report in running.values():
@@ -41,12 +43,12 @@ def _percent(record: Record, job: Job, running: _Running) -> int:
     done = sum(stage.succeeded for stage in stages) + sum(
         part
         for (kind, index), part in parts.items()
-        if kind in _WORK and kind in record.stages and not record.stages[kind].winner[index]
+        if kind in _WORK and kind in state.stages and not state.stages[kind].winner[index]
     )
     here = done / total if total else 0.0
     if total:
         here = max(here, parts.get((TaskType.UBER, 0), 0.0))
-    return min(ALL - 1, int(ALL * (record.step + here) / len(job.steps)))
+    return min(ALL - 1, int(ALL * (state.step + here) / len(job.steps)))
 
 
 def _sums(running: _Running) -> mrjob_status.RunningSums | None:
