@@ -65,7 +65,7 @@ class Meter:
 async def leading(place: lab.Lab, operator: lab.Operator) -> None:
     """Wait until the operator leads and is ready for jobs."""
     deadline = time.monotonic() + LEAD_WITHIN_S
-    while '"leads"' not in operator.log.read_text():
+    while '"became leader"' not in operator.log.read_text():
         if not operator.lives or time.monotonic() > deadline:
             raise SystemExit(f"the operator did not come to lead: see {place.folder}")
         await asyncio.sleep(0.2)

@@ -55,7 +55,7 @@ def test_a_full_cluster_starts_maps_with_less_memory_and_says_so(profile, place)
 
     def says_so():
         told = place.look("squeezed").condition(names.ConditionType.SCHEDULED)
-        return told is not None and "less memory than they asked for" in told.message
+        return told is not None and "less memory than they requested" in told.message
 
     harness.until(says_so, "the job says that some of its maps run with less memory")
     place.succeed("squeezed")

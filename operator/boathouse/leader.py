@@ -153,7 +153,7 @@ class Leader:
         try:
             await retries.retrying(self._learned.load, idempotent=True)
         except errors.ClusterError as error:
-            _log.warning("what was learnt cannot be read and is begun anew", error=str(error))
+            _log.warning("cannot read the saved estimates, starting without them", error=str(error))
 
     def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, object], name: str) -> None:
         async def essential() -> None:
@@ -245,7 +245,7 @@ class Leader:
         target.add(
             gauges.Gauge(
                 name="boathouse_tenant_limited",
-                documentation="What a namespace had to do without, or wait for, because its share was used up",
+                documentation="Operations dropped or delayed because a namespace used up its limit",
                 labels=("kind",),
                 read=self._limited,
                 counts=True,
@@ -258,7 +258,7 @@ class Leader:
             ),
             gauges.Gauge(
                 name="boathouse_reconcile_queue_depth",
-                documentation="Resources that wait to be looked at",
+                documentation="Objects in the reconcile queue",
                 read=lambda: {(): float(self._queue.depth)},
             ),
             gauges.Gauge(

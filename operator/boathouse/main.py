@@ -168,11 +168,11 @@ class _Life:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))
             group.create_task(_essential(bundles.keep(), "authority"))
-            _log.info("stands by", identity=replica)
+            _log.info("standby", identity=replica)
             failpoints.hit("before-leader.acquired")
             epoch = await self._election.acquired()
             failpoints.hit("after-leader.acquired")
-            _log.info("leads", identity=replica, epoch=epoch)
+            _log.info("became leader", identity=replica, epoch=epoch)
             parts = leader.Leader(
                 leader.LeaderContext(
                     asked=self._asked,
@@ -201,7 +201,7 @@ def listen_for_signals(stop: asyncio.Event) -> None:
 
 def die(reason: str) -> None:
     """End the process at once: what it would write now may be wrong."""
-    _log.critical("the process ends at once", reason=reason)
+    _log.critical("terminating immediately", reason=reason)
     sys.stderr.flush()
     os._exit(EXIT_FAILED)
 

@@ -46,7 +46,7 @@ async def changed(
             _log.error("the changed configuration is not valid and not used", file=str(path), error=str(error))
             continue
         if found != current:
-            _log.warning("the configuration has changed: this process ends, to start with it", file=str(path))
+            _log.warning("the configuration changed: terminating, to restart with it", file=str(path))
             return
         known = text
 

@@ -81,8 +81,7 @@ async def test_a_pod_that_waits_learns_what_is_scarce_and_who_holds_it(api, even
         api.add(fake_api.pod("p", namespace="demo", cpu="1"))
         await eventually(lambda: w.condition("demo/p"))
     assert w.condition("demo/p")["message"] == (
-        "0/1 nodes are available: 1 Insufficient cpu. Each asks for 1 cpu, of which demo/hog holds 3, "
-        "other namespaces hold 0.5."
+        "0/1 nodes are available: 1 Insufficient cpu. Each requests 1 cpu; demo/hog holds 3, other namespaces hold 0.5."
     )
     assert w.condition("demo/p")["observedGeneration"] == 1
 
@@ -97,8 +96,7 @@ async def test_a_jobs_diagnosis_counts_its_tasks_and_names_the_jobs_ahead_of_it(
     found = w.scheduler.diagnosis("second")
     assert (found.reason, found.waiting, found.scarce) == ("Unschedulable", 3, "cpu")
     assert found.message == (
-        "3 tasks wait: 0/1 nodes are available: 1 Insufficient cpu. "
-        "Each asks for 1 cpu, of which mrjob/demo/first holds 4."
+        "3 tasks pending: 0/1 nodes are available: 1 Insufficient cpu. Each requests 1 cpu; mrjob/demo/first holds 4."
     )
 
 

@@ -164,7 +164,7 @@ class LeaderElection:
         """Wait for the lease, hold it, and return when it is lost (after ``on_lost``); once released, it only waits."""
         while not await self._tried_to_acquire():
             await self._sleep(self._timing.retry_s * self._jitter.uniform(1.0, 1.2))
-        log.info("leads with epoch %s, as %s", self.epoch, self._identity)
+        log.info("became leader with epoch %s as %s", self.epoch, self._identity)
         renewing = asyncio.create_task(self._renew_until_lost())
         try:
             await self._sleep(self._timing.settle_s)

@@ -90,7 +90,7 @@ def reference(
 
 
 class EventWriter:
-    """A recorder; `run` it in a task.
+    """Write events in the background; `run` it in a task.
 
     Attributes:
         stats: Counters for metrics.

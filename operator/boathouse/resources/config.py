@@ -117,10 +117,10 @@ class TaskDefaults(_Section):
         default=50,
         ge=1,
         le=10_000,
-        description="A job fails when one of its tasks was lost so often for reasons that are not the job's.",
+        description="A job fails when one of its tasks was lost so often for infrastructure reasons.",
     )
     not_ready_toleration_seconds: int = Field(
-        default=60, ge=0, description="How long tasks stay on a node that stopped answering."
+        default=60, ge=0, description="How long task pods tolerate an unreachable node, in seconds."
     )
 
 

@@ -88,7 +88,7 @@ MRJOB = CustomResource(
         PrinterColumn(name="%", type="integer", json_path=".status.progressPercent", description="How far the job is."),
         PrinterColumn(name="Progress", json_path=".status.progress", description="Tasks done, of all."),
         PrinterColumn(
-            name="Reason", json_path=".status.reason", description="Why the job waits or failed.", priority=1
+            name="Reason", json_path=".status.reason", description="Why the job is pending or failed.", priority=1
         ),
         PrinterColumn(
             name="Failures",

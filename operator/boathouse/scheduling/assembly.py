@@ -222,7 +222,7 @@ def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Boundary) -> N
 def _freshness(one: Watch) -> health.Probe:
     def probe() -> str | None:
         silence_s = one.freshness_s() if one.synced.is_set() else 0.0
-        return f"heard nothing for {silence_s:.0f} s" if silence_s > WATCH_SILENCE_S else None
+        return f"no event or bookmark for {silence_s:.0f} s" if silence_s > WATCH_SILENCE_S else None
 
     return probe
 
@@ -242,19 +242,19 @@ def _watch_gauges(target: gauges.ScrapeGauges, watches: dict[str, Watch]) -> Non
     target.add(
         gauges.Gauge(
             name=f"{prefix}freshness_seconds",
-            documentation="How long ago a watch last heard of the server",
+            documentation="Age of the last message of a watch",
             labels=("watch",),
             read=known(lambda one: one.freshness_s()),
         ),
         gauges.Gauge(
             name=f"{prefix}lag_seconds",
-            documentation="How long the last batch of events took to take in",
+            documentation="Processing time of the last batch of events",
             labels=("watch",),
             read=known(lambda one: one.lag_s),
         ),
     )
     for name, documentation, value in (
-        ("events", "Events that told of an object", lambda one: float(one.stats.events)),
+        ("events", "Watch events about objects", lambda one: float(one.stats.events)),
         ("lists", "Lists that were read to the end", lambda one: float(one.stats.lists)),
         ("failures", "Lists and watches that broke", lambda one: float(one.stats.failures)),
     ):

@@ -250,7 +250,7 @@ class Carrier:
         """Have the pod made, and see that it asks for no more than was decided."""
         entry = self._parts.jobs.entry_of(task)
         if entry is None or entry.factory is None:
-            return outcomes.NotDone(reason="JobGone", message="nothing is known of the task's job any more")
+            return outcomes.NotDone(reason="JobGone", message="the job of the task no longer exists")
         try:
             manifest = entry.factory.build(task, resources, node)
             asked = translate.manifest_resources(manifest)
@@ -258,8 +258,10 @@ class Carrier:
             log.exception("a pod could not be built", pod=task, job=entry.job.name)
             return outcomes.NotDone(reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=10)
         if not resources.covers(asked):
-            log.error("a pod asks for more than was decided", pod=task, decided=str(resources), asked=str(asked))
-            message = f"the pod asks for {asked}, but {resources} was decided"
+            log.error(
+                "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(asked)
+            )
+            message = f"the pod requests {asked}, but the scheduler decided {resources}"
             return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=10)
         return manifest
 
@@ -387,7 +389,7 @@ class Carrier:
             return
         self._failures[task] += 1
         self._on_trouble(entry.job.id, pod_conditions.PendingReason(reason=why.reason, message=why.message))
-        log.warning("a pod was not placed", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
+        log.warning("a pod was not scheduled", pod=task, job=entry.job.name, reason=why.reason, error=why.message)
         if self._parts.jobs.refused.refused(_subject(work, entry), why):
             return  # the task is held back with others, and waits again with them
         now_s = self._parts.clock()

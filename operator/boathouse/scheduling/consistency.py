@@ -97,7 +97,7 @@ class ConsistencyChecker:
         listed_at, waited_s = time.monotonic(), 0.0
         while watch.freshness_s() >= time.monotonic() - listed_at:
             if waited_s > HEARD_WITHIN_S:
-                raise errors.ConnectionLost("the watch is behind, and has not been heard of for long")
+                raise errors.ConnectionLost("the watch is stale")
             await self._sleep(SETTLE_S)
             waited_s += SETTLE_S
         return sorted(first & _keys(await watch.compare()))
@@ -124,7 +124,7 @@ class ConsistencyChecker:
         pod = await self._subject.writer.read(task)
         if task not in self._subject.carrier.unconfirmed:
             return  # the watch was faster
-        log.warning("no watch has shown a pod that was placed", pod=task, exists=pod is not None)
+        log.warning("a bound pod is missing from the watch", pod=task, exists=pod is not None)
         if pod is None:
             self._subject.lost(task)
         else:

@@ -27,7 +27,7 @@ class SchedulerGauges:
             ("leader_epoch", "The epoch of this process's leadership; 0 when it has none", (), self._epoch),
             ("cache_size", "Objects in the scheduler's cache", ("type",), self._cache_size),
             ("pending_pods", "Pods that exist and have no node", ("state",), self._pending_pods),
-            ("pending_tasks", "Tasks that wait, by queue and by why", ("queue", "reason"), self._pending_tasks),
+            ("pending_tasks", "Pending tasks by queue and reason", ("queue", "reason"), self._pending_tasks),
             ("queue_used_cpu_cores", "CPU requests placed", ("queue",), self._used_cpu),
             ("queue_used_memory_bytes", "Memory requests placed", ("queue",), self._used_memory),
             ("queue_demand_cpu_cores", "CPU requests placed or waiting", ("queue",), self._demand_cpu),
@@ -41,12 +41,12 @@ class SchedulerGauges:
             ("queue_fair_share_ratio", "A queue's weight over that of all queues with work", ("queue",), self._fair),
             (
                 "reservations",
-                "Room held back for tasks that are expected and have no pod",
+                "Resources reserved for expected tasks without a pod",
                 ("state",),
                 self._reservations,
             ),
-            ("excluded_nodes", "Nodes left alone, for one class each, because a kubelet refused", (), self._excluded),
-            ("in_flight_writes", "Decisions that wait for a worker", (), self._backlog),
+            ("excluded_nodes", "Node exclusions after kubelet refusals", (), self._excluded),
+            ("in_flight_writes", "Decisions not yet in flight", (), self._backlog),
         ):
             target.add(
                 gauges.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)

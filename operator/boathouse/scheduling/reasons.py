@@ -83,8 +83,8 @@ def set_aside(error: Exception) -> pod_conditions.PendingReason:
     is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
     return pod_conditions.PendingReason(
         reason=variety.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
-        message=f"Boathouse cannot represent this pod: {boundary.describe(error)}. Correct and recreate it, or name "
-        "another scheduler in spec.schedulerName",
+        message=f"Boathouse cannot schedule this pod: {boundary.describe(error)}. Recreate it with a valid value, or "
+        "name another scheduler in spec.schedulerName",
     )
 
 
@@ -114,16 +114,16 @@ def amount(resource: str, value: int) -> str:
 
 
 def _count(tasks: int) -> str:
-    return "1 task waits" if tasks == 1 else f"{tasks} tasks wait"
+    return "1 task pending" if tasks == 1 else f"{tasks} tasks pending"
 
 
 def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
     if found.scarce is None:
         return ""
-    asked = f" Each asks for {amount(found.scarce, found.asked)} {found.scarce}"
+    asked = f" Each requests {amount(found.scarce, found.asked)} {found.scarce}"
     if found.code is model.Code.NEVER_FITS:
         return f"{asked}, and the largest node has {amount(found.scarce, found.largest)}."
     parts = [f"{owner} holds {amount(found.scarce, held_by)}" for owner, held_by in held.named]
     if held.elsewhere > 0:
         parts.append(f"other namespaces hold {amount(found.scarce, held.elsewhere)}")
-    return f"{asked}, of which {', '.join(parts)}." if parts else f"{asked}, which nobody holds."
+    return f"{asked}; {', '.join(parts)}." if parts else f"{asked}; no pod holds any."

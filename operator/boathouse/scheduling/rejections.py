@@ -84,7 +84,7 @@ class Exclusions(framework.Filter):
         mask = self.mask(pending, state, slice(None))
         count = 0 if mask is None else int((~mask & among).sum())
         return (
-            [model.Refusal(reason="node(s) refused a pod of this kind less than 30 s ago", nodes=count)]
+            [model.Refusal(reason="node(s) rejected a pod of this class less than 30 s ago", nodes=count)]
             if count
             else []
         )

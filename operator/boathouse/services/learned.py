@@ -81,7 +81,7 @@ class SavedState:
         try:
             state = _unpacked((found.get("binaryData") or {})[KEY])
         except _MALFORMED as error:
-            _log.warning("what was learnt cannot be read and is begun anew", config_map=NAME, error=str(error))
+            _log.warning("cannot read the saved estimates, starting without them", config_map=NAME, error=str(error))
             return
         for name, part in self._parts.items():
             if name in state:
@@ -94,7 +94,7 @@ class SavedState:
             try:
                 await self.save()
             except errors.ClusterError as error:
-                _log.warning("what was learnt was not written; the next round tries again", error=str(error))
+                _log.warning("cannot write the estimates, will retry", error=str(error))
 
     async def save(self) -> None:
         """Write it if it has changed.
@@ -107,7 +107,7 @@ class SavedState:
             return
         packed = gzip.compress(plain, compresslevel=6, mtime=0)
         if len(packed) > MAX_BYTES:
-            _log.warning("what was learnt is too large to be kept", size_bytes=len(packed), limit_bytes=MAX_BYTES)
+            _log.warning("the estimates are too large to be saved", size_bytes=len(packed), limit_bytes=MAX_BYTES)
             return
         failpoints.hit("before-learned.write")
         await self._write({KEY: base64.b64encode(packed).decode()})
@@ -153,10 +153,10 @@ def _load_part(name: str, part: Part, raw: msgspec.Raw) -> None:
         if state:
             part.load(state)
     except Exception as error:  # noqa: BLE001 - whatever a dump makes a part do, it costs that part's learning only
-        _log.warning("what was learnt cannot be used and is begun anew", part=name, error=str(error))
+        _log.warning("cannot use the saved estimates, starting without them", part=name, error=str(error))
         part.load(before)
     else:
-        _log.info("goes on from what was learnt", part=name)
+        _log.info("loaded the saved estimates", part=name)
 
 
 def _check(state: object) -> None:

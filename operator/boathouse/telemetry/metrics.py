@@ -82,7 +82,7 @@ class SchedulerMetrics:
         )
         self._events = self._counter(
             "events",
-            "Events handed to the recorder, or left out because of the rate limit",
+            "Events published, or dropped because of the rate limit",
             {"reason": ("Scheduled", "FailedScheduling"), "result": ("sent", "suppressed")},
         )
         self._comparisons = self._counter(

@@ -59,8 +59,7 @@ def test_a_line_counts_the_tasks_and_names_the_scarce_resource_and_its_largest_h
     who = held(a=("mrjob/demo/big", "2500"), b=("mrjob/demo/big", "500"), c=("demo/web", "100"))
     found_ = reasons.diagnose(JOB, [found(count=12, scarce="cpu")], who)
     assert found_.message == (
-        "12 tasks wait: 0/2 nodes are available. Each asks for 8 cpu, of which mrjob/demo/big holds 3, demo/web "
-        "holds 0.1."
+        "12 tasks pending: 0/2 nodes are available. Each requests 8 cpu; mrjob/demo/big holds 3, demo/web holds 0.1."
     )
     assert (found_.reason, found_.waiting, found_.holders[0]) == ("Unschedulable", 12, ("mrjob/demo/big", 3000))
 
@@ -70,18 +69,18 @@ def test_memory_is_given_as_people_write_it():
 
 
 def test_a_scarce_resource_that_nobody_holds_is_said_so():
-    assert "cpu, which nobody holds" in reasons.diagnose(JOB, [found(scarce="cpu")], held()).message
+    assert "cpu; no pod holds any" in reasons.diagnose(JOB, [found(scarce="cpu")], held()).message
 
 
 def test_what_never_fits_is_compared_with_the_largest_node():
     message = reasons.diagnose(JOB, [found(model.Code.NEVER_FITS, scarce="memory")], held()).message
-    assert message.endswith("Each asks for 2Gi memory, and the largest node has 512Mi.")
+    assert message.endswith("Each requests 2Gi memory, and the largest node has 512Mi.")
 
 
 def test_the_class_that_is_worst_off_gives_the_reason_and_all_are_counted():
     several = [found(count=9), found(model.Code.NEVER_FITS, name="reduce", message="too large")]
     found_ = reasons.diagnose(JOB, several, held())
-    assert (found_.reason, found_.message, found_.waiting) == ("NeverFits", "10 tasks wait: too large", 10)
+    assert (found_.reason, found_.message, found_.waiting) == ("NeverFits", "10 tasks pending: too large", 10)
 
 
 def test_every_code_has_its_place_in_the_order_of_reasons():
@@ -108,9 +107,9 @@ def test_of_other_namespaces_a_line_has_the_total_only():
     who = held(a=("mrjob/demo/big", "2500"))
     held("secret", who, b=("mrjob/secret/plan", "500"), c=("secret/merger", "7000"))
     message = reasons.diagnose(JOB, [found(scarce="cpu")], who).message
-    assert message.endswith("of which mrjob/demo/big holds 2.5, other namespaces hold 7.5.")
+    assert message.endswith("; mrjob/demo/big holds 2.5, other namespaces hold 7.5.")
     told = reasons.for_pod(found(scarce="cpu"), "nobody", who).message
-    assert told.endswith("Each asks for 8 cpu, of which other namespaces hold 10.")
+    assert told.endswith("Each requests 8 cpu; other namespaces hold 10.")
 
 
 def test_holders_are_forgotten_with_their_last_pod():

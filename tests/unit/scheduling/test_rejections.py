@@ -50,7 +50,7 @@ def test_a_node_that_refused_is_not_chosen_and_the_reason_says_why():
     world.exclusions.exclude(model.ClassId("c"), model.NodeName("n1"))
     plan = world.plan()
     assert not plan.decisions
-    assert "1 node(s) refused a pod of this kind less than 30 s ago" in plan.diagnosis(model.ClassId("c")).message
+    assert "1 node(s) rejected a pod of this class less than 30 s ago" in plan.diagnosis(model.ClassId("c")).message
 
 
 def test_other_kinds_of_pods_may_still_go_there():

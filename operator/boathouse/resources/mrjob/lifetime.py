@@ -30,8 +30,8 @@ class Life(Model):
         default=None,
         ge=0,
         le=10 * 365 * 86400,
-        description="The job is deleted so long after it has finished, with its pods and their logs; never its output. "
-        "Absent: it stays.",
+        description="The job is deleted this many seconds after it finished, with its pods and their logs; "
+        "never its output. Absent: it stays.",
     )
     clean_up: Literal["OnEnd", "OnDelete", "Never"] = Field(
         default="OnEnd",

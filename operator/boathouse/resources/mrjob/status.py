@@ -126,13 +126,15 @@ class MRJobStatus(Model):
     )
     queue: str | None = Field(default=None, max_length=63, description="The queue the job is in.")
     reason: str | None = Field(
-        default=None, max_length=64, description="Why the job waits or failed, in one token; the conditions say more."
+        default=None,
+        max_length=64,
+        description="Why the job is pending or failed, in one token; the conditions say more.",
     )
     start_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
     completion_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
     progress: str | None = Field(default=None, max_length=128, description='Such as "maps 12/40, reduces 0/2".')
     current_step: int | None = Field(
-        default=None, description="Of a job of several steps: the one at hand, from 0; plan, maps and reduces are its."
+        default=None, description="Current step of a multi-step job, from 0; plan, maps and reduces belong to it."
     )
     steps: int | None = Field(default=None, description="How many steps a job of several has.")
     progress_percent: int | None = Field(

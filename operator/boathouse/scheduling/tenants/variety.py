@@ -111,9 +111,7 @@ class Variety:
         if (why := self._exceeded(namespace, used, constraints)) is not None:
             return why
         if constraints not in used.constraints and not self._has_time_for(namespace, constraints):
-            return (
-                "constraints that are new in this namespace are evaluated a few at a time: this pod is considered soon"
-            )
+            return "new constraints of a namespace are evaluated at a limited rate: this pod follows shortly"
         used.add(task_class.id, constraints)
         return None
 

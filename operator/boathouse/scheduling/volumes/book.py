@@ -101,7 +101,7 @@ class VolumeBook(framework.Filter):
         claim, is_ephemeral = self.known.claims.get(key), field.endswith(".ephemeral")
         about = f'{field}: the PersistentVolumeClaim "{name}"'
         if claim is None:
-            who = "the controller of ephemeral volumes has not made it yet" if is_ephemeral else "create it"
+            who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
             return _reason(CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}')
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
@@ -119,7 +119,9 @@ class VolumeBook(framework.Filter):
         if claim.storage_class and by is None:
             return _reason(CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist')
         if by is None or not by.waits_for_consumer:
-            return _reason(CLAIM_NOT_BOUND, f"{about} is not bound yet, and not by schedulers: see its events")
+            return _reason(
+                CLAIM_NOT_BOUND, f"{about} is not bound yet; its StorageClass binds immediately: see its events"
+            )
         return None
 
     # framework.Filter

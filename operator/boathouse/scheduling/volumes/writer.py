@@ -116,5 +116,7 @@ class VolumeWriter:
                 int(volume.metadata.resource_version) >= revisions.get(("volume", name), 0)
                 and (volume.spec.claim_ref is None or not volume.spec.claim_ref.uid)
             ):
-                return outcomes.NotDone(reason=FAILED, message=f"the volume {name} was taken from the claim {key}")
+                return outcomes.NotDone(
+                    reason=FAILED, message=f"the volume {name} was bound to another claim before {key}"
+                )
         return None

@@ -70,14 +70,12 @@ class WorkQueue:
         self._wake = asyncio.Event()
         self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
         self._backoff = retries.Backoff(base_s=1.0, cap_s=60.0)
-        self._reconciles = prometheus.Counter(
-            "boathouse_reconcile", "Looks at a resource", ["result"], registry=metrics
-        )
+        self._reconciles = prometheus.Counter("boathouse_reconcile", "Reconciles", ["result"], registry=metrics)
         self._seconds = prometheus.Histogram(
-            "boathouse_reconcile_duration_seconds", "One look at a resource", registry=metrics
+            "boathouse_reconcile_duration_seconds", "Duration of a reconcile", registry=metrics
         )
         self._busy_s = prometheus.Counter(
-            "boathouse_reconcile_busy_seconds", "Time for which looks kept the event loop", registry=metrics
+            "boathouse_reconcile_busy_seconds", "Event-loop time spent in reconciles", registry=metrics
         )
         for result in RESULTS:
             self._reconciles.labels(result)
@@ -167,7 +165,7 @@ class WorkQueue:
         self._reconciles.labels("error").inc()
         if not isinstance(error, _SERVERS_TROUBLE):
             self._rest_until[key] = asyncio.get_running_loop().time() + delay_s
-        _log.warning("reconcile will be tried again", key=key, error=str(error), failures=failures, delay_s=delay_s)
+        _log.warning("reconcile failed, will be retried", key=key, error=str(error), failures=failures, delay_s=delay_s)
         return delay_s
 
     async def _next(self) -> str:

@@ -122,4 +122,4 @@ def _of_less(less: Sequence[AttemptPod]) -> str:
     one = less[0]
     sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
     many = f" and {len(less) - 1} more" if len(less) > 1 else ""
-    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more to spare"
+    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more free memory"

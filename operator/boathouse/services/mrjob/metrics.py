@@ -45,7 +45,7 @@ class JobMetrics:
             registry=target,
         )
         self._spilled = prometheus.Counter(
-            "boathouse_mrjob_spilled_records", "Records that tasks wrote to disk for want of memory", registry=target
+            "boathouse_mrjob_spilled_records", "Records spilled to disk", registry=target
         )
         self._bytes = prometheus.Counter(
             "boathouse_mrjob_task_output_bytes", "Bytes that tasks wrote to storage", ["type"], registry=target

@@ -211,7 +211,7 @@ class Reconciler:
         if _is_deleted(body):
             await self._release(key, boundary.describe(error))
             return
-        message = f"the operator cannot process this job, and tries again: {boundary.describe(error)}"
+        message = f"the operator cannot process this job and retries: {boundary.describe(error)}"
         try:
             await self._refuse(key, body, model.Refusal(reason=names.Reason.SET_ASIDE, message=message))
         except Exception as second:  # noqa: BLE001 - the first is what is told
@@ -246,7 +246,7 @@ class Reconciler:
         began, metadata = self._parts.jobs.begin(), body["metadata"]
         found = await self._parts.api.get(_MRJOBS, metadata["name"], metadata["namespace"])
         if found["metadata"]["uid"] != metadata["uid"]:
-            raise errors.Conflict(409, "Conflict", "another job has the name since it was looked at")
+            raise errors.Conflict(409, "Conflict", "the job was replaced during the reconcile")
         self._parts.jobs.put(found, began)
         return found
 
@@ -353,7 +353,7 @@ class Reconciler:
         """
         body = self._parts.jobs.get(key)
         if body is None or body["metadata"]["uid"] != uid:
-            raise errors.Conflict(409, "Conflict", "the job is gone, or another one, since it was looked at")
+            raise errors.Conflict(409, "Conflict", "the job was deleted or replaced during the reconcile")
         wire = job_state.to_status(known)
         try:
             await self._writes.status(body, wire)
@@ -556,5 +556,5 @@ def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _without_plan(known: JobState, now_s: float) -> JobState:
     """Somebody deleted the accepted plan's ConfigMaps: the job cannot go on."""
-    message = "the ConfigMaps with the job's split plan are gone, or somebody changed them: create the job again"
+    message = "the ConfigMaps with the job's split plan are gone, or they were changed: create the job again"
     return conditions.failed(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)

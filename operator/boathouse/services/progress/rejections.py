@@ -43,8 +43,8 @@ class Answer:
 ANSWERS: Final[Mapping[Reason, Answer]] = {
     Reason.NO_TOKEN: Answer(401, "send the projected token: Authorization: Bearer TOKEN"),
     Reason.INVALID_TOKEN: Answer(401, "the token is no pod's, expired, or meant for another audience"),
-    Reason.ANOTHER_POD: Answer(403, "a pod speaks for itself only"),
-    Reason.UNKNOWN_POD: Answer(404, "the job has no such live pod, or this replica has not seen it yet", 2),
+    Reason.ANOTHER_POD: Answer(403, "a token is valid for its own pod only"),
+    Reason.UNKNOWN_POD: Answer(404, "the job has no such running pod, or this replica has not observed it yet", 2),
     Reason.NOT_SETUP: Answer(403, "only the setup task posts the plan and asks for an output's owner"),
     Reason.NO_PLAN_WANTED: Answer(409, "the job has its plan, or is gone"),
     Reason.MALFORMED: Answer(400, "the request cannot be read"),

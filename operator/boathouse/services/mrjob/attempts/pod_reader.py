@@ -179,7 +179,7 @@ def _of_the_pod(pod: wire.PodView) -> _Cause | None:
     if disruption is not None and disruption.status == "True":
         return *_closed(disruption.reason, disruption.message), False
     if pod.metadata.deletion_timestamp is not None:
-        return Reason.POD_LOST, "its pod was deleted while it ran", False
+        return Reason.POD_LOST, "the pod was deleted while it ran", False
     return None
 
 
@@ -204,12 +204,12 @@ def _out_of_memory(
         asked = quantity.format_bytes(ideal)
         return (
             Reason.OOM_KILLED,
-            f"killed for want of memory with {had} instead of {asked}: it gets all next time",
+            f"out of memory with {had} instead of {asked}: the next attempt gets {asked}",
             False,
         )
     stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), str(task_type))
     where = f"{stage} of step {int(step) + 1}" if int(step) else stage
-    return Reason.OOM_KILLED, f"killed for want of memory: raise the {where}'s resources.requests.memory ({had})", True
+    return Reason.OOM_KILLED, f"out of memory: raise the {where}'s resources.requests.memory ({had})", True
 
 
 def memory_limit_bytes(pod: wire.PodView) -> int:

@@ -235,7 +235,7 @@ class _Settler:
         if pod.deleting_since_s is not None:
             return self._overdue(
                 pod.deleting_since_s + LOST_AFTER_S,
-                Ending(reason=names.Reason.POD_LOST, message="deleted, but its node does not answer", user_error=False),
+                Ending(reason=names.Reason.POD_LOST, message="deleted, but its node is unreachable", user_error=False),
             )
         if pod.state is not AttemptState.STARTING:
             return None
@@ -273,7 +273,7 @@ class _Settler:
         """Attempts whose pods are gone without a trace ended by the infrastructure's fault, or we ended them."""
         if self._stop.concerns(index):
             self._stage.killed[index] += max(0, until - self._stage.settled(index))
-        gone = Ending(reason=names.Reason.POD_LOST, message="its pod was deleted", user_error=False, time_s=self._now_s)
+        gone = Ending(reason=names.Reason.POD_LOST, message="the pod was deleted", user_error=False, time_s=self._now_s)
         unseen = until - self._stage.settled(index) - MAX_LOST_AT_ONCE
         if unseen > 0:  # a label that names a number far beyond the last one: its maker's doing, not worth an account
             self._stage.infrastructure_failures[index] += unseen
@@ -303,7 +303,7 @@ class _Settler:
             return None
         times_ = "once" if failures == 1 else f"{failures} times"
         if not ending.user_error:
-            times_ += " for reasons that are not the job's"
+            times_ += " for infrastructure reasons"
         return Verdict(
             reason=ending.reason, message=_trim(f"{where}: failed {times_}; the last time: {ending.message}")
         )

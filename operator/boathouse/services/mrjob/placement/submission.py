@@ -89,8 +89,8 @@ def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Re
         less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
         manifest["metadata"]["annotations"] |= {
             names.ANNOTATION_IDEAL_MEMORY: str(ideal),
-            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more to spare, "
-            "and its job ends no later for it",
+            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
+            "memory, and its job ends no later for it",
         }
     return manifest
 

@@ -78,7 +78,7 @@ def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
     table.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
     ending = f"; {live} of its pods have not ended yet" if live else ""
     table.set(
-        ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to go on{ending}"
+        ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to resume{ending}"
     )
     table.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
     table.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
@@ -103,7 +103,9 @@ def in_progress(
     if state.condition(ConditionType.SUSPENDED) is not None:
         table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     reason = ""
-    squeezed = f" ({less} run with less memory than they asked for, because no node had more to spare)" if less else ""
+    squeezed = (
+        f" ({less} run with less memory than they requested, because no node had more free memory)" if less else ""
+    )
     if waiting and diagnosis is not None:
         reason = diagnosis[0]
         table.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
@@ -112,7 +114,7 @@ def in_progress(
             ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"every task that may run has a node{squeezed}"
         )
     elif state.condition(ConditionType.SCHEDULED) is None:
-        table.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "the scheduler has not looked at it yet")
+        table.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
     if problem is not None and problem.problem is not None:
         reason = problem.problem.reason
         where = f"{problem.task_name} on node {problem.node}: {problem.problem.message}"
