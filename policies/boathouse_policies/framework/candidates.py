@@ -170,7 +170,7 @@ class Table:
         self._state = state
         shapes, self._row_of = self._looked_at(sorted_classes, profile)
         self._sizes = shapes.sizes[:, :, None]
-        self._requests = [(row, shapes.sizes[row]) for row in shapes.requested]
+        self._least = shapes.least_listed
         self._score: ShapeScore | None = None
         if isinstance(profile.score, ShapeScore) and not sorted_classes.stages <= profile.scores.keys():
             self._score = profile.score
@@ -218,11 +218,8 @@ class Table:
         A request of 0 fits also where a resource is over-committed.
         """
         room = np.maximum(self._state.free[:, where], 0)
-        fits: npt.NDArray[np.bool_] | None = None
-        for row, size in self._requests:
-            enough = size[:, None] <= room[row]
-            fits = enough if fits is None else np.logical_and(fits, enough, out=fits)
-        return np.ones((self._sizes.shape[1], room.shape[1]), np.bool_) if fits is None else fits
+        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self._sizes <= room[:, None])
+        return fits
 
     def _scored(self, score: ShapeScore, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
@@ -239,14 +236,23 @@ class Table:
             at = np.array(found, np.intp)
             self._compare(at, self.nodes[at])
         else:
-            for i in found:  # slices: views, where arrays of places would copy
-                self._compare(slice(i, i + 1), slice(self.listed[i], self.listed[i] + 1))
+            for i in found:
+                self._compare_one(i, self.listed[i])
         self._count()
         self._seen = state.changes
 
     def _count(self) -> None:
         self._on: list[int] = self._counts.tolist()
         self._most_on = max(self._on, default=0)
+
+    def _compare_one(self, i: int, node: int) -> None:
+        if self._state.offered[node] and all(map(operator.ge, self._state.free_on(node), self._least)):
+            self._compare(slice(i, i + 1), slice(node, node + 1))  # views, where arrays of places would copy
+        else:
+            self._counts -= self._fits[:, i]
+            self._fits[:, i] = False
+            if self._scores is not None:
+                self._scores[:, i] = NEVER
 
     def _compare(self, at: Where, where: Where) -> None:
         """Compare some nodes, by index and by place, with all shapes."""
@@ -337,6 +343,6 @@ Candidates: TypeAlias = FewNodes | Table
 NEVER = -math.inf
 _MEMORY = model.MEMORY
 _memory_of = operator.itemgetter(_MEMORY)
-_FEW = 32  # measured: with so many nodes, columns begin to pay
+_FEW = 64  # measured: with so many nodes, columns begin to pay
 _MANY = 8  # measured: with more nodes than that, columns begin to pay
 _COMPARED_AT_ONCE = 1 << 19  # shapes times nodes: a few milliseconds, and 4 MiB

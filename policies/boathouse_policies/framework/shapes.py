@@ -93,10 +93,9 @@ class ShapeColumns:
         sizes: As given.
         least: The least amount of each resource that any of them requests, shape [R].
         least_listed: The same as plain numbers; -inf for what some do not request, which fits everywhere.
-        requested: The resources that any of them requests.
     """
 
-    __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "requested", "sizes")
+    __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "sizes")
 
     def __init__(
         self,
@@ -107,7 +106,6 @@ class ShapeColumns:
         self.sizes = sizes
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
         self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
-        self.requested: list[int] = np.flatnonzero(sizes.any(axis=1)).tolist()
         self._constraints = constraints
         self._constraints_of = constraints_of
 
