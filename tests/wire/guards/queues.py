@@ -166,8 +166,8 @@ def with_jobs_for_every_queue(patch):
 def with_names_of_others(patch):
     whole = holders.Holders.set
 
-    def as_one_namespace(self, pod, owner, resources):
-        whole(self, model.TaskId(f"demo/{pod}"), owner, resources)
+    def as_one_namespace(self, pod, owner, resources, node):
+        whole(self, model.TaskId(f"demo/{pod}"), owner, resources, node)
 
     patch.setattr(holders.Holders, "set", as_one_namespace)
 
