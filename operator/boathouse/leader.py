@@ -24,7 +24,6 @@ from boathouse.services import leadership, learned
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob import (
     backlog,
-    estimates,
     jobstore,
     metrics,
     output_owners,
@@ -41,7 +40,7 @@ from boathouse.services.mrjob.writes import NotLeading
 from boathouse.services.progress import auth, server, serving, tls, trust_bundle
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
-from boathouse_policies import framework, model, profiles
+from boathouse_policies import framework, model, profiles, run_times
 
 _log = logs.get(__name__)
 
@@ -84,7 +83,7 @@ class Leader:
         profile = profiles.build(settings.profile)
         self._scheduling = _scheduling(context, settings, profile)
         settings.follow(self._scheduling.queue_of_namespace)
-        self._learner = estimates.Learner()
+        self._learner = run_times.Learner()
         self._policy_events = policy_events.PolicyEvents(profile.observers, self._learner, scheduler.steady_clock())
         self._learned = learned.SavedState(
             context.api, settings.namespace, _memory(profile, self._learner), context.election.valid
@@ -269,7 +268,7 @@ class Leader:
         )
 
 
-def _memory(profile: framework.Profile, learner: estimates.Learner) -> dict[str, learned.Part]:
+def _memory(profile: framework.Profile, learner: run_times.Learner) -> dict[str, learned.Part]:
     """Who has something to remember, by names that stay."""
     return {
         "estimates": learner,

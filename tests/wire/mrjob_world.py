@@ -16,11 +16,12 @@ from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.frame import work_queue
-from boathouse.services.mrjob import backlog, estimates, jobstore, metrics, podindex, policy_events, reconciler
+from boathouse.services.mrjob import backlog, jobstore, metrics, podindex, policy_events, reconciler
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse.telemetry import metrics as telemetry
+from boathouse_policies import run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -145,7 +146,7 @@ class Operator:
                 config=config,
                 pod_settings=SETTINGS,
                 may_lead=lambda: self.leads,
-                policy_events=policy_events.PolicyEvents(observers, estimates.Learner(), time.monotonic),
+                policy_events=policy_events.PolicyEvents(observers, run_times.Learner(), time.monotonic),
                 now=lambda: NOW_S + time.monotonic() - start,
             )
         )

@@ -6,19 +6,17 @@ import collections
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
 
-def crowded_out(keys: Iterable[str]) -> str:
+def crowded_out(keys: Collection[str]) -> str:
     """Return the key to drop: the oldest of the group that has the most keys, among equal groups the oldest of all.
 
     Args:
         keys: `GROUP/...`, the oldest first; a key without a slash is a group of its own.
     """
-    every = list(keys)
-    sizes = collections.Counter(group_of(key) for key in every)
-    most = max(sizes.values())
-    return next(key for key in every if sizes[group_of(key)] == most)
+    sizes = collections.Counter(map(group_of, keys))
+    return max(keys, key=lambda key: sizes[group_of(key)])  # the first one of several
 
 
 def group_of(key: str) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.services import learned
-from boathouse.services.mrjob import estimates
-from boathouse_policies import fspy
+from boathouse.services.mrjob.placement import program
+from boathouse_policies import fspy, run_times
 from boathouse_task.contract import TaskType
 
 
@@ -114,39 +114,43 @@ async def test_a_config_map_without_the_key_is_left_behind():
 # --- what the parts themselves take
 
 
+def maps(job):
+    return program.stage(job, TaskType.MAP, 0)
+
+
 def runs(build, **spec):
-    learner, job = estimates.Learner(), build.job(**spec)
-    learner.learn(job, TaskType.MAP, 0, seconds=10, input_bytes=100, less=False)
+    learner, job = run_times.Learner(), build.job(**spec)
+    learner.learn(maps(job), seconds=10, input_bytes=100, less=False)
     return learner, job
 
 
 def seconds(learner, job):
-    return learner.estimates(job, TaskType.MAP, 0, 100).duration_s(None)
+    return learner.estimates(maps(job), 100).duration_s(None)
 
 
 def test_what_one_namespace_teaches_is_unknown_in_another(build):
     learner, job = runs(build)
-    assert learner.estimates(job, TaskType.MAP, 0, 100).duration_s(None) == 10
+    assert learner.estimates(maps(job), 100).duration_s(None) == 10
     other = build.replace(job, namespace="other")
-    assert learner.estimates(other, TaskType.MAP, 0, 100).duration_s(None) is None
+    assert learner.estimates(maps(other), 100).duration_s(None) is None
 
 
 def test_a_namespace_with_many_programs_displaces_only_its_own(build):
     learner, job = runs(build)
     for number in range(1000):
         noisy = build.replace(job, namespace="noisy", image=f"i{number}")
-        learner.learn(noisy, TaskType.MAP, 0, seconds=1, input_bytes=1, less=False)
+        learner.learn(maps(noisy), seconds=1, input_bytes=1, less=False)
     assert seconds(learner, job) == 10
-    assert len(learner.dump()["full"]) == 1 + estimates.NAMESPACE_KEPT
+    assert len(learner.dump()["full"]) == 1 + run_times.NAMESPACE_KEPT
 
 
 def test_many_namespaces_stay_within_the_bound_of_all(build):
     learner, job = runs(build)
     for number in range(1000):
         noisy = build.replace(job, namespace=f"n{number % 10}", image=f"i{number}")
-        learner.learn(noisy, TaskType.MAP, 0, seconds=1, input_bytes=1, less=False)
+        learner.learn(maps(noisy), seconds=1, input_bytes=1, less=False)
     assert seconds(learner, job) == 10
-    assert len(learner.dump()["full"]) == estimates.PROGRAMS_KEPT
+    assert len(learner.dump()["full"]) == run_times.PROGRAMS_KEPT
 
 
 def test_a_dump_is_loaded_again_without_what_cannot_be(build):
@@ -158,7 +162,7 @@ def test_a_dump_is_loaded_again_without_what_cannot_be(build):
     dumped["full"] |= {f"{ns}/{number}/0/map": values for number, values in enumerate(wrong)}
     dumped["full"] |= {f"{program}/0/map": [1, 1, 1], "x" * 500 + "/0/0/map": [1, 1, 1]}
     dumped["less"] = ["nonsense"]
-    again = estimates.Learner()
+    again = run_times.Learner()
     again.load(dumped)
     assert list(again.dump()["full"]) == [key]
     assert seconds(again, job) == 10

@@ -2,11 +2,11 @@
 
 import pytest
 
-from boathouse.services.mrjob import estimates, policy_events
+from boathouse.services.mrjob import policy_events
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
-from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob.placement import program, submission
 from boathouse.services.mrjob.planning import steps
-from boathouse_policies import framework, model
+from boathouse_policies import framework, model, run_times
 from boathouse_task.contract import TaskReport, Timing
 
 
@@ -28,7 +28,7 @@ def witness():
 
 @pytest.fixture
 def learner():
-    return estimates.Learner()
+    return run_times.Learner()
 
 
 @pytest.fixture
@@ -102,13 +102,13 @@ def test_a_pod_whose_memory_changes_while_it_runs_is_resized(build, witness, tol
 
 
 def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build, told, learner):
-    stage = {"command": ["cat"], "elasticMemory": {"min": "128Mi"}}
-    job = build.job(mapper=stage)
-    learner.learn(job, policy_events.TaskType.MAP, 0, seconds=10, input_bytes=0, less=False)
-    assert not isinstance(learner.estimates(job, policy_events.TaskType.MAP, 0, 0), model.Fixed)
+    job = build.job(mapper={"command": ["cat"], "elasticMemory": {"min": "128Mi"}})
+    stage = program.stage(job, policy_events.TaskType.MAP, 0)
+    learner.learn(stage, seconds=10, input_bytes=0, less=False)
+    assert not isinstance(learner.estimates(stage, 0), model.Fixed)
     pod = build.replace(build.failed("m-0", user=False, reason="OOMKilled"), ideal_memory_bytes=512 << 20)
     told.update(job, build.mapping(job), [pod], [])
-    assert isinstance(learner.estimates(job, policy_events.TaskType.MAP, 0, 0), model.Fixed)
+    assert isinstance(learner.estimates(stage, 0), model.Fixed)
 
 
 def test_a_pod_that_came_and_ended_between_two_looks_is_told_of_at_the_jobs_end(build, witness, told, learner):

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
-from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob.placement import program, submission
 from boathouse.services.mrjob.state.job_state import JobState
-from boathouse_policies import framework, model
+from boathouse_policies import framework, model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -52,7 +51,9 @@ class PolicyEvents:
         now: The scheduler's seconds.
     """
 
-    def __init__(self, observers: Sequence[framework.Observer], learner: Learner, now: Callable[[], float]) -> None:
+    def __init__(
+        self, observers: Sequence[framework.Observer], learner: run_times.Learner, now: Callable[[], float]
+    ) -> None:
         self._observers = observers
         self._learner = learner
         self._now = now
@@ -102,7 +103,7 @@ class PolicyEvents:
                 self._pod(reported, pod)
         for known in reported.pods.values():
             self._end(reported, known, None)
-        self._learner.forget(reported.job)
+        self._learner.forget(model.JobId(uid))
         self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
 
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
@@ -178,13 +179,14 @@ class PolicyEvents:
         if pod is None or pod.result is None:
             reason = pod.ending.reason if pod is not None and pod.ending is not None else "PodLost"
             if pod is not None and reason == "OOMKilled" and pod.ideal_memory_bytes:
-                self._learner.too_little(reported.job, pod.task_type, pod.step)
+                self._learner.out_of_memory(program.stage(reported.job, pod.task_type, pod.step))
             self._publish(model.Failed(**self._about(reported.job, known), reason=reason))
             return
         seconds, counters = _worked_s(pod.result), _flat(pod.result.counters)
         read = sum(counters.get(name, 0.0) for name in _INPUT_BYTES)
         less = bool(pod.ideal_memory_bytes)
-        self._learner.learn(reported.job, pod.task_type, pod.step, seconds=seconds, input_bytes=read, less=less)
+        stage = program.stage(reported.job, pod.task_type, pod.step)
+        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=less)
         self._publish(model.Finished(**self._about(reported.job, known), duration_s=seconds, counters=counters))
 
     def _publish(self, event: model.Event) -> None:

@@ -22,7 +22,6 @@ from boathouse.services.mrjob import metrics
 from boathouse.services.mrjob.announcer import Announcer
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
-from boathouse.services.mrjob.estimates import Learner
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.jobstore import Body, JobStore
@@ -43,6 +42,7 @@ from boathouse.services.mrjob.state.job_state import JobState
 from boathouse.services.mrjob.writes import NotLeading, Writes
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
+from boathouse_policies import run_times
 
 _log = logs.get(__name__)
 _MRJOBS = catalogue.MRJOBS.untyped()
@@ -139,8 +139,10 @@ class Parts:
     config: OperatorConfig
     pod_settings: pod_builder.PodSettings
     may_lead: Callable[[], bool]
-    learner: Learner = dataclasses.field(default_factory=Learner)
-    policy_events: PolicyEvents = dataclasses.field(default_factory=lambda: PolicyEvents((), Learner(), time.time))
+    learner: run_times.Learner = dataclasses.field(default_factory=run_times.Learner)
+    policy_events: PolicyEvents = dataclasses.field(
+        default_factory=lambda: PolicyEvents((), run_times.Learner(), time.time)
+    )
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     aside: boundary.Boundary = dataclasses.field(default_factory=boundary.Boundary)

@@ -6,13 +6,12 @@ from typing import Any
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
-from boathouse.services.mrjob import estimates
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import pod_template
 from boathouse.services.mrjob.job.model import Job, Resources
-from boathouse.services.mrjob.placement import pod_builder
-from boathouse_policies import model
+from boathouse.services.mrjob.placement import pod_builder, program
+from boathouse_policies import model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -27,7 +26,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         namespace=model.NamespaceName(job.namespace),
         priority=priority,
         priority_class=job.template.priority_class,
-        kind=estimates.kind(job),
+        kind=program.kind(job),
     )
 
 
@@ -41,10 +40,13 @@ def classes_in_use(
 
 
 def step_classes(
-    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: estimates.Learner
+    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: run_times.Learner
 ) -> list[model.TaskClass]:
-    """The classes of a step, in order, with what was learnt of them."""
-    return [_class(job, each, step, learner.estimates(job, each, step, _reads(each, plan))) for each in stages]
+    """Return the classes of a step, in order, with the estimates for them."""
+    return [
+        _class(job, each, step, learner.estimates(program.stage(job, each, step), _reads(each, plan)))
+        for each in stages
+    ]
 
 
 def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:

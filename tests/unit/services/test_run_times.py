@@ -1,9 +1,9 @@
-"""How long tasks take, learnt from those that succeeded."""
+"""Run times of tasks, learned from those that succeeded."""
 
 import pytest
 
-from boathouse.services.mrjob import estimates
-from boathouse_policies import model
+from boathouse.services.mrjob.placement import program
+from boathouse_policies import model, run_times
 from boathouse_policies.yarn_me import penalty
 from boathouse_task.contract import TaskType
 
@@ -18,44 +18,48 @@ def job(build):
     return build.job(mapper=stage)
 
 
+def maps(job):
+    return program.stage(job, TaskType.MAP, 0)
+
+
 def learnt(job, *runs):
-    learner = estimates.Learner()
+    learner = run_times.Learner()
     for seconds, less in runs:
-        learner.learn(job, TaskType.MAP, 0, seconds=seconds, input_bytes=100, less=less)
+        learner.learn(maps(job), seconds=seconds, input_bytes=100, less=less)
     return learner
 
 
 def test_of_a_program_that_never_ran_nothing_is_known(job):
-    assert estimates.Learner().estimates(job, TaskType.MAP, 0, 100) is model.UNKNOWN
+    assert run_times.Learner().estimates(maps(job), 100) is model.UNKNOWN
 
 
 def test_a_program_that_ran_may_be_given_less_memory_down_to_what_its_job_says(job):
-    known = learnt(job, (10, False)).estimates(job, TaskType.MAP, 0, 100)
+    known = learnt(job, (10, False)).estimates(maps(job), 100)
     assert isinstance(known, penalty.Elastic)
     assert (known.run(known.ideal_bytes)[0], known.run(known.least_bytes)[0]) == (10, 15)
     assert known.least_bytes >= 127 << 20
 
 
 def test_time_grows_with_the_input_and_the_slowdown_is_measured(job):
-    known = learnt(job, (10, False), (30, True)).estimates(job, TaskType.MAP, 0, 200)
+    known = learnt(job, (10, False), (30, True)).estimates(maps(job), 200)
     assert (known.run(known.ideal_bytes)[0], known.run(known.least_bytes)[0]) == (20, 60)
 
 
 def test_a_stage_whose_task_was_killed_for_want_of_memory_gets_no_less(job):
     learner = learnt(job, (10, False))
-    learner.too_little(job, TaskType.MAP, 0)
-    assert not isinstance(learner.estimates(job, TaskType.MAP, 0, 100), penalty.Elastic)
+    learner.out_of_memory(maps(job))
+    assert not isinstance(learner.estimates(maps(job), 100), penalty.Elastic)
 
 
 def test_the_estimates_are_the_same_object_while_nothing_is_learnt(job):
     learner = learnt(job, (10, False))
-    assert learner.estimates(job, TaskType.MAP, 0, 100) is learner.estimates(job, TaskType.MAP, 0, 100)
+    assert learner.estimates(maps(job), 100) is learner.estimates(maps(job), 100)
 
 
 def test_what_is_learnt_comes_back_from_a_dump(job):
-    heir = estimates.Learner()
+    heir = run_times.Learner()
     heir.load(learnt(job, (10, False)).dump())
-    assert heir.estimates(job, TaskType.MAP, 0, 100).duration_s(job_resources(job)) == 10
+    assert heir.estimates(maps(job), 100).duration_s(job_resources(job)) == 10
 
 
 def job_resources(job):
