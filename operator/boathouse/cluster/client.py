@@ -339,7 +339,7 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 def _decode(body: bytes, shape: type[T]) -> T:
     try:
         value: T = _decoder(cast("Hashable", shape)).decode(body)
-    except msgspec.DecodeError as error:
+    except envelope.MALFORMED as error:
         raise errors.DecodeError(f"not a {getattr(shape, '__name__', shape)}: {error}; {body[:200]!r}") from error
     return value
 

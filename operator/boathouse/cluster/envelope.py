@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from msgspec import Raw, field
+from msgspec import DecodeError, Raw, field
 
 from boathouse.cluster.wire import View
 
 T = TypeVar("T")
+
+MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding of JSON raises for bytes that are not JSON, or have another shape."""
 
 
 class ListMeta(View, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import math
@@ -167,34 +168,48 @@ class Reflector(Generic[T]):
         self.synced.set()
 
     async def _readable_page(self, token: str) -> Page[T]:
-        """Read a page; object by object, with stand-ins, where it cannot be decoded as a whole."""
+        """Read a page; object by object, with stand-ins, where it cannot be decoded and transformed as a whole."""
         try:
             page = await self._page(self._resource, token)
-        except errors.DecodeError:
+            return msgspec.structs.replace(page, items=tuple(map(self._transformed, page.items)))
+        except (errors.ApiError, errors.ConnectionLost):
+            raise
+        except Exception:  # noqa: BLE001 - which object it was shows when each is read by itself
             raw = await self._page(self._resource.viewed_as(msgspec.Raw), token)
-            page = Page(
-                items=tuple(map(self._readable, raw.items)),
-                resource_version=raw.resource_version,
-                continue_token=raw.continue_token,
-            )
-        if self._transform is None:
-            return page
-        return msgspec.structs.replace(page, items=tuple(map(self._transform, page.items)))
+        return Page(
+            items=tuple(map(self._readable, raw.items)),
+            resource_version=raw.resource_version,
+            continue_token=raw.continue_token,
+        )
 
     def _readable(self, raw: msgspec.Raw) -> T:
         try:
-            return self._object_decoder.decode(raw)
-        except msgspec.ValidationError as error:
+            return self._transformed(self._object_decoder.decode(raw))
+        except Exception as error:  # noqa: BLE001 - one object's fault must not stop the others'
             return self._stand_in(raw, error)
 
-    def _stand_in(self, raw: msgspec.Raw, error: msgspec.ValidationError) -> T:
-        """Set an object aside.
+    def _transformed(self, new: T) -> T:
+        """Return what is stored of an object.
+
+        Raises:
+            errors.DecodeError: Its resourceVersion is not a number.
+            Exception: What the transform raises.
+        """
+        stored = new if self._transform is None else self._transform(new)
+        _revision(stored.metadata.resource_version)
+        return stored
+
+    def _stand_in(self, raw: msgspec.Raw, error: Exception) -> T:
+        """Set an object aside; the stand-in is not transformed if the transform rejects it as well.
 
         Raises:
             errors.DecodeError: Not even its identity can be read.
         """
         stand_in: T = standins.of(self._resource.view, raw)
-        self._aside.set_aside(self._resource, stand_in.metadata, boundary.Reason.DECODING, error)
+        reason = boundary.Reason.DECODING if isinstance(error, envelope.MALFORMED) else boundary.Reason.STORING
+        self._aside.set_aside(self._resource, stand_in.metadata, reason, error)
+        with contextlib.suppress(Exception):
+            return self._transformed(stand_in)
         return stand_in
 
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
@@ -246,46 +261,48 @@ class Reflector(Generic[T]):
     def _line(self, line: bytes) -> None:
         try:
             event = self._decoder.decode(line)
-        except msgspec.ValidationError as error:
-            self._other_line(line, error)
-            return
-        except msgspec.DecodeError as error:
-            raise errors.DecodeError(f"not a watch event: {error}; {line[:200]!r}") from error
-        if event.type in _ABOUT_OBJECTS:
-            self._object(event.type, event.object)
-        else:
-            self._other_line(line, None)
+            if event.type in _ABOUT_OBJECTS:
+                changes = self._put(event.type, self._transformed(event.object))
+            else:
+                changes = self._other_line(line, None)
+        except errors.ClusterError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a line about one object must not end the watch of the others
+            changes = self._other_line(line, error)
+        self._report(changes)
 
-    def _object(self, kind: str, new: T) -> None:
-        if self._transform is not None:
-            new = self._transform(new)
-        changes = self.store.remove(new) if kind == "DELETED" else self.store.put(new)
+    def _put(self, event_type: str, new: T) -> tuple[store.Change[T], ...]:
+        changes = self.store.remove(new) if event_type == "DELETED" else self.store.put(new)
         self.stats.events += 1
         if not changes:
             self.stats.stale += 1
-        self._report(changes)
+        return changes
 
-    def _other_line(self, line: bytes, cause: msgspec.ValidationError | None) -> None:
-        """Take in what is no readable object: a bookmark, whose object may be hollow, or an error."""
-        event = msgspec.json.decode(line, type=envelope.RawWatchEvent)
+    def _other_line(self, line: bytes, cause: Exception | None) -> tuple[store.Change[T], ...]:
+        """Take in what is no readable object: a bookmark, whose object may be hollow, or an error.
+
+        Raises:
+            errors.ClusterError: The line is an error, or does not identify its object.
+        """
+        event = _decoded(line, envelope.RawWatchEvent)
         match event.type:
             case "BOOKMARK":
-                identity = msgspec.json.decode(event.object, type=envelope.Identified)
+                identity = _decoded(event.object, envelope.Identified)
                 self.store.bookmark(_revision(identity.metadata.resource_version))
                 self.stats.bookmarks += 1
+                return ()
             case "ERROR":
-                status = msgspec.json.decode(event.object, type=envelope.Status)
+                status = _decoded(event.object, envelope.Status)
                 raise errors.from_status(status.code, status.reason, status.message)
-            case kind if kind in _ABOUT_OBJECTS and cause is not None:
-                self._object(kind, self._stand_in(event.object, cause))
+            case event_type if event_type in _ABOUT_OBJECTS and cause is not None:
+                return self._put(event_type, self._stand_in(event.object, cause))
             case _:
                 raise errors.DecodeError(f"a {event.type} event we cannot read: {cause}; {line[:200]!r}")
 
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
             subject = change.old if isinstance(change, store.Deleted) else change.new
-            with self._aside.guard(self._resource, subject.metadata, boundary.Reason.HANDLING):
-                self._on_change(change)
+            self._aside.run(self._resource, subject.metadata, boundary.Reason.HANDLING, self._on_change, change)
 
 
 def _revision(resource_version: str) -> int:
@@ -293,3 +310,10 @@ def _revision(resource_version: str) -> int:
         return int(resource_version)
     except ValueError as error:
         raise errors.DecodeError(f"a resourceVersion that is no number: {resource_version!r}") from error
+
+
+def _decoded(line: bytes | msgspec.Raw, shape: type[V]) -> V:
+    try:
+        return msgspec.json.decode(line, type=shape)
+    except envelope.MALFORMED as error:
+        raise errors.DecodeError(f"not a watch event: {error}; {bytes(line)[:200]!r}") from error

@@ -34,7 +34,7 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
     try:
         identity = msgspec.json.decode(raw, type=envelope.Identified).metadata
         int(identity.resource_version)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (*envelope.MALFORMED, ValueError) as error:
         raise errors.DecodeError(f"an object without an identity: {error}; {bytes(raw)[:200]!r}") from error
     metadata = wire.ObjectMeta(
         name=identity.name,
@@ -53,7 +53,7 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
 def _pod(metadata: wire.ObjectMeta, raw: msgspec.Raw | bytes) -> wire.UnreadablePod:
     try:
         place = msgspec.json.decode(raw, type=_Place)
-    except msgspec.DecodeError:
+    except envelope.MALFORMED:
         return wire.UnreadablePod(metadata=metadata)
     spec = wire.PodSpec(node_name=place.spec.node_name, scheduler_name=place.spec.scheduler_name)
     return wire.UnreadablePod(metadata=metadata, spec=spec, status=wire.PodStatus(phase=place.status.phase))
