@@ -171,9 +171,8 @@ class Table:
         shapes, self._row_of = self._looked_at(sorted_classes, profile)
         self._sizes = shapes.sizes[:, :, None]
         self._least = shapes.least_listed
-        self._score: ShapeScore | None = None
-        if isinstance(profile.score, ShapeScore) and not sorted_classes.stages <= profile.scores.keys():
-            self._score = profile.score
+        asked = not sorted_classes.stages <= profile.scores.keys()
+        self._score = profile.score if asked and isinstance(profile.score, ShapeScore) else None
         self.nodes = self._with_room(shapes.least)
         self._span: Where = ALL if len(self.nodes) == len(state.offered) else self.nodes
         self.listed: Sequence[int] = range(len(self.nodes)) if self._span is ALL else self.nodes.tolist()

@@ -283,8 +283,10 @@ class TurnOrder:
         self._allowed = self._profile.reserve.passing(self._state)
         if self._allowed is not None and self._keys:
             jobs = {self._sorted.job_of[place] for place in self._places(self._allowed) if self._open[place]}
-            self._keys = [key if job in jobs else _NO_TURN for job, key in enumerate(self._keys)]
-            self._line_up(self._with_keys())
+            keys, self._keys = self._keys, [_NO_TURN] * len(self._keys)
+            for job in jobs:
+                self._keys[job] = keys[job]
+            self._line_up(sorted(job for job in jobs if not math.isnan(keys[job])))
 
     # Turns
 
