@@ -101,7 +101,6 @@ class Load:
     def __init__(self, cluster: Any, pods: support.Bulk, owner: dict[str, Any], folder: Path, count: int) -> None:
         self._cluster, self._pods, self._owner, self._folder, self._count = cluster, pods, owner, folder, count
         self.rss_mib = 0.0
-        self.rss_mib = 0.0
 
     def operator(self, identity: str, lease: dict[str, int] | None = None) -> Any:
         """Run an operator on the cluster."""

@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boathouse.cluster import catalogue, client, config, errors
+from boathouse.cluster import catalogue, client, config, errors, retries
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 NAMESPACE = "bench"
 AT_ONCE = 32
@@ -28,6 +28,8 @@ ROUND_LIMIT_S = 180
 FAST = ("--kube-api-qps=5000", "--kube-api-burst=5000")
 ON_A_NODE = "spec.nodeName!="
 ADDED = b'{"type":"ADDED"'
+PATIENCE = retries.Backoff(base_s=0.5, attempts=10)
+"""Up to a minute: the watch cache of a slow API server answers a list with `504 Too large resource version`."""
 
 
 def say(text: str) -> None:
@@ -35,11 +37,11 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def options(description: str, **defaults: int) -> argparse.Namespace:
-    """Read the command line: one whole number for each default."""
+def options(description: str, **defaults: int | str) -> argparse.Namespace:
+    """Read the command line: one option of the same type for each default."""
     parser = argparse.ArgumentParser(description=description)
     for name, value in defaults.items():
-        parser.add_argument(f"--{name}", type=int, default=value, help=f"(default {value})")
+        parser.add_argument(f"--{name}", type=type(value), default=value, help=f"(default {value!r})")
     return parser.parse_args()
 
 
@@ -109,6 +111,10 @@ class Bulk:
     def __init__(self, api: client.ApiClient) -> None:
         self.api = api
 
+    async def list(self, resource: catalogue.Resource[Any], *, fields: str = "") -> client.Page[Any]:
+        """Return all objects of the namespace; a list that fails is retried."""
+        return await reading(lambda: self.api.list(resource, NAMESPACE, fields=fields))
+
     async def prepare(self) -> dict[str, Any]:
         """Make the namespace and an object to own pods; return the owner reference."""
         for kind, manifest, namespace in (
@@ -128,7 +134,7 @@ class Bulk:
 
     async def clear(self) -> None:
         """Delete all pods, and wait until they are gone."""
-        while (page := await self.api.list(catalogue.PODS, NAMESPACE)).items:
+        while (page := await self.list(catalogue.PODS)).items:
             await _all(self._delete(one.metadata.name) for one in page.items)
 
     async def _delete(self, name: str) -> None:
@@ -137,18 +143,18 @@ class Bulk:
 
     async def node_of(self, name: str) -> str:
         """Return the node of a pod; empty while it has none."""
-        return (await self.api.get(catalogue.PODS, name, NAMESPACE)).spec.node_name
+        return (await reading(lambda: self.api.get(catalogue.PODS, name, NAMESPACE))).spec.node_name
 
     async def count_events(self) -> int:
         """Return how many Scheduled events there are, and delete all."""
-        page = await self.api.list(catalogue.EVENTS, NAMESPACE, fields="reason=Scheduled")
+        page = await self.list(catalogue.EVENTS, fields="reason=Scheduled")
         await _all(self.api.delete(catalogue.EVENTS, one["metadata"]["name"], NAMESPACE) for one in page.items)
         return len(page.items)
 
     @contextlib.asynccontextmanager
     async def stopwatch(self, count: int, *, limit_s: float = ROUND_LIMIT_S) -> AsyncIterator[Stopwatch]:
         """Watch until so many pods have a node; the block starts what is measured."""
-        watch = Stopwatch(self.api, count)
+        watch = Stopwatch(self, count)
         await watch.open()
         counting = asyncio.create_task(watch.follow())
         yield watch
@@ -159,8 +165,8 @@ class Bulk:
 class Stopwatch:
     """Counts pods that have a node, and remembers when the last one came."""
 
-    def __init__(self, api: client.ApiClient, count: int) -> None:
-        self._api, self._count = api, count
+    def __init__(self, pods: Bulk, count: int) -> None:
+        self._pods, self._count = pods, count
         self._seen = 0
         self._revision = ""
         self._begin_s = time.perf_counter()
@@ -172,14 +178,14 @@ class Stopwatch:
 
     async def open(self) -> None:
         """Count what has a node already."""
-        page = await self._api.list(catalogue.PODS, NAMESPACE, fields=ON_A_NODE)
+        page = await self._pods.list(catalogue.PODS, fields=ON_A_NODE)
         self._seen, self._revision = len(page.items), page.resource_version
 
     async def follow(self) -> None:
-        """Watch until all have a node; a watch that the server ends is opened anew."""
+        """Watch until all have a node; a watch that fails or that the server ends is opened anew."""
         while self._seen < self._count:
-            with contextlib.suppress(errors.ConnectionLost):
-                async with self._api.watch(
+            with contextlib.suppress(errors.ConnectionLost, errors.Gone, errors.ServerError):
+                async with self._pods.api.watch(
                     catalogue.PODS, NAMESPACE, resource_version=self._revision, fields=ON_A_NODE
                 ) as chunks:
                     await self._count_lines(chunks)
@@ -228,6 +234,11 @@ def rss_mib(pid: int) -> float:
     """Return a process's resident memory in MiB."""
     line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
+
+
+async def reading(call: Callable[[], Awaitable[Any]]) -> Any:
+    """Call what only reads; retry as the operator's informers do, for `PATIENCE` at most."""
+    return await retries.retrying(call, idempotent=True, backoff=PATIENCE)
 
 
 async def _all(calls: Any) -> None:
