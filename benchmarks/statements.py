@@ -1,6 +1,6 @@
 """Count the Python statements of a folder, package by package, and compare the counts with another revision.
 
-    python benchmarks/statements.py [FOLDER] [--against DIRECTORY_OR_REVISION]
+    python benchmarks/statements.py [FOLDER] [--against DIRECTORY_OR_REVISION] [--without PACKAGE ...]
 
 A statement is a node of the syntax tree that is an `ast.stmt`: assignments, calls, imports, `if`, `for`, `def`, `class`
 and the rest, at every depth. An `if` counts once, and each statement inside it counts too; `else`, `except` and `case`
@@ -8,7 +8,8 @@ lines are no statements of their own. A statement that is only a string does not
 functions and constants. Comments, blank lines and how a statement is broken into lines have no influence.
 
 FOLDER is relative to the checkout's root. With `--against`, the same folder of another checkout, or of a commit of this
-one, is the first column, and the ratio is this checkout's count over it.
+one, is the first column, and the ratio is this checkout's count over it. `--without` leaves packages out of all counts,
+such as one that has moved here from another folder: `--without run_times` for `policies/boathouse_policies`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 ROOT = Path(__file__).resolve().parents[1]
 SUFFIX = ".py"
@@ -74,21 +75,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", nargs="?", default="policies/boathouse_policies", help="(default: %(default)s)")
     parser.add_argument("--against", metavar="DIRECTORY_OR_REVISION", help="another checkout, or a commit of this one")
+    parser.add_argument("--without", metavar="PACKAGE", nargs="+", default=(), help="packages to leave out")
     arguments = parser.parse_args()
-    now = by_package(in_directory(ROOT / arguments.folder))
+    now = _without(arguments.without, by_package(in_directory(ROOT / arguments.folder)))
     if arguments.against is None:
         for package, number in (*sorted(now.items()), ("all", sum(now.values()))):
             print(f"{package:<20} {number:>8,}")
         return
     other = Path(arguments.against)
     is_checkout = other.is_dir()
-    before = by_package(
+    modules = (
         in_directory(other / arguments.folder) if is_checkout else in_revision(arguments.against, arguments.folder)
     )
+    before = _without(arguments.without, by_package(modules))
     print(f"{'package':<20} {'before':>8} {'after':>8} {'ratio':>6}")
     for package in sorted({*before, *now}):
         _compare(package, before.get(package, 0), now.get(package, 0))
     _compare("all", sum(before.values()), sum(now.values()))
+
+
+def _without(packages: Collection[str], counts: Mapping[str, int]) -> Mapping[str, int]:
+    return {package: number for package, number in counts.items() if package not in packages}
 
 
 def _compare(package: str, before: int, after: int) -> None:

@@ -118,7 +118,12 @@ class Operator:
     """What the composition root wires, without Kopf, TLS and the real scheduler."""
 
     def __init__(
-        self, api: FakeApi, client: Any, config: OperatorConfig = CONFIG, observers: tuple[Any, ...] = ()
+        self,
+        api: FakeApi,
+        client: Any,
+        config: OperatorConfig = CONFIG,
+        observers: tuple[Any, ...] = (),
+        scheduler: Any = None,
     ) -> None:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
@@ -128,7 +133,7 @@ class Operator:
             lambda uid: self.queue.add(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
         )
         self.plans = split_plans.Plans(client)
-        self.scheduler = PlaceAtOnce(client)
+        self.scheduler = scheduler or PlaceAtOnce(client)
         self.hub = task_messages.TaskMessages()
         self.bundle = Bundle()
         self.leads = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import support
+from benchmarks import hops, support
 from boathouse.cluster import catalogue, errors, retries
 from tests.wire import fake_api
 
@@ -50,3 +50,18 @@ async def test_clearing_and_counting_go_on_after_lists_that_failed(api, pods):
     await pods.clear()
     api.fail_next("list *", times=2, **BEHIND)
     assert (await pods.count_events(), api.objects("pods")) == (0, {})
+
+
+async def test_the_hops_of_a_pod_lead_from_its_watch_event_to_its_bind_request():
+    names = (await hops.bind()).hops()
+    assert names[0] == "cluster.reflector.Reflector._line"
+    assert names[-1] == "cluster.client.ApiClient.bind"
+    assert len(names) == len(set(names))
+
+
+async def test_the_hops_of_a_job_cross_from_the_endpoint_to_the_scheduler_and_back():
+    names = (await hops.commit()).hops()
+    way = ["ProgressServer._post_plan", "Scheduler.submit", "ApiClient.create_pod", "JobMetrics.ended"]
+    ends = [name.partition(".")[2] for name in names]
+    places = [next(place for place, name in enumerate(ends) if name.endswith(part)) for part in way]
+    assert places == sorted(places)
