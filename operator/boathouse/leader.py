@@ -21,22 +21,20 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned
-from boathouse.services.frame import work_queue
+from boathouse.services.frame import admission, object_store, resync, work_queue
+from boathouse.services.frame.writes import NotLeading
 from boathouse.services.mrjob import (
-    backlog,
-    jobstore,
     metrics,
     output_owners,
     podindex,
     policy_events,
     reconciler,
-    resync,
 )
+from boathouse.services.mrjob.definition import MRJOB
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import split_plans
-from boathouse.services.mrjob.writes import NotLeading
 from boathouse.services.progress import auth, server, serving, tls, trust_bundle
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
@@ -90,8 +88,8 @@ class Leader:
         )
         self._queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=context.metrics.registry)
         limits = settings.tenant_limits
-        self._jobs = jobstore.JobStore(
-            self._queue.add, backlog.Backlog(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20)
+        self._jobs = object_store.ObjectStore(
+            MRJOB, self._queue.add, admission.Admission(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20)
         )
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
         self._plans = split_plans.Plans(context.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
@@ -116,7 +114,7 @@ class Leader:
                 aside=self._scheduling.aside,
             )
         )
-        self._resync = resync.Resync(context.api, self._jobs, tuple(settings.watch_namespaces))
+        self._resync = resync.Resync(MRJOB, context.api, self._jobs, tuple(settings.watch_namespaces))
         self._scheduling.on_node.append(self._node_changed)
         self._scheduling.on_pod.append(self._pods.on_pod)
         self._scheduling.on_ended.append(self._pods.on_ended)

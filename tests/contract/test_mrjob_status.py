@@ -9,6 +9,7 @@ import pytest
 
 from boathouse.cluster import catalogue, errors, wire
 from boathouse.resources.config import OperatorConfig
+from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.attempts import pod_reader
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
@@ -91,7 +92,7 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     assert len(state.last_failures) == 2
     name = made["metadata"]["name"]
     taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_status(state), namespace)
-    assert job_state.stripped(taken["status"]) == job_state.stripped(job_state.to_status(state))
+    assert stripped(taken["status"]) == stripped(job_state.to_status(state))
     assert job_state.from_status(taken["status"], reduces=1).stages == state.stages
 
 

@@ -15,8 +15,9 @@ import msgspec
 from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.frame import work_queue
-from boathouse.services.mrjob import backlog, jobstore, metrics, podindex, policy_events, reconciler
+from boathouse.services.frame import admission, object_store, work_queue
+from boathouse.services.mrjob import metrics, podindex, policy_events, reconciler
+from boathouse.services.mrjob.definition import MRJOB
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import shards, split_plans
@@ -128,7 +129,9 @@ class Operator:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
         self.queue = work_queue.WorkQueue(self._look, workers=2, metrics=self.telemetry.registry)
-        self.jobs = jobstore.JobStore(self.queue.add, backlog.Backlog(config.tenant_limits.max_unfinished_jobs))
+        self.jobs = object_store.ObjectStore(
+            MRJOB, self.queue.add, admission.Admission(config.tenant_limits.max_unfinished_jobs)
+        )
         self.pods = podindex.PodIndex(
             lambda uid: self.queue.add(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.services.mrjob.resync import Resync
+from boathouse.services.frame.resync import Resync
+from boathouse.services.mrjob.definition import MRJOB
 from tests.wire import waiting
 from tests.wire.mrjob_world import KEY, Cluster, mrjob
 
@@ -34,7 +35,7 @@ async def restored(cluster, client, backup):
     await waiting.eventually(lambda: version(cluster.operator.jobs.get(KEY)) == version(cluster.api.get("mrjobs", KEY)))
     cluster.api.restore(backup)
     cluster.operator.scheduler._created.clear()
-    await Resync(client, cluster.operator.jobs, ()).run_once()
+    await Resync(MRJOB, client, cluster.operator.jobs, ()).run_once()
 
 
 async def test_a_job_that_had_succeeded_succeeds_again(cluster, client, eventually):

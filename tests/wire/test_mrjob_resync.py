@@ -5,33 +5,34 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services import leadership
-from boathouse.services.mrjob.jobstore import JobStore
-from boathouse.services.mrjob.resync import Resync
+from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.resync import Resync
+from boathouse.services.mrjob.definition import MRJOB
 from tests.wire import fake_api
 from tests.wire.mrjob_world import KEY, mrjob
 
 
 @pytest.fixture
 def jobs():
-    return JobStore(lambda _: None)
+    return ObjectStore(MRJOB, lambda _: None)
 
 
 async def test_a_job_that_kopf_missed_is_found(api, client, jobs):
     api.add(mrjob())
-    await Resync(client, jobs, ()).run_once()
+    await Resync(MRJOB, client, jobs, ()).run_once()
     assert jobs.keys() == [KEY]
 
 
 async def test_a_deletion_that_kopf_missed_is_noticed(api, client, jobs):
     jobs.seen(api.add(mrjob()))
     api.remove("mrjobs", KEY)
-    await Resync(client, jobs, ()).run_once()
+    await Resync(MRJOB, client, jobs, ()).run_once()
     assert jobs.keys() == []
 
 
 async def test_only_the_namespaces_where_we_act_are_looked_at(api, client, jobs):
     api.add(mrjob())
-    await Resync(client, jobs, ("elsewhere",)).run_once()
+    await Resync(MRJOB, client, jobs, ("elsewhere",)).run_once()
     assert jobs.keys() == []
 
 

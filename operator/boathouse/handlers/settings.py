@@ -6,7 +6,7 @@ import kopf
 
 from boathouse.cluster import config
 from boathouse.resources import names
-from boathouse.services.mrjob import resync
+from boathouse.services.frame import resync
 
 
 def settings() -> kopf.OperatorSettings:

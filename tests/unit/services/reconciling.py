@@ -7,7 +7,9 @@ from prometheus_client import registry
 from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import backlog, jobstore, metrics, podindex, reconciler
+from boathouse.services.frame import admission, object_store
+from boathouse.services.mrjob import metrics, podindex, reconciler
+from boathouse.services.mrjob.definition import MRJOB
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import split_plans
@@ -50,7 +52,7 @@ class Desk:
         self.events: list[str] = []
         self.now_s = Build.CREATED_S
         limits = OperatorConfig.model_validate(config).tenant_limits
-        self.jobs = jobstore.JobStore(lambda _: None, backlog.Backlog(limits.max_unfinished_jobs))
+        self.jobs = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
         self.reconciler = reconciler.Reconciler(self._parts(config))
 

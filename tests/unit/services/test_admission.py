@@ -3,7 +3,6 @@
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.services.mrjob.backlog import Backlog
 from tests.unit.services.reconciling import KEY, STALE, Desk, body
 
 
@@ -52,24 +51,6 @@ async def test_it_is_admitted_when_an_earlier_one_has_ended(desk):
     await desk.look()
     assert admitted(desk)[:2] == ("True", "Admitted")
     assert len(desk.submitted) == 1
-
-
-def test_admission_costs_a_search_and_not_a_walk():
-    backlog, compared = Backlog(limit=10), []
-
-    class Uid(str):
-        __slots__ = ()
-
-        def __lt__(self, other):
-            compared.append(1)
-            return str.__lt__(self, other)
-
-    jobs = [{"metadata": {"uid": Uid(f"{number:05}"), "creationTimestamp": ""}} for number in range(5000)]
-    for job in jobs:
-        backlog.put("demo/x", job)
-    compared.clear()
-    assert not backlog.admits("demo/x", jobs[-1])
-    assert len(compared) < 50
 
 
 async def test_a_conflict_that_persists_backs_off(desk):

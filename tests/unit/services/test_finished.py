@@ -1,5 +1,6 @@
 """Finished jobs are many: the process keeps nothing of their tasks."""
 
+from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.state import job_state
 from tests.unit.services.reconciling import KEY, Desk, body
 
@@ -8,7 +9,7 @@ def finished(build, phase="Failed"):
     job = build.job()
     state = build.mapping(job, splits=40_000)
     state = build.replace(state, phase=phase, completion_s=build.CREATED_S)
-    return {**body(), "status": job_state.stripped(job_state.to_status(state))}
+    return {**body(), "status": stripped(job_state.to_status(state))}
 
 
 async def test_of_a_finished_job_no_record_is_kept_and_its_status_is_written_once(build):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.mrjob import spec
+from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.state import counters, job_state
 from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task.contract import TaskType
@@ -76,7 +77,7 @@ def written(build, **more):
     """The status of a job of three maps of which one is done, and what somebody else put into it."""
     job = build.job()
     state = build.look(job, build.won("m-0"), build.pod("m-1", 2), state=build.mapping(job)).state
-    return json.loads(json.dumps(job_state.stripped(job_state.to_status(state)))) | more
+    return json.loads(json.dumps(stripped(job_state.to_status(state)))) | more
 
 
 CONDITION = {"type": "Quiesced", "status": "True", "reason": "New", "lastTransitionTime": "2026-01-01T00:00:00Z"}

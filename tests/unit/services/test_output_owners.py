@@ -4,8 +4,10 @@ import dataclasses
 
 import pytest
 
-from boathouse.services.mrjob import jobstore, output_owners
+from boathouse.services.frame import object_store
+from boathouse.services.mrjob import output_owners
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.definition import MRJOB
 from boathouse_task.contract import OwnerState, TaskType
 
 UID = "0f52a1b3-0000-4000-8000-000000000000"
@@ -15,7 +17,7 @@ class World:
     """A leader that has listed all MRJobs, with the job running and nothing else."""
 
     def __init__(self) -> None:
-        self.jobs = jobstore.JobStore(lambda _: None)
+        self.jobs = object_store.ObjectStore(MRJOB, lambda _: None)
         self.pods: list[AttemptPod] = []
         self.queued, self.writing, self.is_listed = False, [], True
         self.owners = output_owners.Owners(

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.names import ConditionType
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
-from boathouse.services.mrjob.job.model import Refusal
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskType

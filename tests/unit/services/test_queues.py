@@ -3,6 +3,7 @@
 import pytest
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import submission
 from tests.unit.services.reconciling import body
@@ -29,7 +30,7 @@ def test_a_job_may_use_a_queue_that_accepts_it(queue, priority_class):
 
 
 def test_a_job_is_refused_by_a_queue_that_does_not_accept_its_namespace():
-    assert model.from_resource(body(queue="other"), CONFIG) == model.Refusal(
+    assert model.from_resource(body(queue="other"), CONFIG) == Refusal(
         reason="QueueNotAllowed",
         message='the queue "other" does not accept the namespace demo: set spec.queue to another, or have the '
         "namespace added to the queue in the chart",
@@ -38,7 +39,7 @@ def test_a_job_is_refused_by_a_queue_that_does_not_accept_its_namespace():
 
 def test_a_job_is_refused_by_a_queue_that_does_not_accept_its_priority_class():
     template = {"priorityClassName": "urgent"}
-    assert model.from_resource(body(queue="demo", podTemplate=template), CONFIG) == model.Refusal(
+    assert model.from_resource(body(queue="demo", podTemplate=template), CONFIG) == Refusal(
         reason="QueueNotAllowed",
         message='the queue "demo" does not accept the PriorityClass urgent: set spec.queue to another, or '
         "spec.podTemplate.priorityClassName to one of low, high",
@@ -49,5 +50,5 @@ def test_a_namespaces_label_gives_a_job_no_queue_that_does_not_accept_it():
     config = CONFIG.model_copy()
     config.follow(lambda _: "other")
     refused = model.from_resource(body(), config)
-    assert isinstance(refused, model.Refusal)
+    assert isinstance(refused, Refusal)
     assert refused.reason == "QueueNotAllowed"

@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.cluster import errors
+from boathouse.services.frame.writes import NotLeading
 from boathouse.services.mrjob.splits import shards, split_plans
-from boathouse.services.mrjob.writes import NotLeading
 from tests.unit.services.test_shards import plan
 
 

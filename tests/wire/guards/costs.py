@@ -9,7 +9,7 @@ from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import mounts, requests
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
-from boathouse.services.mrjob import shares
+from boathouse.services.frame import status_writer
 from boathouse_policies import model
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -62,7 +62,7 @@ async def a_pod_whose_claims_wait_for_their_volumes(_api, _tmp):
 
 async def many_jobs_whose_statuses_change(_api, _tmp):
     now_s, asked, written = 0.0, 0, 0
-    statuses = shares.Statuses(TenantLimits().status_writes_per_second, lambda: now_s)
+    statuses = status_writer.StatusShare(TenantLimits().status_writes_per_second, lambda: now_s)
     due = [(0.0, f"demo/j{i}") for i in range(3000)]
     while due[0][0] < 10.0:
         now_s, key = heapq.heappop(due)
@@ -92,14 +92,14 @@ def with_a_look_at_all_volumes_for_each_node(patch):
 
 
 def with_no_turns(patch):
-    whole = shares.Statuses.take
+    whole = status_writer.StatusShare.take
 
     def take(self, key, *, is_urgent):
         wait_s = whole(self, key, is_urgent=is_urgent)
         self.forget(key)
         return wait_s
 
-    patch.setattr(shares.Statuses, "take", take)
+    patch.setattr(status_writer.StatusShare, "take", take)
 
 
 GUARDS = {

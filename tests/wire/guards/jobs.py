@@ -17,11 +17,12 @@ from boathouse.cluster import errors, retries
 from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import learned
-from boathouse.services.frame import tolerant
-from boathouse.services.mrjob import backlog, jobstore, reconciler
+from boathouse.services.frame import admission, object_store, tolerant
+from boathouse.services.frame.resync import Resync
+from boathouse.services.mrjob import reconciler
 from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob.definition import MRJOB
 from boathouse.services.mrjob.planning import planner, steps
-from boathouse.services.mrjob.resync import Resync
 from boathouse.services.mrjob.splits import shards
 from boathouse.services.mrjob.state import counters as sums
 from boathouse.services.mrjob.state import job_state
@@ -156,7 +157,7 @@ async def a_restore_of_etcd(api, _tmp):
             known = cluster.operator.jobs
             await waiting.eventually(lambda: known.get(KEY)["metadata"]["resourceVersion"] == str(newest))
             api.restore(backup)
-            await Resync(cluster.client, known, ()).run_once()
+            await Resync(MRJOB, cluster.client, known, ()).run_once()
             told = known.get(KEY)["metadata"]["resourceVersion"]
     return [] if int(told) < newest else ["the version before the restore is kept for ever"]
 
@@ -266,7 +267,7 @@ def without_setups_word(patch):
 
 
 def without_a_limit_of_jobs(patch):
-    patch.setattr(backlog.Backlog, "admits", lambda *_: True)
+    patch.setattr(admission.Admission, "admits", lambda *_: True)
 
 
 def without_backoff_from_conflicts(patch):
@@ -274,8 +275,8 @@ def without_backoff_from_conflicts(patch):
 
 
 def without_belief_in_later_reads(patch):
-    whole = jobstore.JobStore.put
-    patch.setattr(jobstore.JobStore, "put", lambda self, body, _began=None: whole(self, body))
+    whole = object_store.ObjectStore.put
+    patch.setattr(object_store.ObjectStore, "put", lambda self, body, _began=None: whole(self, body))
 
 
 def without_a_look_at_labels(patch):

@@ -148,7 +148,7 @@ def with_any_number_of_constraints(patch):
 
 
 def with_one_line_for_all_keys(patch):
-    patch.setattr(work_queue, "_namespace", lambda _: "")
+    patch.setattr(work_queue, "namespace_of", lambda _: "")
     patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
 
 

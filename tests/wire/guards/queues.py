@@ -6,6 +6,7 @@ import collections
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling.pods import holders, ownership
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.job import model as mrjobs
 from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
@@ -115,7 +116,7 @@ async def a_pod_on_a_node_that_names_a_queue_that_does_not_accept_it(api, _tmp):
 
 async def a_job_of_a_queue_that_does_not_accept_it(_api, _tmp):
     found = mrjobs.from_resource(body(queue="nightly"), CLOSED)
-    refused = isinstance(found, mrjobs.Refusal) and found.reason == "QueueNotAllowed"
+    refused = isinstance(found, Refusal) and found.reason == "QueueNotAllowed"
     return [] if refused else [found]
 
 

@@ -21,6 +21,7 @@ from prometheus_client import registry
 
 from boathouse import fair
 from boathouse.cluster import errors, retries
+from boathouse.services.frame.kind import namespace_of
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -122,7 +123,7 @@ class WorkQueue:
                 again_s = await self._reconcile_key(key)
             finally:
                 marked = self._busy.pop(key)
-                self._ready.done(_namespace(key))
+                self._ready.done(namespace_of(key))
                 self._wake.set()
             if again_s is not None:
                 self.add(key, max(again_s, self._rest(key)))
@@ -193,12 +194,8 @@ class WorkQueue:
                     return
                 del self._due[key]
                 self._is_ready.add(key)
-                self._ready.put(_namespace(key), key)
+                self._ready.put(namespace_of(key), key)
             heapq.heappop(self._heap)  # else it was marked again for an earlier time, or forgotten
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]
 
 
 class _Timed:

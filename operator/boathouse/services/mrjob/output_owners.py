@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
+from boathouse.services.frame.kind import Body
+from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
-from boathouse.services.mrjob.jobstore import Body, JobStore
 from boathouse.services.mrjob.state.job_state import TERMINAL
 from boathouse_policies import model as policy
 from boathouse_task import contract
@@ -49,7 +50,7 @@ class Owners:
         listed: whether all MRJobs were listed since this process leads.
     """
 
-    jobs: JobStore
+    jobs: ObjectStore
     pods: Pods
     scheduler: InFlight
     cluster: str

@@ -6,8 +6,8 @@ written at most once a second; what must not happen before it is written (deleti
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from boathouse import failpoints
 from boathouse.cluster import boundary, catalogue, client, errors
@@ -18,13 +18,17 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.services.frame import tolerant
+from boathouse.services.frame.kind import Body, Refusal, is_deleted, namespace_of, revision
+from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.status_writer import StatusMemory, StatusWriter, stripped
+from boathouse.services.frame.writes import NotLeading, Writes
 from boathouse.services.mrjob import metrics
 from boathouse.services.mrjob.announcer import Announcer
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.definition import MRJOB
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.jobstore import Body, JobStore
 from boathouse.services.mrjob.kind import PodScheduler, TrustBundle
 from boathouse.services.mrjob.placement import pod_builder, submission
 from boathouse.services.mrjob.planning import cleanup, planner, steps
@@ -39,15 +43,12 @@ from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.mrjob.splits.split_plans import Plans
 from boathouse.services.mrjob.state import conditions, job_state, progress
 from boathouse.services.mrjob.state.job_state import JobState
-from boathouse.services.mrjob.writes import NotLeading, Writes
 from boathouse.telemetry import logs
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
 _log = logs.get(__name__)
-_MRJOBS = catalogue.MRJOBS.untyped()
 
-STATUS_DISTANCE_S: Final = 1.0
 RETRIES_DISTANCE_S: Final = 1.0
 """How often a job asks for its share of retries: with each of them for all that came meanwhile."""
 PENDING_REQUEUE_S: Final = 2.0
@@ -64,7 +65,7 @@ MAX_REQUEUE_S: Final = 3600.0
 
 
 @dataclasses.dataclass(slots=True)
-class _Memory:
+class _Memory(StatusMemory[JobState]):
     """What this process knows of a job beyond its status; losing it costs nothing but work.
 
     Attributes:
@@ -72,10 +73,6 @@ class _Memory:
         failed_s: When tasks failed lately.
     """
 
-    uid: JobUid
-    state: JobState
-    written: Mapping[str, Any]
-    written_s: float = float("-inf")
     submitted: "_Submitted | None" = None
     revision: int = 0
     granted: frozenset[settle.Attempt] = frozenset()
@@ -128,7 +125,7 @@ class Parts:
     """
 
     api: client.ApiClient
-    jobs: JobStore
+    jobs: ObjectStore
     pod_index: PodIndex
     plans: Plans
     scheduler: PodScheduler
@@ -160,9 +157,16 @@ class Reconciler:
         self._memories: dict[str, _Memory] = {}
         self._uids: dict[str, JobUid] = {}
         self._conflicts: dict[str, int] = {}
-        self._writes = Writes(api=parts.api, jobs=parts.jobs, may_lead=parts.may_lead)
+        self._writes = Writes(kind=MRJOB, api=parts.api, objects=parts.jobs, may_lead=parts.may_lead)
         self._announcer = Announcer(parts.events, parts.metrics)
         self.shares = Shares(parts.config.tenant_limits, parts.monotonic)
+        self._status_writer: StatusWriter[JobState] = StatusWriter(
+            job_state,
+            self._writes,
+            self.shares.statuses,
+            on_refused=self._announcer.refused_status,
+            clock=parts.monotonic,
+        )
         self._related_objects = RelatedObjects(parts.api, parts.monotonic)
 
     async def reconcile(self, key: str) -> float | None:
@@ -177,7 +181,7 @@ class Reconciler:
         if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
             self._forget(key)
             memory = None
-        if body is None or (_is_deleted(body) and not _has_finalizer(body)):
+        if body is None or (is_deleted(body) and not MRJOB.has_finalizer(body)):
             self._forget(key)
             return None
         try:
@@ -210,33 +214,33 @@ class Reconciler:
         namespace, _, name = key.partition("/")
         subject = ObjectMeta(name=name, namespace=namespace, uid=body["metadata"]["uid"])
         self._parts.aside.set_aside(catalogue.MRJOBS, subject, boundary.Reason.RECONCILING, error)
-        if _is_deleted(body):
+        if is_deleted(body):
             await self._release(key, boundary.describe(error))
             return
         message = f"the operator cannot process this job and retries: {boundary.describe(error)}"
         try:
-            await self._refuse(key, body, model.Refusal(reason=names.Reason.SET_ASIDE, message=message))
+            await self._refuse(key, body, Refusal(reason=names.Reason.SET_ASIDE, message=message))
         except Exception as second:  # noqa: BLE001 - the first is what is told
             _log.warning("the condition of a job that was set aside was not written", job=key, error=str(second))
 
     async def _reconcile_object(self, key: str, body: Body, memory: "_Memory | None") -> float | None:
-        if not _is_deleted(body) and not self._parts.jobs.admits(key):
+        if not is_deleted(body) and not self._parts.jobs.admits(key):
             return await self._refuse(key, body, _too_many(key, *self._parts.jobs.limits), again_s=MAX_REQUEUE_S)
         if "spec" not in body:
             body = await self._whole(body)
         job = model.from_resource(body, self._parts.config)
-        if isinstance(job, model.Refusal):
-            if _is_deleted(body):
+        if isinstance(job, Refusal):
+            if is_deleted(body):
                 await self._release(key, job.message)
                 return None
             return await self._refuse(key, body, job)
-        if memory is not None and memory.revision > _revision(body):
+        if memory is not None and memory.revision > revision(body):
             self._parts.plans.forget_stored(memory.uid)  # etcd was restored from a backup, which may not hold it
             memory = None
         if memory is None:
             memory = self._memories[key] = _remember(body, job)
             self._uids[key] = memory.uid
-        memory.revision = _revision(body)
+        memory.revision = revision(body)
         return await self._reconcile_job(key, job, memory)
 
     async def _whole(self, body: Body) -> Body:
@@ -246,7 +250,7 @@ class Reconciler:
             errors.Conflict: Another one has its name now.
         """
         began, metadata = self._parts.jobs.begin(), body["metadata"]
-        found = await self._parts.api.get(_MRJOBS, metadata["name"], metadata["namespace"])
+        found = await self._parts.api.get(MRJOB.resource, metadata["name"], metadata["namespace"])
         if found["metadata"]["uid"] != metadata["uid"]:
             raise errors.Conflict(409, "Conflict", "the job was replaced during the reconcile")
         self._parts.jobs.put(found, began)
@@ -263,11 +267,11 @@ class Reconciler:
         desired = dataclasses.replace(desired, state=state)
         before, memory.state = memory.state, desired.state
         self._announcer.reconciled(key, job, before, desired)
-        delay_s = await self._write_status(key, memory)
+        delay_s = await self._status_writer.write(key, memory)
         self._parts.task_messages.update(job.uid, job.namespace, desired.state)
         self._parts.task_messages.retain_reports(job.uid, {pod.name for pod in seen.pods if pod.state.is_live})
         if delay_s is None:
-            await self._writes.delete(job, desired.delete)
+            await self._writes.delete(job.namespace, ((pod.name, pod.uid) for pod in desired.delete))
         if desired.state.finished or job.deleting_since_s is not None:
             self._parts.policy_events.ended(job.uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
             if desired.cleaning:
@@ -295,7 +299,7 @@ class Reconciler:
         """Have the finalizer before the first task leaves anything behind, if the job asks for it."""
         body = self._parts.jobs.get(key)
         wanted = job.life.clean_up == "OnDelete"
-        if body is not None and job.deleting_since_s is None and wanted != _has_finalizer(body):
+        if body is not None and job.deleting_since_s is None and wanted != MRJOB.has_finalizer(body):
             await self._writes.finalizer(body, present=wanted)
 
     async def _observe(self, job: Job, memory: _Memory) -> Observation:
@@ -331,43 +335,6 @@ class Reconciler:
         """The plan in ConfigMaps that the status names, or before that the one that setup vouches for."""
         digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
         return await self._parts.plans.stored(job, known.step, digests, accepted=known.plan is not None)
-
-    async def _write_status(self, key: str, memory: _Memory) -> float | None:
-        """Write the status if it changed; returns how long to wait where it may not be written yet."""
-        wire = job_state.stripped(job_state.to_status(memory.state))
-        if wire == memory.written:
-            return None
-        since_s = self._parts.monotonic() - memory.written_s
-        urgent = _shape(wire) != _shape(memory.written)
-        if not urgent and since_s < STATUS_DISTANCE_S:
-            return STATUS_DISTANCE_S - since_s
-        if (wait_s := self.shares.statuses.take(key, is_urgent=urgent)) > 0:
-            return wait_s
-        memory.state, memory.written = await self._patch(key, memory.uid, memory.state)
-        memory.written_s = self._parts.monotonic()
-        return None
-
-    async def _patch(self, key: str, uid: JobUid, known: JobState) -> tuple[JobState, Mapping[str, Any]]:
-        """Write the status; returns what was written: a status that is refused as invalid goes without its free parts.
-
-        Raises:
-            errors.Conflict: The resource was changed or replaced since.
-        """
-        body = self._parts.jobs.get(key)
-        if body is None or body["metadata"]["uid"] != uid:
-            raise errors.Conflict(409, "Conflict", "the job was deleted or replaced during the reconcile")
-        wire = job_state.to_status(known)
-        try:
-            await self._writes.status(body, wire)
-        except errors.Invalid as error:
-            bare = job_state.without_free_parts(known)
-            if bare == known:
-                raise
-            self._announcer.refused_status(key, uid, error)
-            wire = job_state.to_status(bare)
-            await self._writes.status(body, wire)
-            return bare, job_state.stripped(wire)
-        return known, job_state.stripped(wire)
 
     async def _report(self, job: Job, desired: Desired, seen: Observation) -> Sequence[policy.TaskClass]:
         """Let the profile's observers know; returns the step's classes with what was learnt of them."""
@@ -425,7 +392,7 @@ class Reconciler:
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
 
-    async def _refuse(self, key: str, body: Body, refusal: model.Refusal, *, again_s: float = RESYNC_S) -> float:
+    async def _refuse(self, key: str, body: Body, refusal: Refusal, *, again_s: float = RESYNC_S) -> float:
         """Say why the resource is no job; its cause may be mended elsewhere, so look again."""
         status, memory = body.get("status") or {}, self._memories.get(key)
         reduces = tolerant.value(lambda: int(status["reduces"]["total"]), 0)
@@ -434,7 +401,7 @@ class Reconciler:
         if refused != known:
             if (wait_s := self.shares.statuses.take(key, is_urgent=False)) > 0:
                 return wait_s
-            refused, wire = await self._patch(key, body["metadata"]["uid"], refused)
+            refused, wire = await self._status_writer.patch(key, body["metadata"]["uid"], refused)
             if memory is not None:
                 memory.state, memory.written = refused, wire
         self._parts.metrics.phase(key, refused)
@@ -477,7 +444,7 @@ class Reconciler:
         left_s = desired.state.completion_s + job.life.ttl_s - self._parts.now()
         if left_s > 0:
             return min(left_s, MAX_REQUEUE_S)
-        await self._writes.expire(job)
+        await self._writes.expire(job.namespace, job.name, job.uid)
         return None
 
     async def _read_again(self, key: str) -> Body | None:
@@ -485,7 +452,7 @@ class Reconciler:
         namespace, _, name = key.partition("/")
         known, began = self._parts.jobs.get(key), self._parts.jobs.begin()
         try:
-            body = await self._parts.api.get(_MRJOBS, name, namespace)
+            body = await self._parts.api.get(MRJOB.resource, name, namespace)
         except errors.NotFound:
             if known is not None:
                 self._parts.jobs.gone(known)
@@ -508,11 +475,7 @@ class Reconciler:
             self._parts.scheduler.withdraw(policy.JobId(uid))
             self._parts.plans.forget(uid)
             self._parts.task_messages.forget(uid)
-            self._parts.bundle.forget(_namespace(key))
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]
+            self._parts.bundle.forget(namespace_of(key))
 
 
 def _remember(body: Body, job: Job) -> _Memory:
@@ -520,40 +483,18 @@ def _remember(body: Body, job: Job) -> _Memory:
     last = len(job.steps) - 1
     step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
     known = job_state.from_status(status, reduces=job.steps[step].reduces)
-    return _Memory(job.uid, dataclasses.replace(known, step=step), job_state.stripped(status))
+    return _Memory(job.uid, dataclasses.replace(known, step=step), stripped(status))
 
 
-def _is_deleted(body: Body) -> bool:
-    return bool(body["metadata"].get("deletionTimestamp"))
-
-
-def _has_finalizer(body: Body) -> bool:
-    return names.FINALIZER in (body["metadata"].get("finalizers") or ())
-
-
-def _revision(body: Body) -> int:
-    return int(body["metadata"]["resourceVersion"])
-
-
-def _too_many(key: str, limit: int, limit_bytes: int) -> model.Refusal:
+def _too_many(key: str, limit: int, limit_bytes: int) -> Refusal:
     """The message names no number that changes while the job waits: each would be a write for each job that waits."""
     message = (
-        f"of the unfinished MRJobs of namespace {key.partition('/')[0]} only the first {limit} by creation are "
+        f"of the unfinished MRJobs of namespace {namespace_of(key)} only the first {limit} by creation are "
         f"admitted, and only as many as have {limit_bytes >> 20} MiB together (chart values "
         "tenantLimits.maxUnfinishedJobs and maxJobMebibytes): this one is admitted when enough of them have ended; "
         "delete those that are not needed"
     )
-    return model.Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)
-
-
-def _shape(wire: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What is written at once when it changes: the phase and the conditions, not the figures."""
-    conditions = [each for each in wire.get("conditions") or () if isinstance(each, Mapping)]
-    return (
-        wire.get("phase"),
-        wire.get("plan"),
-        [(each.get("type"), each.get("status"), each.get("reason")) for each in conditions],
-    )
+    return Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)
 
 
 def _without_plan(known: JobState, now_s: float) -> JobState:

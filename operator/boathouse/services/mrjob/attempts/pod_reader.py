@@ -8,6 +8,7 @@ from boathouse.resources import names, pod_reasons, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.names import Reason
+from boathouse.services.frame.conditions import printable
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse_task import contract
@@ -114,10 +115,10 @@ def _problem(status: wire.ContainerStatus | None) -> Problem | None:
     if waiting is None:
         return None
     if waiting.reason in _IMAGE_PROBLEMS:
-        message = results.printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
+        message = printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
         return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (is spec.image right, and may we pull it?)")
     if waiting.reason in _CONFIG_PROBLEMS:
-        message = results.printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
+        message = printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
         return Problem(reason=_config_reason(waiting.message), message=message)
     return None
 
@@ -147,7 +148,7 @@ def _ending(pod: wire.PodView, status: wire.ContainerStatus | None, result: cont
     code = ended.exit_code if ended else None
     return Ending(
         reason=cause[0],
-        message=_with_tail(results.printable(cause[1], results.MAX_MESSAGE), result),
+        message=_with_tail(printable(cause[1], results.MAX_MESSAGE), result),
         user_error=cause[2],
         exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
         time_s=moment.timestamp() if moment else None,

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from boathouse.resources.names import Reason
+from boathouse.services.frame.conditions import printable
 from boathouse_task import contract
 from boathouse_task.contract import Timing
 
@@ -69,14 +70,6 @@ def report(said: contract.TaskReport) -> contract.TaskReport:
         counters=_counters(said.counters),
         status=printable(said.status, MAX_MESSAGE),
     )
-
-
-def printable(text: str, limit: int) -> str:
-    """Return at most `limit` characters of the text; what would act on a terminal is replaced by spaces."""
-    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    if cut.isprintable():
-        return cut
-    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in cut)
 
 
 def amount(number: int) -> int:

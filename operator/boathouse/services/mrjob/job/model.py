@@ -6,7 +6,7 @@
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Literal, NewType
+from typing import Any, Literal
 
 import pydantic
 
@@ -16,10 +16,11 @@ from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.mrjob import storage as mrjob_storage
+from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.mrjob.job import pod_template
 from boathouse_task import contract
 
-JobUid = NewType("JobUid", str)
+JobUid = ObjectUid
 MIB = 1024 * 1024
 
 
@@ -189,14 +190,6 @@ def _uber_stage(step: Step) -> Stage:
             extended=tuple(sorted(extended.items())),
         ),
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Why a resource is not a job that can run, for the condition `Admitted`."""
-
-    reason: str
-    message: str
 
 
 def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:

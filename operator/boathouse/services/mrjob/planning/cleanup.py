@@ -171,6 +171,6 @@ def _advance(seen: Observation, state: JobState, settlement: Settlement) -> JobS
 
 
 def _noted(job: Job, state: JobState, now_s: float, reason: Reason, message: str) -> JobState:
-    table = conditions.Table(state.conditions, job.generation, now_s)
+    table = conditions.table(state, now_s, job.generation)
     table.set(ConditionType.CLEANED_UP, reason is Reason.CLEANED_UP, reason, message)
     return dataclasses.replace(state, conditions=table.conditions)

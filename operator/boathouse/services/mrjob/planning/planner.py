@@ -18,10 +18,11 @@ from collections.abc import Iterable, Sequence
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
-from boathouse.services.mrjob.job.model import Refusal, Resources
+from boathouse.services.mrjob.job.model import Resources
 from boathouse.services.mrjob.planning import cleanup, lifetime, steps
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state import conditions
@@ -56,7 +57,7 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
     """The status of a resource that is no job: it waits, because its cause may be mended without touching it."""
     if state.finished:
         return state
-    table = conditions.Table(state.conditions, generation, now_s)
+    table = conditions.table(state, now_s, generation)
     table.set(names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
     return dataclasses.replace(
         state, observed_generation=generation, reason=refusal.reason, conditions=table.conditions

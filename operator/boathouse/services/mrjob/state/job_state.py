@@ -178,14 +178,6 @@ def _attempts(state: JobState) -> dict[str, dict[str, str | None] | None]:
     return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
 
 
-def stripped(wire: Any) -> Any:
-    """The status without what is null, as the API server keeps it."""
-    if not isinstance(wire, Mapping):
-        return wire
-    parts = {name: stripped(value) for name, value in wire.items() if value is not None}
-    return {name: value for name, value in parts.items() if value != {}}
-
-
 def without_free_parts(state: JobState) -> JobState:
     """The state without what only informs people and comes from tasks: the rest of a status is ours alone."""
     return dataclasses.replace(state, counters={}, last_failures=(), running=None)

@@ -1,18 +1,17 @@
-"""Which unfinished jobs of a namespace are admitted: the first ones by creation, up to a number and a size.
+"""Admit the unfinished objects of a namespace: the first ones by creation, up to a number and a size.
 
-A suspended job has no pods and does not count in number: queueing systems create many, and resume them in an order of
-their own. Its spec counts in size as any other's. Each change costs a binary search in the namespace's list, however
-many jobs wait.
+A suspended object has no pods and does not count in number: queueing systems create many, and resume them in their own
+order. Its spec counts in size as any other. Each change costs a binary search in the list of the namespace, however
+many objects are pending.
 """
 
 import bisect
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from boathouse.services.mrjob.state.job_state import TERMINAL
+from boathouse.services.frame.kind import Body, namespace_of
 
-Body = Mapping[str, Any]
 _Place = tuple[str, str]
 """Creation time (RFC 3339, so that texts order as times do) and UID."""
 _LIMIT_BYTES: Final = 32 * 2**20
@@ -20,7 +19,7 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Weight:
-    """What a job counts: 1 or 0 (suspended), and the bytes of its spec."""
+    """What an object counts: 1 or 0 (suspended), and the bytes of its spec."""
 
     number: int
     size_bytes: int
@@ -28,7 +27,7 @@ class _Weight:
 
 @dataclasses.dataclass(slots=True)
 class _Queue:
-    """The unfinished jobs of a namespace by creation; the first `cut` are admitted, and their weights are summed."""
+    """The unfinished objects of a namespace by creation; the first `cut` are admitted, and their weights are summed."""
 
     places: list[_Place] = dataclasses.field(default_factory=list)
     cut: int = 0
@@ -36,14 +35,14 @@ class _Queue:
     size_bytes: int = 0
 
     def take(self, weight: _Weight, sign: int = 1) -> None:
-        """Move the cut by one job of this weight."""
+        """Move the cut by an object of this weight."""
         self.cut += sign
         self.number += sign * weight.number
         self.size_bytes += sign * weight.size_bytes
 
 
-class Backlog:
-    """The unfinished jobs of each namespace, in the order of their creation.
+class Admission:
+    """The unfinished objects of each namespace, in the order of their creation.
 
     Args:
         limit: How many of a namespace are admitted.
@@ -57,15 +56,13 @@ class Backlog:
         self._known: dict[_Place, tuple[str, _Weight]] = {}
 
     def put(self, key: str, body: Body, size_bytes: int = 0) -> Sequence[str]:
-        """Take in a job as it is now; returns the keys of jobs that are admitted because this one counts less."""
-        if has_ended(body):
-            return self.remove(key, body)
+        """Update an unfinished object; returns the keys of objects that are admitted because this one counts less."""
         place, weight = _place(body), _Weight(0 if _is_suspended(body) else 1, size_bytes)
         known = self._known.get(place)
         if known is not None and known[1] == weight:
             return ()
         admitted = [*self.remove(key, body)] if known is not None else []
-        queue = self._queues.setdefault(_namespace(key), _Queue())
+        queue = self._queues.setdefault(namespace_of(key), _Queue())
         index = bisect.bisect_left(queue.places, place)
         queue.places.insert(index, place)
         self._known[place] = key, weight
@@ -76,29 +73,29 @@ class Backlog:
         return [other for other in (*admitted, *self._extend(queue)) if other != key]
 
     def remove(self, key: str, body: Body) -> Sequence[str]:
-        """Drop a job that has ended or is gone; returns the keys of jobs that are admitted in its place."""
+        """Remove an object that has ended or was deleted; returns the keys of the objects admitted in its place."""
         place = _place(body)
         known = self._known.pop(place, None)
         if known is None:
             return ()
-        queue = self._queues[_namespace(key)]
+        queue = self._queues[namespace_of(key)]
         index = bisect.bisect_left(queue.places, place)
         del queue.places[index]
         if index < queue.cut:
             queue.take(known[1], -1)
         if not queue.places:
-            del self._queues[_namespace(key)]
+            del self._queues[namespace_of(key)]
         return self._extend(queue)
 
     def admits(self, key: str, body: Body) -> bool:
-        """Whether a job may run: it does already, or is among the first of its namespace."""
-        if has_ended(body) or (body.get("status") or {}).get("startTime"):
+        """Return whether an unfinished object may run: it has started, or is among the first of its namespace."""
+        if (body.get("status") or {}).get("startTime"):
             return True
-        queue = self._queues.get(_namespace(key))
+        queue = self._queues.get(namespace_of(key))
         return queue is not None and bisect.bisect_left(queue.places, _place(body)) < queue.cut
 
     def _extend(self, queue: _Queue) -> list[str]:
-        """Admit the next jobs while there is room for them."""
+        """Admit the next objects while there is room for them."""
         admitted = []
         while queue.cut < len(queue.places):
             key, weight = self._known[queue.places[queue.cut]]
@@ -109,11 +106,6 @@ class Backlog:
         return admitted
 
 
-def has_ended(body: Body) -> bool:
-    """Whether a job needs nothing more but to be cleaned up."""
-    return (body.get("status") or {}).get("phase") in TERMINAL or bool(body["metadata"].get("deletionTimestamp"))
-
-
 def _is_suspended(body: Body) -> bool:
     return (body.get("spec") or {}).get("suspend") is True
 
@@ -121,7 +113,3 @@ def _is_suspended(body: Body) -> bool:
 def _place(body: Body) -> _Place:
     metadata = body["metadata"]
     return str(metadata.get("creationTimestamp") or ""), metadata["uid"]
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]

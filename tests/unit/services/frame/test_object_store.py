@@ -1,15 +1,10 @@
-"""The MRJobs as last seen."""
+"""The newest versions of the objects of a kind."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from boathouse.services.mrjob.backlog import Backlog
-from boathouse.services.mrjob.jobstore import JobStore
-
-
-def body(revision, uid="u1", name="wc"):
-    return {"metadata": {"namespace": "demo", "name": name, "uid": uid, "resourceVersion": str(revision)}}
+from boathouse.services.frame.admission import Admission
+from boathouse.services.frame.object_store import ObjectStore
+from tests.unit.services.frame.kinds import KIND, body, unfinished
 
 
 @pytest.fixture
@@ -19,7 +14,7 @@ def marked():
 
 @pytest.fixture
 def jobs(marked):
-    return JobStore(marked.append)
+    return ObjectStore(KIND, marked.append)
 
 
 def test_a_newer_version_is_kept_and_marks_the_job(jobs, marked):
@@ -102,13 +97,8 @@ def test_a_job_that_was_deleted_is_back_after_a_restore_of_etcd(jobs):
     assert jobs.get("demo/wc") == body(50)
 
 
-def unfinished(name, revision=1, created="2026-01-01T00:00:00Z", **status):
-    metadata = body(revision, uid=f"uid-{name}", name=name)["metadata"] | {"creationTimestamp": created}
-    return {"metadata": metadata, "status": status}
-
-
 def test_of_a_namespaces_unfinished_jobs_the_first_are_admitted_and_the_next_when_one_ends(marked):
-    jobs = JobStore(marked.append, Backlog(limit=2))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=2))
     for name in ("c", "b", "a"):
         jobs.seen(unfinished(name, created=f"2026-01-01T00:00:0{ord(name) - 96}Z"))
     assert [jobs.admits(f"demo/{name}") for name in "abc"] == [True, True, False]
@@ -118,7 +108,7 @@ def test_of_a_namespaces_unfinished_jobs_the_first_are_admitted_and_the_next_whe
 
 
 def test_the_next_job_is_admitted_when_one_is_deleted(marked):
-    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=1))
     for name in ("a", "b"):
         jobs.seen(unfinished(name))
     marked.clear()
@@ -127,7 +117,7 @@ def test_the_next_job_is_admitted_when_one_is_deleted(marked):
 
 
 def test_a_suspended_job_does_not_count_and_when_it_is_resumed_it_has_its_place_by_creation(marked):
-    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=1))
     jobs.seen(unfinished("a") | {"spec": {"suspend": True}})
     jobs.seen(unfinished("b") | {"spec": {}})
     assert [jobs.admits(f"demo/{name}") for name in "ab"] == [True, True]
@@ -138,14 +128,14 @@ def test_a_suspended_job_does_not_count_and_when_it_is_resumed_it_has_its_place_
 
 
 def test_a_job_that_runs_goes_on_though_an_earlier_one_appears(marked):
-    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=1))
     jobs.seen(unfinished("b", startTime="2026-01-01T00:00:00Z"))
     jobs.seen(unfinished("a"))
     assert jobs.admits("demo/b")
 
 
 def test_one_namespaces_jobs_do_not_count_in_another(marked):
-    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=1))
     jobs.seen(unfinished("a"))
     other = unfinished("b")
     jobs.seen({**other, "metadata": other["metadata"] | {"namespace": "other"}})
@@ -157,7 +147,7 @@ def large(name, size, **status):
 
 
 def test_of_a_namespaces_jobs_as_many_are_admitted_as_their_specs_fit_into_a_size(marked):
-    jobs = JobStore(marked.append, Backlog(limit=100, limit_bytes=1000))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=100, limit_bytes=1000))
     for name in "abc":
         jobs.seen(large(name, 400))
     assert [jobs.admits(f"demo/{name}") for name in "abc"] == [True, True, False]
@@ -167,7 +157,7 @@ def test_of_a_namespaces_jobs_as_many_are_admitted_as_their_specs_fit_into_a_siz
 
 
 def test_the_spec_of_a_job_that_is_not_admitted_is_not_kept_until_it_is_read_again(marked):
-    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=1))
     jobs.seen(large("a", 400))
     jobs.seen(large("b", 400))
     assert ["spec" in jobs.get(f"demo/{name}") for name in "ab"] == [True, False]
@@ -177,27 +167,7 @@ def test_the_spec_of_a_job_that_is_not_admitted_is_not_kept_until_it_is_read_aga
 
 
 def test_of_a_job_that_has_ended_a_large_spec_is_not_kept(marked):
-    jobs = JobStore(marked.append, Backlog(limit=1))
+    jobs = ObjectStore(KIND, marked.append, Admission(limit=1))
     jobs.seen(large("a", 400, phase="Failed"))
     jobs.seen(large("b", 40_000, phase="Failed"))
     assert ["spec" in jobs.get(f"demo/{name}") for name in "ab"] == [True, False]
-
-
-CHANGES = st.tuples(st.sampled_from("abcdef"), st.integers(0, 3000), st.booleans(), st.booleans())
-
-
-@given(st.lists(CHANGES, max_size=40))
-def test_the_admitted_jobs_are_the_longest_prefix_that_fits(changes):
-    backlog, there = Backlog(limit=2, limit_bytes=5000), {}
-    for name, size, suspended, gone in changes:
-        job = unfinished(name) | {"spec": {"suspend": suspended}}
-        if gone:
-            backlog.remove(f"demo/{name}", job)
-            there.pop(name, None)
-        else:
-            backlog.put(f"demo/{name}", job, size)
-            there[name] = job, size
-    number = total = 0
-    for name, (job, size) in sorted(there.items()):
-        number, total = number + (not job["spec"]["suspend"]), total + size
-        assert backlog.admits(f"demo/{name}", job) == (number <= 2 and total <= 5000)

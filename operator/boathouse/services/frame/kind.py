@@ -1,0 +1,65 @@
+"""Define what a kind of custom resource tells the frame about itself."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NewType
+
+from boathouse.cluster import catalogue, wire
+
+Body = Mapping[str, Any]
+ObjectUid = NewType("ObjectUid", str)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class KindDefinition:
+    """The constants of a kind.
+
+    Attributes:
+        resource: Where its objects are under the API server.
+        terminal_phases: The phases of `status.phase` that an object does not leave.
+        finalizer: Holds a deleted object until its reconciler has cleaned up.
+        failpoints: The prefix of the names of its failpoints.
+        urgent_fields: Fields of the status whose changes are written at once, beside the phase and the conditions.
+    """
+
+    resource: catalogue.Resource[wire.Manifest]
+    terminal_phases: frozenset[str]
+    finalizer: str
+    failpoints: str
+    urgent_fields: tuple[str, ...] = ()
+
+    def has_ended(self, body: Body) -> bool:
+        """Return whether only the clean-up of an object is left: it is in a terminal phase or deleted."""
+        return (body.get("status") or {}).get("phase") in self.terminal_phases or is_deleted(body)
+
+    def has_finalizer(self, body: Body) -> bool:
+        """Return whether the object has the finalizer of its kind."""
+        return self.finalizer in (body["metadata"].get("finalizers") or ())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why an object cannot run, for the condition `Admitted`."""
+
+    reason: str
+    message: str
+
+
+def is_deleted(body: Body) -> bool:
+    """Return whether the deletion of an object was requested."""
+    return bool(body["metadata"].get("deletionTimestamp"))
+
+
+def key_of(body: Body) -> str:
+    """Return the key of an object, `namespace/name`."""
+    return f"{body['metadata']['namespace']}/{body['metadata']['name']}"
+
+
+def namespace_of(key: str) -> str:
+    """Return the namespace of a key."""
+    return key.partition("/")[0]
+
+
+def revision(body: Body) -> int:
+    """Return the resource version as a number: versions are numbers that grow (Kubernetes 1.35)."""
+    return int(body["metadata"]["resourceVersion"])

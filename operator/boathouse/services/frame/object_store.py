@@ -1,0 +1,156 @@
+"""Keep the newest version of each object of a kind, by `namespace/name`: from events and from the answers to writes."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from boathouse.services.frame.admission import Admission
+from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, key_of, revision
+
+_REMEMBERED: Final = 1024
+SMALL_SPEC_BYTES: Final = 8 * 1024
+"""The largest spec that is kept of an object that has ended: reading a smaller one again would cost more."""
+
+KEPT_METADATA: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+)
+"""The metadata that is used. Fields that a tenant may write without bounds (labels, annotations, `managedFields`) are
+dropped."""
+
+
+def kept(body: Body) -> Body:
+    """Return the parts of an object that are kept."""
+    metadata = body["metadata"]
+    parts = {name: body[name] for name in ("spec", "status") if name in body}
+    return {"metadata": {name: metadata[name] for name in KEPT_METADATA if name in metadata}, **parts}
+
+
+@dataclasses.dataclass(slots=True)
+class _Entry:
+    """An object, and the tick at which it came."""
+
+    body: Body
+    tick: int
+
+
+class ObjectStore:
+    """Keeps the newest version of each object of a kind.
+
+    Versions are numbers that grow, as long as etcd is not restored from a backup. A read of the API server that began
+    after a version was known (`begin`) cannot return an older one for any other reason, and is believed.
+
+    Args:
+        on_change: Called with the key of an object that was created, changed, deleted or admitted.
+        admission: Decides which objects are admitted; without limits when absent.
+    """
+
+    def __init__(
+        self, kind: KindDefinition, on_change: Callable[[str], None], admission: Admission | None = None
+    ) -> None:
+        self._kind = kind
+        self._on_change = on_change
+        self._admission = admission or Admission(limit=2**63, limit_bytes=2**63)
+        self._entries: dict[str, _Entry] = {}
+        self._keys: dict[ObjectUid, str] = {}
+        self._gone: dict[str, int] = {}
+        self._tick = 0
+
+    def seen(self, body: Body, began: int | None = None) -> None:
+        """Take in an object from a watch, or from a LIST that began at that tick."""
+        if self.put(body, began):
+            self._on_change(key_of(body))
+
+    def begin(self) -> int:
+        """Return the tick at which a read of the API server begins, for `put` and `seen`."""
+        return self._tick
+
+    def gone(self, body: Body) -> None:
+        """Remove a deleted object. A late event about the predecessor of an object of the same name has no effect."""
+        key, uid = key_of(body), body["metadata"]["uid"]
+        self._gone[uid] = self._next()
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
+        known = self._entries.get(key)
+        if known is None or known.body["metadata"]["uid"] != uid:
+            return
+        self._forget(key)
+        self._on_change(key)
+
+    def put(self, body: Body, began: int | None = None) -> bool:
+        """Keep the body if it is newer than the known version; returns whether it is. Answers may arrive late.
+
+        Args:
+            body: The object.
+            began: The tick at which the GET or LIST began: every version that was known then is older.
+        """
+        key, uid, body = key_of(body), body["metadata"]["uid"], kept(body)
+        known = self._entries.get(key)
+        if began is not None and self._gone.get(uid, began + 1) <= began:
+            del self._gone[uid]
+        if uid in self._gone:
+            return False
+        if known is not None:
+            went_back = began is not None and known.tick <= began and revision(body) < revision(known.body)
+            is_whole = "spec" in body and "spec" not in known.body and revision(body) == revision(known.body)
+            if revision(body) <= revision(known.body) and not (went_back or is_whole):
+                return False
+            if known.body["metadata"]["uid"] != uid or went_back:
+                self._forget(key)
+        self._entries[key] = _Entry(body, self._next())
+        self._keys[ObjectUid(uid)] = key
+        size_bytes = len(msgspec.json.encode(body.get("spec")))
+        ended = self._kind.has_ended(body)
+        admission = self._admission
+        self._admit(admission.remove(key, body) if ended else admission.put(key, body, size_bytes))
+        if (size_bytes > SMALL_SPEC_BYTES) if ended else not admission.admits(key, body):
+            self._entries[key].body = {name: part for name, part in body.items() if name != "spec"}
+        return True
+
+    def get(self, key: str) -> Body | None:
+        """Return the newest version of an object, reduced to the parts that are kept.
+
+        The spec is absent if the object is not admitted, or has ended and its spec is large: the next reconcile reads
+        it from the API server.
+        """
+        entry = self._entries.get(key)
+        return entry.body if entry is not None else None
+
+    def key(self, uid: ObjectUid) -> str | None:
+        """Return the key of the object with this UID."""
+        return self._keys.get(uid)
+
+    def keys(self) -> list[str]:
+        """Return all keys."""
+        return list(self._entries)
+
+    def admits(self, key: str) -> bool:
+        """Return whether an object is among those of its namespace that may run."""
+        entry = self._entries.get(key)
+        return entry is None or self._kind.has_ended(entry.body) or self._admission.admits(key, entry.body)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Return how many unfinished objects of a namespace are admitted, and how many bytes their specs may have."""
+        return self._admission.limit, self._admission.limit_bytes
+
+    def _next(self) -> int:
+        self._tick += 1
+        return self._tick
+
+    def _forget(self, key: str) -> None:
+        body = self._entries.pop(key).body
+        self._keys.pop(ObjectUid(body["metadata"]["uid"]), None)
+        self._admit(self._admission.remove(key, body))
+
+    def _admit(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._on_change(key)

@@ -1,0 +1,82 @@
+"""Compare the object store with a LIST at intervals, so that an object that a watch missed is found."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+from boathouse.cluster import client, errors
+from boathouse.services.frame.kind import KindDefinition, key_of
+from boathouse.services.frame.object_store import ObjectStore
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+
+EVERY_S: Final = 120.0
+FIRST_S: Final = 20.0
+PAGE: Final = 20
+"""Objects in a page: an object may have more than 1 MB, and a page is in memory as a whole."""
+
+
+class Resync:
+    """Lists the objects of a kind every two minutes.
+
+    Args:
+        objects: The store to compare with.
+        namespaces: Where the operator acts; empty for everywhere.
+    """
+
+    def __init__(
+        self, kind: KindDefinition, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]
+    ) -> None:
+        self._kind = kind
+        self._api = api
+        self._objects = objects
+        self._namespaces = namespaces
+        self._listed = False
+
+    def listed(self) -> bool:
+        """Return whether all objects were listed since the process began to lead."""
+        return self._listed
+
+    async def run(self) -> None:
+        """List every two minutes until cancelled."""
+        await asyncio.sleep(FIRST_S)
+        while True:
+            try:
+                await self.run_once()
+            except errors.ClusterError as error:
+                _log.warning("cannot list objects, will retry", kind=self._kind.resource.kind, error=str(error))
+            await asyncio.sleep(EVERY_S)
+
+    async def run_once(self) -> None:
+        """Take in newer objects and drop deleted ones; page by page, so that no second copy of all is in memory."""
+        before, began = set(self._objects.keys()), self._objects.begin()
+        for namespace in self._namespaces or (None,):
+            async for body in self._list(namespace):
+                before.discard(key_of(body))
+                self._objects.seen(body, began)
+        for key in sorted(before):
+            await self._check(key)
+        self._listed = True
+
+    async def _list(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        token = ""
+        while True:
+            page = await self._api.list_page(self._kind.resource, namespace, limit=PAGE, continue_token=token)
+            token = page.continue_token
+            for body in page.items:
+                yield body
+            if not token:
+                return
+
+    async def _check(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        known, began = self._objects.get(key), self._objects.begin()  # another object may get the name from here on
+        if known is None:
+            return
+        try:
+            body = await self._api.get(self._kind.resource, name, namespace)
+            self._objects.seen(body, began)
+        except errors.NotFound:
+            _log.info("the deletion of an object was missed", kind=self._kind.resource.kind, object=key)
+            self._objects.gone(known)

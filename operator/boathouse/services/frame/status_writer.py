@@ -1,0 +1,157 @@
+"""Write the statuses of objects: phase and conditions at once, figures at most once a second."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from boathouse import buckets
+from boathouse.cluster import errors
+from boathouse.services.frame.kind import KindDefinition, ObjectUid, namespace_of
+from boathouse.services.frame.writes import Writes
+
+S = TypeVar("S")
+STATUS_DISTANCE_S: Final = 1.0
+
+
+class StatusFormat(Protocol[S]):
+    """Converts the state of an object into its status."""
+
+    def to_status(self, state: S, /) -> dict[str, Any]:
+        """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
+        ...
+
+    def without_free_parts(self, state: S, /) -> S:
+        """Return the state without the parts that only inform people, in case the API server refuses them."""
+        ...
+
+
+@dataclasses.dataclass(slots=True)
+class StatusMemory(Generic[S]):
+    """The state of an object, and the status that was last written of it.
+
+    Attributes:
+        written: Without null, as the API server keeps it.
+        written_s: When, by the clock of the writer.
+    """
+
+    uid: ObjectUid
+    state: S
+    written: Mapping[str, Any]
+    written_s: float = float("-inf")
+
+
+class StatusShare:
+    """The statuses that each namespace may write. Objects that exceed the limit take turns.
+
+    Half of a namespace's burst is reserved for urgent statuses: a phase must not be delayed by other objects' figures.
+
+    Args:
+        rate_per_s: The statuses of a namespace in a second.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, rate_per_s: float, clock: Callable[[], float]) -> None:
+        self._rate_per_s = rate_per_s
+        self._buckets = buckets.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * buckets.BURST_S, clock=clock)
+        self._waiting: dict[str, set[str]] = {}
+
+    @property
+    def refused(self) -> int:
+        """Return how often a status was delayed."""
+        return self._buckets.refused
+
+    def take(self, key: str, *, is_urgent: bool) -> float:
+        """Take the tokens for one status of an object; returns 0, or in how many seconds it is the object's turn."""
+        namespace = namespace_of(key)
+        leave = 0.0 if is_urgent else self._rate_per_s * buckets.BURST_S / 2
+        if self._buckets.take(namespace, leave=leave):
+            self.forget(key)
+            return 0.0
+        waiting = self._waiting.setdefault(namespace, set())
+        waiting.add(key)
+        return self._buckets.wait_s(namespace, leave=leave) + (len(waiting) - 1) / self._rate_per_s
+
+    def forget(self, key: str) -> None:
+        """Remove an object that has no status to write."""
+        namespace = namespace_of(key)
+        waiting = self._waiting.get(namespace, set())
+        waiting.discard(key)
+        if not waiting:
+            self._waiting.pop(namespace, None)
+
+
+class StatusWriter(Generic[S]):
+    """Writes the statuses of one kind.
+
+    Args:
+        on_refused: Called when the API server refuses a status as invalid, before it is written without its free parts.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        status_format: StatusFormat[S],
+        writes: Writes,
+        share: StatusShare,
+        *,
+        on_refused: Callable[[str, ObjectUid, errors.Invalid], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._format, self._writes, self._share = status_format, writes, share
+        self._on_refused, self._clock = on_refused, clock
+
+    async def write(self, key: str, memory: StatusMemory[S]) -> float | None:
+        """Write the status if it changed; returns the delay in seconds if it may not be written yet."""
+        wire = stripped(self._format.to_status(memory.state))
+        if wire == memory.written:
+            return None
+        since_s = self._clock() - memory.written_s
+        urgent = _urgent(self._writes.kind, wire) != _urgent(self._writes.kind, memory.written)
+        if not urgent and since_s < STATUS_DISTANCE_S:
+            return STATUS_DISTANCE_S - since_s
+        if (wait_s := self._share.take(key, is_urgent=urgent)) > 0:
+            return wait_s
+        memory.state, memory.written = await self.patch(key, memory.uid, memory.state)
+        memory.written_s = self._clock()
+        return None
+
+    async def patch(self, key: str, uid: ObjectUid, state: S) -> tuple[S, Mapping[str, Any]]:
+        """Write the status of a state; returns the state and the status that were written.
+
+        A status that the API server refuses as invalid is written without its free parts.
+
+        Raises:
+            errors.Conflict: The object was changed or replaced since.
+        """
+        body = self._writes.objects.get(key)
+        if body is None or body["metadata"]["uid"] != uid:
+            raise errors.Conflict(409, "Conflict", "the object was deleted or replaced during the reconcile")
+        wire = self._format.to_status(state)
+        try:
+            await self._writes.status(body, wire)
+        except errors.Invalid as error:
+            bare = self._format.without_free_parts(state)
+            if bare == state:
+                raise
+            self._on_refused(key, uid, error)
+            state, wire = bare, self._format.to_status(bare)
+            await self._writes.status(body, wire)
+        return state, stripped(wire)
+
+
+def stripped(wire: Any) -> Any:
+    """Return a status without null, as the API server keeps it."""
+    if not isinstance(wire, Mapping):
+        return wire
+    parts = {name: stripped(value) for name, value in wire.items() if value is not None}
+    return {name: value for name, value in parts.items() if value != {}}
+
+
+def _urgent(kind: KindDefinition, wire: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the parts of a status whose change is written at once: the phase, the conditions, the urgent fields."""
+    conditions = [condition for condition in wire.get("conditions") or () if isinstance(condition, Mapping)]
+    return (
+        wire.get("phase"),
+        *map(wire.get, kind.urgent_fields),
+        [(condition.get("type"), condition.get("status"), condition.get("reason")) for condition in conditions],
+    )

@@ -1,0 +1,108 @@
+"""Write an object of a kind: its status, its finalizer, the deletion of its pods and of itself.
+
+Every write checks first that this process still leads, and names the UID that it is meant for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, client, errors
+from boathouse.telemetry import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
+    from boathouse.services.frame.object_store import ObjectStore
+
+_log = logs.get(__name__)
+_GONE = (errors.NotFound, errors.Conflict)
+"""What a DELETE with a UID ends with when the object is gone, or another object has its name."""
+
+
+class NotLeading(Exception):  # noqa: N818 - a state, after which the process ends
+    """This process may not write any more."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Writes:
+    """Writes to the API server, each between two failpoints.
+
+    Attributes:
+        objects: Takes in the answers.
+        may_lead: Returns whether this process is still the leader.
+    """
+
+    kind: KindDefinition
+    api: client.ApiClient
+    objects: ObjectStore
+    may_lead: Callable[[], bool]
+
+    def check_lead(self) -> None:
+        """Raise an error unless this process leads.
+
+        Raises:
+            NotLeading: Another process leads.
+        """
+        if not self.may_lead():
+            raise NotLeading
+
+    async def status(self, body: Body, wire: Mapping[str, Any]) -> None:
+        """Patch the status of an object, as long as it is at the version of `body`.
+
+        Raises:
+            errors.Conflict: The object was changed since.
+        """
+        metadata = body["metadata"]
+        with self._write("status"):
+            answer = await self.api.patch_status(
+                self.kind.resource,
+                metadata["name"],
+                wire,
+                metadata["namespace"],
+                resource_version=metadata["resourceVersion"],
+                uid=metadata["uid"],
+            )
+        self.objects.put(answer)
+
+    async def delete(self, namespace: str, pods: Iterable[tuple[str, str]]) -> None:
+        """Delete pods of an object, given by name and UID."""
+        for name, uid in pods:
+            with contextlib.suppress(*_GONE), self._write("delete-pod"):
+                await self.api.delete(catalogue.PODS, name, namespace, uid=uid)
+
+    async def finalizer(self, body: Body, *, present: bool) -> None:
+        """Add the finalizer to an object or remove it, as long as the object is at the version of `body`.
+
+        Raises:
+            errors.Conflict: The object was changed since.
+        """
+        metadata, own = body["metadata"], self.kind.finalizer
+        others = [finalizer for finalizer in metadata.get("finalizers") or () if finalizer != own]
+        patch = {
+            "finalizers": [*others, own] if present else others,
+            "resourceVersion": metadata["resourceVersion"],
+        }
+        with self._write("finalizer"):
+            answer = await self.api.patch(
+                self.kind.resource, metadata["name"], {"metadata": patch}, metadata["namespace"]
+            )
+        self.objects.put(answer)
+
+    async def expire(self, namespace: str, name: str, uid: ObjectUid) -> None:
+        """Delete a finished object; the garbage collector deletes what it owns."""
+        with contextlib.suppress(*_GONE), self._write("expire"):
+            await self.api.delete(self.kind.resource, name, namespace, uid=uid, propagation="Background")
+            _log.info("deleted a finished object", kind=self.kind.resource.kind, object=f"{namespace}/{name}")
+
+    @contextlib.contextmanager
+    def _write(self, name: str) -> Iterator[None]:
+        """Pass the failpoints around a write; the second only when it succeeded."""
+        self.check_lead()
+        failpoints.hit(f"before-{self.kind.failpoints}.{name}")
+        yield
+        failpoints.hit(f"after-{self.kind.failpoints}.{name}")

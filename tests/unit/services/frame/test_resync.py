@@ -1,0 +1,33 @@
+"""The comparison with a LIST, while objects come and go."""
+
+from boathouse.cluster import client, errors
+from boathouse.services.frame import object_store, resync
+from tests.unit.services.frame.kinds import KEY, KIND, body
+
+
+class Server:
+    """Holds no object; `meanwhile` is called while one is asked for."""
+
+    def __init__(self, meanwhile) -> None:
+        self._meanwhile = meanwhile
+
+    async def list_page(self, _resource, _namespace, **_more):
+        return client.Page(items=(), resource_version="9")
+
+    async def get(self, _resource, _name, _namespace):
+        self._meanwhile()
+        raise errors.NotFound(404, "NotFound", "")
+
+
+async def test_a_job_that_is_made_anew_while_its_name_is_asked_for_is_kept():
+    jobs = object_store.ObjectStore(KIND, lambda _: None)
+    jobs.seen(body(1, "u1"))
+    await resync.Resync(KIND, Server(lambda: jobs.seen(body(5, "u2"))), jobs, ()).run_once()
+    assert jobs.key("u2") == KEY
+
+
+async def test_a_job_that_is_gone_is_dropped():
+    jobs = object_store.ObjectStore(KIND, lambda _: None)
+    jobs.seen(body(1, "u1"))
+    await resync.Resync(KIND, Server(lambda: None), jobs, ()).run_once()
+    assert jobs.keys() == []
