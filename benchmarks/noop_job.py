@@ -74,7 +74,7 @@ async def leading(place: lab.Lab, operator: lab.Operator) -> None:
 
 async def status(api: client.ApiClient) -> dict[str, Any]:
     """The job's status."""
-    return (await api.get(catalogue.MRJOBS, NAME, lab.NAMESPACE)).get("status") or {}
+    return (await support.reading(lambda: api.get(catalogue.MRJOBS, NAME, lab.NAMESPACE))).get("status") or {}
 
 
 async def follow(api: client.ApiClient, operator: lab.Operator) -> None:
@@ -94,7 +94,8 @@ async def follow(api: client.ApiClient, operator: lab.Operator) -> None:
 async def gone(api: client.ApiClient) -> None:
     """Delete the job, and wait until the garbage collector has its pods."""
     await api.delete(catalogue.MRJOBS, NAME, lab.NAMESPACE)
-    while (await api.list(catalogue.PODS, lab.NAMESPACE)).items:  # noqa: ASYNC110 - the garbage collector tells nobody
+    # The garbage collector tells nobody.
+    while (await support.reading(lambda: api.list(catalogue.PODS, lab.NAMESPACE))).items:  # noqa: ASYNC110
         await asyncio.sleep(2)
 
 
