@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NAMESPACE = "bench"
 AT_ONCE = 32
 ROUND_LIMIT_S = 180
+SETTLED_S = 2
 FAST = ("--kube-api-qps=5000", "--kube-api-burst=5000")
 ON_A_NODE = "spec.nodeName!="
 ADDED = b'{"type":"ADDED"'
@@ -150,6 +151,13 @@ class Bulk:
         page = await self.list(catalogue.EVENTS, fields="reason=Scheduled")
         await _all(self.api.delete(catalogue.EVENTS, one["metadata"]["name"], NAMESPACE) for one in page.items)
         return len(page.items)
+
+    async def events_settled(self) -> None:
+        """Wait until there has been no further Scheduled event for `SETTLED_S`."""
+        before = -1
+        while (count := len((await self.list(catalogue.EVENTS, fields="reason=Scheduled")).items)) != before:
+            before = count
+            await asyncio.sleep(SETTLED_S)
 
     @contextlib.asynccontextmanager
     async def stopwatch(self, count: int, *, limit_s: float = ROUND_LIMIT_S) -> AsyncIterator[Stopwatch]:

@@ -52,6 +52,13 @@ async def test_clearing_and_counting_go_on_after_lists_that_failed(api, pods):
     assert (await pods.count_events(), api.objects("pods")) == (0, {})
 
 
+async def test_events_have_settled_when_their_number_stays_the_same(api, pods, monkeypatch):
+    monkeypatch.setattr(support, "SETTLED_S", 0.001)
+    api.fail_next("list events", times=2, **BEHIND)
+    await pods.events_settled()
+    assert len(api.called("list events")) == 4
+
+
 async def test_the_hops_of_a_pod_lead_from_its_watch_event_to_its_bind_request():
     names = (await hops.bind()).hops()
     assert names[0] == "cluster.reflector.Reflector._line"
