@@ -20,9 +20,10 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.services.frame import tolerant
 from boathouse.services.frame.kind import Body, Refusal, is_deleted, namespace_of, revision
 from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.frame.status_writer import StatusMemory, StatusWriter, stripped
 from boathouse.services.frame.writes import NotLeading, Writes
-from boathouse.services.mrjob import metrics
+from boathouse.services.mrjob import files, metrics
 from boathouse.services.mrjob.announcer import Announcer
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
@@ -37,7 +38,6 @@ from boathouse.services.mrjob.planning.planner import Desired
 from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.progress.task_messages import TaskMessages
-from boathouse.services.mrjob.related_objects import RelatedObjects
 from boathouse.services.mrjob.shares import Shares
 from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.mrjob.splits.split_plans import Plans
@@ -324,7 +324,7 @@ class Reconciler:
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
-            missing=await self._related_objects.missing(job) if known.plan is None and not (pods_seen or over) else (),
+            missing=await files.missing(parts.api, job) if known.plan is None and not (pods_seen or over) else (),
             namespace_terminating=job.deleting_since_s is not None
             and await self._related_objects.is_terminating(job.namespace),
             diagnosis=Waiting(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
@@ -373,7 +373,7 @@ class Reconciler:
         needs_plan = desired.state.plan and not desired.cleaning
         kept = self._parts.plans.held(job.uid, desired.state.step) if needs_plan else None
         plan = kept.plan if kept else None
-        priority = await self._related_objects.priority(job)
+        priority = await self._related_objects.priority(job.template.priority_class)
         self._writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self._parts.pod_settings, splits=plan.splits if plan else ())
