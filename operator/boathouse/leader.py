@@ -115,9 +115,9 @@ class Leader:
             )
         )
         self._resync = resync.Resync(MRJOB, context.api, self._jobs, tuple(settings.watch_namespaces))
-        self._scheduling.on_node.append(self._node_changed)
-        self._scheduling.on_pod.append(self._pods.on_pod)
-        self._scheduling.on_ended.append(self._pods.on_ended)
+        self._scheduling.on_node.subscribe(self._node_changed)
+        self._scheduling.on_pod.subscribe(self._pods.on_pod)
+        self._scheduling.on_ended.subscribe(self._pods.on_ended)
         self._add_gauges(context.metrics.gauges)
 
     async def run(self) -> None:

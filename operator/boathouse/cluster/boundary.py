@@ -11,9 +11,10 @@ import collections
 import contextlib
 import enum
 import logging
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from boathouse.cluster import events as event_writer
+from boathouse.cluster import store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from boathouse.cluster.catalogue import Resource
 
 T = TypeVar("T")
+V = TypeVar("V", bound=store.HasMetadata)
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,8 @@ class Reason(enum.StrEnum):
     """Taking a change of the object in failed."""
     SCHEDULING = "SchedulingFailed"
     """A scheduling cycle failed because of the object."""
+    WRITING = "WritingFailed"
+    """Writing about the object failed before a request was sent."""
     RECONCILING = "ReconcilingFailed"
     """Reconciling the object failed."""
 
@@ -122,6 +126,32 @@ class Boundary:
             about = event_writer.reference(resource, subject.namespace, subject.name, subject.uid)
             note = f"Boathouse cannot represent this {resource.kind} and sets it aside ({reason}): {describe(error)}"
             self._events.publish(about, type_="Warning", reason=EVENT_REASON, action="SettingAside", note=note)
+
+
+class Dispatcher(Generic[V]):
+    """Pass each change of a kind's objects to all subscribers, in the order in which they subscribed.
+
+    An exception of a subscriber sets the object aside, and keeps the change from no other subscriber.
+
+    Args:
+        resource: The kind.
+        aside: Where objects go that a subscriber raises for.
+    """
+
+    def __init__(self, resource: Resource[V], aside: Boundary) -> None:
+        self._resource = resource
+        self._aside = aside
+        self._subscribers: list[Callable[[store.Change[V]], object]] = []
+
+    def subscribe(self, call: Callable[[store.Change[V]], object]) -> None:
+        """Call with each change from now on."""
+        self._subscribers.append(call)
+
+    def __call__(self, change: store.Change[V]) -> None:
+        """Deliver a change."""
+        subject = store.subject(change).metadata
+        for call in self._subscribers:
+            self._aside.run(self._resource, subject, Reason.HANDLING, call, change)
 
 
 def describe(error: Exception) -> str:

@@ -301,8 +301,8 @@ class Reflector(Generic[T]):
 
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
-            subject = change.old if isinstance(change, store.Deleted) else change.new
-            self._aside.run(self._resource, subject.metadata, boundary.Reason.HANDLING, self._on_change, change)
+            subject = store.subject(change).metadata
+            self._aside.run(self._resource, subject, boundary.Reason.HANDLING, self._on_change, change)
 
 
 def _revision(resource_version: str) -> int:

@@ -65,6 +65,11 @@ class Deleted(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
 Change: TypeAlias = Added[T] | Modified[T] | Deleted[T]
 
 
+def subject(change: Change[T]) -> T:
+    """Return the object that a change is about, in its newest state known."""
+    return change.old if isinstance(change, Deleted) else change.new
+
+
 class Drift(Struct, frozen=True, kw_only=True):
     """Where the store and a LIST differ, by key; all three empty means they are the same.
 

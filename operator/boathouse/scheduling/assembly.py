@@ -3,9 +3,9 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, informer, store, wire
+from boathouse.cluster import boundary, catalogue, client, informer, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import consistency, kept, scheduler, writer
@@ -19,9 +19,6 @@ WATCH_SILENCE_S = 180.0
 """A watch that heard nothing for so long is ill: bookmarks come about once a minute."""
 
 Watch = informer.Informer[Any]
-T = TypeVar("T", bound=store.HasMetadata)
-OnNode = Callable[[store.Change[wire.NodeView]], None]
-OnPod = Callable[[store.Change[wire.PodView]], None]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -36,9 +33,9 @@ class Scheduling:
         storage: Claims, volumes and what makes them.
         aside: The objects that cannot be represented, of all kinds.
         namespaces: Namespaces that name their default queue.
-        on_node: Called for each change of `nodes`, after the scheduler took it in.
-        on_pod: Called for each change of `pods`, after the scheduler took it in.
-        on_ended: Called for each change of `ended`, after the scheduler took it in.
+        on_node: Delivers each change of `nodes`, to the scheduler first.
+        on_pod: Delivers each change of `pods`, to the scheduler first.
+        on_ended: Delivers each change of `ended`, to the scheduler first.
     """
 
     scheduler: scheduler.Scheduler
@@ -49,9 +46,9 @@ class Scheduling:
     namespaces: informer.Informer[wire.ObjectView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
-    on_node: list[OnNode]
-    on_pod: list[OnPod]
-    on_ended: list[OnPod]
+    on_node: boundary.Dispatcher[wire.NodeView]
+    on_pod: boundary.Dispatcher[wire.PodView]
+    on_ended: boundary.Dispatcher[wire.PodView]
 
     async def synced(self) -> None:
         """Wait until all watches have gone through their first list."""
@@ -140,25 +137,26 @@ def assemble(
         storage=storage.known,
         aside=aside,
     )
-    storage.on_change.append(subject.on_storage)
-    on_node: list[OnNode] = [subject.on_node]
-    on_pod: list[OnPod] = [subject.on_pod]
-    on_ended: list[OnPod] = [subject.on_ended]
+    storage.subscribe(subject.on_storage)
+    on_node = boundary.Dispatcher(catalogue.NODES, aside)
+    on_node.subscribe(subject.on_node)
+    on_pod = boundary.Dispatcher(catalogue.PODS, aside)
+    on_pod.subscribe(subject.on_pod)
+    on_ended = boundary.Dispatcher(catalogue.PODS, aside)
+    on_ended.subscribe(subject.on_ended)
     pods = informer.Informer(
         api,
         catalogue.PODS,
-        on_change=_all(on_pod, catalogue.PODS, aside),
+        on_change=on_pod,
         fields=catalogue.PODS_THAT_HOLD_RESOURCES,
         transform=subject.seen.keep,
         aside=aside,
     )
-    nodes = informer.Informer(
-        api, catalogue.NODES, on_change=_all(on_node, catalogue.NODES, aside), transform=kept.node, aside=aside
-    )
+    nodes = informer.Informer(api, catalogue.NODES, on_change=on_node, transform=kept.node, aside=aside)
     ended = informer.Informer(
         api,
         catalogue.PODS,
-        on_change=_all(on_ended, catalogue.PODS, aside),
+        on_change=on_ended,
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
@@ -188,20 +186,6 @@ def assemble(
         on_pod=on_pod,
         on_ended=on_ended,
     )
-
-
-def _all(
-    callbacks: list[Callable[[store.Change[T]], None]], resource: catalogue.Resource[T], aside: boundary.Boundary
-) -> Callable[[store.Change[T]], None]:
-    """Call all callbacks with each change; that one of them fails keeps the object from none of the others."""
-
-    def call(change: store.Change[T]) -> None:
-        subject = change.old if isinstance(change, store.Deleted) else change.new
-        for callback in callbacks:
-            with aside.guard(resource, subject.metadata, boundary.Reason.HANDLING):
-                callback(change)
-
-    return call
 
 
 def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Boundary) -> None:

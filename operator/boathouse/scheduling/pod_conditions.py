@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from boathouse import buckets
-from boathouse.cluster import catalogue, client, errors, wire
+from boathouse.cluster import boundary, catalogue, client, errors, loops, wire
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import outcomes, writer
 from boathouse.telemetry import logs, metrics
@@ -60,6 +60,7 @@ class PodConditions:
         counters: Where writes are counted.
         clock: The scheduler's seconds.
         writes_per_s: How many conditions of a namespace are written in a second; of a quiet one, 50 times that at once.
+        aside: Where pods go whose condition cannot be written.
 
     Attributes:
         shares: How much of its share each namespace has used.
@@ -74,6 +75,7 @@ class PodConditions:
         clock: Callable[[], float],
         *,
         writes_per_s: float = WRITES_PER_S,
+        aside: boundary.Boundary | None = None,
     ) -> None:
         self.shares = buckets.Buckets(rate_per_s=writes_per_s, burst=writes_per_s * buckets.BURST_S, clock=clock)
         self._api = api
@@ -81,6 +83,7 @@ class PodConditions:
         self._events = events
         self._counters = counters
         self._clock = clock
+        self._aside = aside or boundary.Boundary(events)
         self._reports: dict[str, _PendingReport] = {}
         self._due: collections.OrderedDict[str, dict[str, tuple[wire.PodView, PendingReason]]] = (
             collections.OrderedDict()
@@ -176,21 +179,21 @@ class PodConditions:
         """Write conditions until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WRITERS):
-                group.create_task(self._write_for_ever())
+                group.create_task(loops.Loop("pod conditions", self._write_next).run())
 
-    async def _write_for_ever(self) -> None:
-        while True:
-            while (due := self._next()) is None:
-                self._wake.clear()
-                await self._wake.wait()
-            pod, why = due
-            uid = pod.metadata.uid
-            if self._leader.valid():
-                self._writing[uid] = asyncio.Event()
-                try:
+    async def _write_next(self) -> None:
+        while (due := self._next()) is None:
+            self._wake.clear()
+            await self._wake.wait()
+        pod, why = due
+        uid = pod.metadata.uid
+        if self._leader.valid():
+            self._writing[uid] = asyncio.Event()
+            try:
+                with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.WRITING):
                     await self._write(pod, why)
-                finally:
-                    self._writing.pop(uid).set()
+            finally:
+                self._writing.pop(uid).set()
 
     def _next(self) -> tuple[wire.PodView, PendingReason] | None:
         """The next pod to write about: of two writes about one at a time the older might come last, and stay."""

@@ -119,7 +119,7 @@ class Scheduler:
         self._claimants: set[model.TaskId] = set()
         self._claims_wait = False
         self.pod_conditions = pod_conditions.PodConditions(
-            api, leader, events, self.counters, clock, writes_per_s=options.conditions_per_s
+            api, leader, events, self.counters, clock, writes_per_s=options.conditions_per_s, aside=self._aside
         )
         self.diagnoses = diagnoses.Diagnoses(self.jobs, self.seen.holders, clock)
         self._ahead = pending_pods.PendingPods(
@@ -281,7 +281,7 @@ class Scheduler:
             if pod is None:
                 self._claimants.discard(task)
             elif self.volumes.promised(task) is None:
-                self.pod_waits(pod)
+                self._aside.run(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING, self.pod_waits, pod)
         self.carrier.check_volumes()
         self.nodes_changed()
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from boathouse.cluster import boundary, client, informer, storage
+from boathouse.cluster import boundary, catalogue, client, informer, storage, store
 from boathouse.scheduling import kept
 from boathouse.scheduling.volumes import rules
+
+T = TypeVar("T", bound=store.HasMetadata)
 
 
 class StorageWatches:
@@ -18,18 +20,19 @@ class StorageWatches:
 
     Attributes:
         known: What they show, live.
-        on_change: Called after each change.
     """
 
-    def __init__(self, api: client.ApiClient, aside: boundary.Boundary | None = None) -> None:
-        self.on_change: list[Callable[[], None]] = []
-        claims = informer.Informer(api, storage.CLAIMS, on_change=self._changed, transform=kept.claim, aside=aside)
-        persistent_volumes = informer.Informer(api, storage.VOLUMES, on_change=self._changed, aside=aside)
-        classes = informer.Informer(api, storage.CLASSES, on_change=self._changed, aside=aside)
-        csi_nodes = informer.Informer(api, storage.CSI_NODES, on_change=self._changed, aside=aside)
-        drivers = informer.Informer(api, storage.CSI_DRIVERS, on_change=self._changed, aside=aside)
-        capacities = informer.Informer(api, storage.CAPACITIES, on_change=self._changed, aside=aside)
-        attachments = informer.Informer(api, storage.ATTACHMENTS, on_change=self._changed, aside=aside)
+    def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
+        self._api = api
+        self._aside = aside
+        self._dispatchers: list[boundary.Dispatcher[Any]] = []
+        claims = self._watch(storage.CLAIMS, kept.claim)
+        persistent_volumes = self._watch(storage.VOLUMES)
+        classes = self._watch(storage.CLASSES)
+        csi_nodes = self._watch(storage.CSI_NODES)
+        drivers = self._watch(storage.CSI_DRIVERS)
+        capacities = self._watch(storage.CAPACITIES)
+        attachments = self._watch(storage.ATTACHMENTS)
         self._all: dict[str, informer.Informer[Any]] = {
             "persistentvolumeclaims": claims,
             "persistentvolumes": persistent_volumes,
@@ -52,9 +55,17 @@ class StorageWatches:
     def __iter__(self) -> Iterator[tuple[str, informer.Informer[Any]]]:
         yield from self._all.items()
 
-    def _changed(self, _: object) -> None:
-        for call in self.on_change:
-            call()
+    def subscribe(self, call: Callable[[], None]) -> None:
+        """Call after each change from now on."""
+        for dispatcher in self._dispatchers:
+            dispatcher.subscribe(lambda _: call())
+
+    def _watch(
+        self, resource: catalogue.Resource[T], transform: Callable[[T], T] | None = None
+    ) -> informer.Informer[T]:
+        dispatcher = boundary.Dispatcher(resource, self._aside)
+        self._dispatchers.append(dispatcher)
+        return informer.Informer(self._api, resource, on_change=dispatcher, transform=transform, aside=self._aside)
 
     async def synced(self) -> None:
         """Wait until all have gone through their first list."""

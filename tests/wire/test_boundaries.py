@@ -1,0 +1,106 @@
+"""Where the operator handles one object, an exception sets that object aside: the others proceed and no loop ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse.cluster import reflector
+from boathouse.scheduling import pod_conditions, scheduler
+from tests.wire import fake_api
+from tests.wire.scheduling_world import world
+
+POISON = "demo/poison"
+
+
+def fail(key: str) -> None:
+    if key == POISON:
+        raise RuntimeError(key)
+
+
+def preparing(patch):
+    """Preparing the pod for the store raises."""
+    whole = reflector.Reflector._transformed
+
+    def transformed(self, new):
+        if getattr(new, "is_readable", True):
+            fail(new.metadata.key)
+        return whole(self, new)
+
+    patch.setattr(reflector.Reflector, "_transformed", transformed)
+
+
+def taking_in(patch):
+    """The scheduler raises for a change of the pod."""
+    whole = scheduler.Scheduler.on_pod
+
+    def on_pod(self, change):
+        fail(change.key)
+        whole(self, change)
+
+    patch.setattr(scheduler.Scheduler, "on_pod", on_pod)
+
+
+def writing_a_condition(patch):
+    """The body of the pod's condition cannot be made."""
+    whole = pod_conditions._condition
+
+    def condition(pod, why):
+        fail(pod.metadata.key)
+        return whole(pod, why)
+
+    patch.setattr(pod_conditions, "_condition", condition)
+
+
+PLACES = {
+    "transform": (preparing, "StoringFailed"),
+    "subscriber": (taking_in, "HandlingFailed"),
+    "condition": (writing_a_condition, "WritingFailed"),
+}
+
+
+@pytest.mark.parametrize(("place", "reason"), PLACES.values(), ids=PLACES)
+async def test_an_exception_sets_one_pod_aside_and_the_others_proceed(api, eventually, monkeypatch, place, reason):
+    place(monkeypatch)
+    api.add(fake_api.node("n1", cpu="4"))
+    async with world(api) as w:
+        api.add(fake_api.pod("poison", namespace="demo", cpu="8"))
+        api.add(fake_api.pod("large", namespace="demo", cpu="8"))
+        api.add(fake_api.pod("good", namespace="demo", cpu="1"))
+        await eventually(lambda: "demo/good" in w.placed() and w.condition("demo/large") and w.events("SetAside"))
+        assert {event["regarding"]["name"] for event in w.events("SetAside")} == {"poison"}
+        assert w.metric("boathouse_objects_set_aside_total", kind="Pod", reason=reason) == 1
+        api.add(fake_api.pod("later", namespace="demo", cpu="1"))
+        await eventually(lambda: "demo/later" in w.placed())
+        assert not w.fatal
+
+
+async def test_a_subscriber_that_raises_keeps_a_change_from_no_other(api, eventually):
+    told = []
+    async with world(api) as w:
+        w.parts.on_pod.subscribe(lambda change: fail(change.key))
+        w.parts.on_pod.subscribe(lambda change: told.append(change.key))
+        api.add(fake_api.pod("poison", namespace="demo"))
+        api.add(fake_api.pod("good", namespace="demo"))
+        await eventually(lambda: {POISON, "demo/good"} <= set(told) and w.events("SetAside"))
+        assert w.metric("boathouse_objects_set_aside_total", kind="Pod", reason="HandlingFailed") == 1
+
+
+async def test_a_pod_that_cannot_take_a_change_of_storage_keeps_no_other_from_it(api, eventually, monkeypatch):
+    whole, reached, armed = scheduler.Scheduler.pod_waits, [], []
+
+    def pod_waits(self, pod):
+        if armed:
+            fail(pod.metadata.key)
+            reached.append(pod.metadata.name)
+        whole(self, pod)
+
+    monkeypatch.setattr(scheduler.Scheduler, "pod_waits", pod_waits)
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]
+    async with world(api) as w:
+        for name in ("poison", "waits"):
+            api.add(fake_api.pod(name, namespace="demo", volumes=volumes))
+        await eventually(lambda: w.condition(POISON) and w.condition("demo/waits"))
+        armed.append(True)
+        w.scheduler.on_storage()
+        assert reached == ["waits"]
+        await eventually(lambda: w.events("SetAside"))
