@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import kopf
 
-from boathouse.cluster import client, config, election, errors, retries, store, wire
+from boathouse.cluster import client, config, election, errors, loops, retries, store, wire
 from boathouse.cluster import events as event_writer
 from boathouse.handlers import objects as handlers
 from boathouse.handlers import settings as kopf_settings
@@ -132,9 +132,12 @@ class Leader:
             group.create_task(self._mark_leader(), name="mark")
             await self._load_learned()
             self._start(group, self._queue.run(), "reconciling")
-            self._start(group, self._learned.run(), "learning")
-            self._start(group, self._tick(), "ticks")
-            self._start(group, self._refresh_bundles(), "authorities")
+            for name, action, every_s in (
+                ("learning", self._learned.save, learned.EVERY_S),
+                ("ticks", self._policy_events.tick, TICK_S),
+                ("authorities", around.bundles.refresh, BUNDLE_REFRESH_S),
+            ):
+                self._start(group, loops.Loop(name, action, every_s=every_s).run(), name)
             self._start(group, self._resync.run(), "resync")
             await self._start_kopf(group)
 
@@ -201,16 +204,6 @@ class Leader:
             namespaces=frozenset(self._context.asked.config.watch_namespaces),
             listed=self._resync.listed,
         )
-
-    async def _refresh_bundles(self) -> None:
-        while True:
-            await asyncio.sleep(BUNDLE_REFRESH_S)
-            await self._context.bundles.refresh_quietly()
-
-    async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(TICK_S)
-            self._policy_events.tick()
 
     def _node_changed(self, change: store.Change[wire.NodeView]) -> None:
         name = model.NodeName(change.key)

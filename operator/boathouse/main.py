@@ -19,7 +19,7 @@ import pydantic
 from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options, reload
-from boathouse.cluster import client, config, election, errors, events, retries
+from boathouse.cluster import client, config, election, errors, events, loops, retries
 from boathouse.services import leadership
 from boathouse.services.progress import tls, trust_bundle
 from boathouse.telemetry import health, logs, metrics, server
@@ -164,10 +164,11 @@ class _Life:
         )
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
         cluster_id = await retries.until_done(lambda: leadership.cluster_id(self._api), what="identify the cluster")
+        authority_check = loops.Loop("authority", bundles.keep, every_s=trust_bundle.KEEP_S)
         async with asyncio.TaskGroup() as group:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))
-            group.create_task(_essential(bundles.keep(), "authority"))
+            group.create_task(_essential(authority_check.run(), "authority"))
             _log.info("standby", identity=replica)
             failpoints.hit("before-leader.acquired")
             epoch = await self._election.acquired()

@@ -18,7 +18,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from boathouse import buckets
-from boathouse.cluster import catalogue, errors, retries
+from boathouse.cluster import catalogue, errors, loops, retries
 from boathouse.cluster import written as written_objects
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class EventWriter:
         """Write what is recorded, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._writers):
-                group.create_task(self._write_for_ever())
+                group.create_task(loops.Loop("events", self._write_next).run())
 
     async def drain(self, timeout_s: float) -> None:
         """Wait until all that was recorded is written, but not longer than ``timeout_s``."""
@@ -197,19 +197,18 @@ class EventWriter:
         if len(self._last_events) > _REMEMBERED:
             self._last_events.popitem(last=False)
 
-    async def _write_for_ever(self) -> None:
-        while True:
-            write = await self._queue.get()
-            try:
-                await retries.retrying(write, idempotent=True, backoff=_BACKOFF, sleep=self._sleep)
-                self.stats.written += 1
-            except errors.AlreadyExists:  # an attempt that seemed lost had been written; names are not used twice
-                self.stats.written += 1
-            except errors.ClusterError as error:
-                self.stats.failed += 1
-                log.warning("an event was not written: %s", error)
-            finally:
-                self._queue.task_done()
+    async def _write_next(self) -> None:
+        write = await self._queue.get()
+        try:
+            await retries.retrying(write, idempotent=True, backoff=_BACKOFF, sleep=self._sleep)
+            self.stats.written += 1
+        except errors.AlreadyExists:  # an attempt that seemed lost had been written; names are not used twice
+            self.stats.written += 1
+        except Exception as error:
+            self.stats.failed += 1
+            log.warning("an event was not written: %s", error, exc_info=not isinstance(error, errors.ClusterError))
+        finally:
+            self._queue.task_done()
 
     async def _write_series(self, last: _LastEvent, event: written_objects.Event) -> None:
         patch = {"series": {"count": last.count, "lastObservedTime": event.event_time}}

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from boathouse.cluster import errors, informer, store, wire
+from boathouse.cluster import errors, informer, loops, store, wire
 from boathouse.scheduling import scheduler
 from boathouse.telemetry import logs
 from boathouse_policies import model
@@ -48,13 +48,11 @@ class ConsistencyChecker:
     async def run(self) -> None:
         """Compare until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._every(COMPARE_EVERY_S, self.compare))
-            group.create_task(self._every(CONFIRM_AFTER_S / 3, self.confirm))
-
-    async def _every(self, interval_s: float, action: Callable[[], Awaitable[object]]) -> None:
-        while True:
-            await self._sleep(interval_s)
-            await action()
+            for name, action, every_s in (
+                ("comparison", self.compare, COMPARE_EVERY_S),
+                ("confirmation", self.confirm, CONFIRM_AFTER_S / 3),
+            ):
+                group.create_task(loops.Loop(name, action, every_s=every_s, sleep=self._sleep).run())
 
     # The cache
 

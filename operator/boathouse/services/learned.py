@@ -5,7 +5,6 @@ is left behind: a part that is malformed costs that part. Nobody but the operato
 ends nothing and takes no more memory than is written here.
 """
 
-import asyncio
 import base64
 import gzip
 import zlib
@@ -67,6 +66,7 @@ class SavedState:
         self._parts = parts
         self._may_lead = may_lead
         self._written = b""
+        self._dumps: dict[str, msgspec.Raw] = {}
 
     async def load(self) -> None:
         """Read what an earlier leader kept.
@@ -87,22 +87,18 @@ class SavedState:
             if name in state:
                 _load_part(name, part, state[name])
 
-    async def run(self) -> None:
-        """Write what has changed, every minute, until cancelled."""
-        while True:
-            await asyncio.sleep(EVERY_S)
-            try:
-                await self.save()
-            except errors.ClusterError as error:
-                _log.warning("cannot write the estimates, will retry", error=str(error))
-
     async def save(self) -> None:
-        """Write it if it has changed.
+        """Write it if it has changed; a part that cannot be dumped stays as it was dumped last.
 
         Raises:
             errors.ClusterError: It was not written.
         """
-        plain = msgspec.json.encode({name: part.dump() for name, part in self._parts.items()})
+        for name, part in self._parts.items():
+            try:
+                self._dumps[name] = msgspec.Raw(msgspec.json.encode(part.dump()))
+            except Exception:  # noqa: BLE001 - the fault of a part costs that part only
+                _log.exception("cannot save the estimates of a part", part=name)
+        plain = msgspec.json.encode(self._dumps)
         if plain == self._written or not self._may_lead():
             return
         packed = gzip.compress(plain, compresslevel=6, mtime=0)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import prometheus_client as prometheus
 from prometheus_client import registry
 
+from boathouse.cluster import loops
 from boathouse.telemetry import gauges
 
 PREFIX = "boathouse"
@@ -41,7 +42,7 @@ class Metrics:
         self.registry.register(self.gauges)
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.GCCollector(registry=self.registry)
-        self.gauges.add(_build_info())
+        self.gauges.add(_build_info(), _loop_failures())
         self.scheduler = SchedulerMetrics(self.registry, profile=profile)
 
 
@@ -156,4 +157,15 @@ def _build_info() -> gauges.Gauge:
         documentation="1, with the versions as labels",
         labels=("version", "python"),
         read=lambda: {values: 1.0},
+    )
+
+
+def _loop_failures() -> gauges.Gauge:
+    return gauges.Gauge(
+        name=f"{PREFIX}_loop_failures",
+        documentation="Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the "
+        "API server is the cause",
+        labels=("loop",),
+        read=lambda: {(name,): float(count) for name, count in loops.FAILURES.items()},
+        counts=True,
     )

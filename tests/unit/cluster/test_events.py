@@ -121,6 +121,16 @@ async def test_a_long_note_is_cut_where_a_letter_ends():
     assert note.endswith("ü...")
 
 
+async def test_an_event_that_cannot_be_encoded_costs_no_other_event():
+    server = Server()
+    async with recording(server) as events:
+        server.fails = [TypeError("no such type")]
+        waits(events, "first")
+        waits(events, "second")
+        await events.drain(5)
+    assert ([event.note for event in server.created], events.stats.failed) == (["second"], 1)
+
+
 async def test_a_full_queue_drops_and_counts_and_never_waits():
     events = event_writer.EventWriter(Server(), controller="c", instance="me", queue_size=10)
     for number in range(25):

@@ -49,6 +49,16 @@ async def load(plain=b"", packed=None, **parts):
     await learned.SavedState(Api(plain, packed), "ns", parts, lambda: True).load()
 
 
+async def test_a_part_that_cannot_be_dumped_keeps_its_last_dump_and_costs_no_other_part():
+    a, b, api = Part(1), Part(2), Api()
+    saved = learned.SavedState(api, "ns", {"a": a, "b": b}, lambda: True)
+    await saved.save()
+    a.value, b.value = {1, object()}, 3
+    await saved.save()
+    packed = base64.b64decode(api.found["binaryData"][learned.KEY])
+    assert json.loads(gzip.decompress(packed)) == {"a": {"value": 1}, "b": {"value": 3}}
+
+
 async def test_each_part_continues_from_its_dump():
     a, b = Part(), Part()
     await load(b'{"a": {"value": 7}, "b": {"value": 8}}', a=a, b=b)

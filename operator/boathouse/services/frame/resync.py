@@ -1,10 +1,9 @@
 """Compare the object store with a LIST at intervals, so that an object that a watch missed is found."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
-from boathouse.cluster import client, errors
+from boathouse.cluster import client, errors, loops
 from boathouse.services.frame.kind import KindDefinition, key_of
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.telemetry import logs
@@ -40,13 +39,7 @@ class Resync:
 
     async def run(self) -> None:
         """List every two minutes until cancelled."""
-        await asyncio.sleep(FIRST_S)
-        while True:
-            try:
-                await self.run_once()
-            except errors.ClusterError as error:
-                _log.warning("cannot list objects, will retry", kind=self._kind.resource.kind, error=str(error))
-            await asyncio.sleep(EVERY_S)
+        await loops.Loop("resync", self.run_once, first_s=FIRST_S, every_s=EVERY_S).run()
 
     async def run_once(self) -> None:
         """Take in newer objects and drop deleted ones; page by page, so that no second copy of all is in memory."""

@@ -47,13 +47,12 @@ class Bundles:
         await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
 
     async def keep(self) -> None:
-        """Publish it again whenever it is missing, until cancelled: by the standby, too, whom tasks shall trust."""
-        while True:
-            await asyncio.sleep(KEEP_S)
-            try:
-                await self._add(self._pem)
-            except errors.ClusterError as error:
-                _log.warning("the authority of this replica could not be checked", error=str(error))
+        """Publish this replica's authority again if it is missing. The standby does so, too, for tasks must trust it.
+
+        Raises:
+            errors.ClusterError: It could not be checked.
+        """
+        await self._add(self._pem)
 
     async def refresh(self) -> None:
         """Read what the replicas published, and bring the namespaces with jobs up to date.
@@ -66,13 +65,6 @@ class Bundles:
                 await self._restore(namespace)
             except errors.ClusterError as error:
                 _log.warning("the authorities could not be published", namespace=namespace, error=str(error))
-
-    async def refresh_quietly(self) -> None:
-        """The same, for a loop: a failure is logged, and the next round tries again."""
-        try:
-            await self.refresh()
-        except errors.ClusterError as error:
-            _log.warning("the authorities could not be refreshed", error=str(error))
 
     async def ensure(self, namespace: str) -> None:
         """Have the bundle in a namespace, before a task there looks for it."""
