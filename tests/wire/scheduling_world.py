@@ -140,8 +140,14 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, config=None, **options: Any):
-    """Run a scheduler that has listed all there is; stop it at the end, as a crash would."""
+async def world(
+    api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, config=None, watched=True, **options: Any
+):
+    """Run a scheduler that has listed all there is; stop it at the end, as a crash would.
+
+    With `watched`, its watches are open when the block begins. Where a test cuts them all the time, the reflectors back
+    off, and they are hardly ever open at once.
+    """
     leader, figures, fatal = leader or Leader(), metrics.Metrics(), []
     if isinstance(leader, Leader):
         leader.api = api
@@ -165,7 +171,8 @@ async def world(api: fake_api.FakeApi, *, leader: Leader | None = None, profile=
             stack.push_async_callback(_stop, asyncio.create_task(one))
         async with asyncio.timeout(60):
             await parts.synced()
-        await waiting.eventually(lambda: api.watches.count("pods") >= 2 and api.watches.count("nodes") >= 1)
+        if watched:
+            await waiting.eventually(lambda: api.watches.count("pods") >= 2 and api.watches.count("nodes") >= 1)
         yield World(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
 
 

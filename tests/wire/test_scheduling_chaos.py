@@ -49,7 +49,7 @@ async def survive(seed):
         api.refuse = lambda *_: over.append(over_committed(api))
         async with kubelets(api, rng):
             for life in (1, 2):
-                async with world(api, leader=Leader(epoch=life), workers=4) as w:
+                async with world(api, leader=Leader(epoch=life), watched=False, workers=4) as w:
                     w.submit("wc", TASKS)
                     for i in range(PODS if life == 1 else 0):
                         api.add(fake_api.pod(f"p{i}", namespace="demo", cpu="1"))
