@@ -94,7 +94,7 @@ async def follow(api: client.ApiClient, operator: lab.Operator) -> None:
 async def gone(api: client.ApiClient) -> None:
     """Delete the job, and wait until the garbage collector has its pods."""
     await api.delete(catalogue.MRJOBS, NAME, lab.NAMESPACE)
-    # The garbage collector tells nobody.
+    # The end of a garbage collection is not reported anywhere.
     while (await support.reading(lambda: api.list(catalogue.PODS, lab.NAMESPACE))).items:  # noqa: ASYNC110
         await asyncio.sleep(2)
 

@@ -190,7 +190,7 @@ class Stopwatch:
         self._seen, self._revision = len(page.items), page.resource_version
 
     async def follow(self) -> None:
-        """Watch until all have a node; a watch that fails or that the server ends is opened anew."""
+        """Watch until all have a node; a watch that fails, or that the server ends, is opened again."""
         while self._seen < self._count:
             with contextlib.suppress(errors.ConnectionLost, errors.Gone, errors.ServerError):
                 async with self._pods.api.watch(

@@ -394,7 +394,7 @@ class Carrier:
             return  # the task is held back with others, and waits again with them
         now_s = self._parts.clock()
         if not self._parts.queue.back_off(task, task_class, now_s, at_least_s=why.at_least_s):
-            self._parts.jobs.mark_changed(task)  # the job was said anew while the task was under way
+            self._parts.jobs.mark_changed(task)  # the job was submitted again while the write was in flight
             self._parts.jobs.sync()
             self._parts.queue.back_off(task, task_class, now_s, at_least_s=why.at_least_s)
 

@@ -84,8 +84,8 @@ class SavedState:
             _log.warning("cannot read the saved estimates, starting without them", config_map=NAME, error=str(error))
             return
         for name, part in self._parts.items():
-            if name in state:
-                _load_part(name, part, state[name])
+            if name in state and _load_part(name, part, state[name]):
+                self._dumps[name] = state[name]
 
     async def save(self) -> None:
         """Write it if it has changed; a part that cannot be dumped stays as it was dumped last.
@@ -140,8 +140,8 @@ def _unpacked(text: str) -> dict[str, msgspec.Raw]:
     return msgspec.json.decode(plain, type=dict[str, msgspec.Raw])
 
 
-def _load_part(name: str, part: Part, raw: msgspec.Raw) -> None:
-    """Let a part continue from its dump; one that does not take it is as before."""
+def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:
+    """Let a part continue from its dump; returns whether it accepts the dump. Otherwise its state is as before."""
     before = part.dump()
     try:
         state = msgspec.json.decode(raw)
@@ -151,8 +151,9 @@ def _load_part(name: str, part: Part, raw: msgspec.Raw) -> None:
     except Exception as error:  # noqa: BLE001 - whatever a dump makes a part do, it costs that part's learning only
         _log.warning("cannot use the saved estimates, starting without them", part=name, error=str(error))
         part.load(before)
-    else:
-        _log.info("loaded the saved estimates", part=name)
+        return False
+    _log.info("loaded the saved estimates", part=name)
+    return True
 
 
 def _check(state: object) -> None:

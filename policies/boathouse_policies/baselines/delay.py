@@ -2,9 +2,8 @@
 
 Zaharia et al., "Delay Scheduling: A Simple Technique for Achieving Locality and Fairness in Cluster Scheduling",
 EuroSys 2010, Algorithm 3 (appendix, hierarchical levels): a job at level 0 takes nodes that hold its input; after 5 s
-without one, nodes of the same rack; after 5 s more, any. What it took last is its level from then on, and the wait
-begins anew with each task. Racks are all that the profile `delay` knows of between nodes, not which virtual machines
-share a host.
+without one, nodes of the same rack; after 5 s more, any. What it took last is its level from then on, and each
+task starts a new wait. The profile `delay` knows which nodes share a rack, but not which virtual machines share a host.
 
 * There, nodes offer themselves one after the other, and the closest comes when it comes. Here all free nodes are seen
   at once, so a job takes the closest there is, and waits when that is too far.

@@ -24,7 +24,7 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     Args:
         queue: What waits.
         profile: The choice for each extension point.
-        view: What the cluster holds, of the same moment: resources that nobody named then are not in its columns.
+        view: A snapshot of this moment: its columns have every resource that a pending class names.
 
     Returns:
         The plan, for the shell to assume and carry out, and to settle in the scheduling queue.

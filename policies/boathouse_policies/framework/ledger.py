@@ -499,7 +499,7 @@ class Ledger:
         self._by_node = NodeTotals(self._layout, self._by_node.plain)
 
     def recomputed(self) -> model.IntMatrix:
-        """The requested columns, added up anew from every pod: what those of a snapshot must equal."""
+        """The requested columns, summed over all pods: a snapshot's columns must be equal."""
         columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)

@@ -59,6 +59,16 @@ async def test_a_part_that_cannot_be_dumped_keeps_its_last_dump_and_costs_no_oth
     assert json.loads(gzip.decompress(packed)) == {"a": {"value": 1}, "b": {"value": 3}}
 
 
+async def test_a_part_that_cannot_be_dumped_since_the_start_keeps_what_an_earlier_leader_saved():
+    a, b, api = Part(), Part(), Api(b'{"a": {"value": 7}, "b": {"value": 8}}')
+    saved = learned.SavedState(api, "ns", {"a": a, "b": b}, lambda: True)
+    await saved.load()
+    a.value, b.value = {1, object()}, 9
+    await saved.save()
+    packed = base64.b64decode(api.found["binaryData"][learned.KEY])
+    assert json.loads(gzip.decompress(packed)) == {"a": {"value": 7}, "b": {"value": 9}}
+
+
 async def test_each_part_continues_from_its_dump():
     a, b = Part(), Part()
     await load(b'{"a": {"value": 7}, "b": {"value": 8}}', a=a, b=b)

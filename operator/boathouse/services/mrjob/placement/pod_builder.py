@@ -80,7 +80,7 @@ class PodBuilder:
     """Builds the pods of one job.
 
     Attributes:
-        splits: the accepted plan's of the step at hand, by map index; empty before.
+        splits: those of the current step's accepted plan, by map index; empty before.
     """
 
     job: Job

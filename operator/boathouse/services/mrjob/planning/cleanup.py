@@ -60,7 +60,7 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Cleanin
 
     Args:
         everything: with the pods of all steps.
-        seen: with those of the step at hand.
+        seen: with those of the current step.
         known: the state of a job that has ended or is being deleted.
     """
     state = _begun(everything, known)

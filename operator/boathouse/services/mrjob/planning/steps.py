@@ -1,7 +1,7 @@
 """The course of a job through its steps. Pure.
 
-A step is planned by a setup task of its own, whose input is what the step before wrote; then its maps and reduces run,
-or one uber task that does their work; after the last step comes the commit.
+A setup task plans each step from the output of the step before. Then the maps and reduces of the step run, or one uber
+task in their place. The commit follows the last step.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ def vouched(pods: Sequence[AttemptPod], step: int) -> set[str]:
 
 
 def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[AttemptPod, ...]:
-    """The pods whose labels name a task that the job has; whoever may create pods may label them with any other."""
+    """Return the pods whose labels name a task of the job: tenants who create pods choose the labels."""
     return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, state))
 
 

@@ -23,7 +23,7 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 
 class Plans:
-    """The plans of all jobs that are not finished; of each, that of the step at hand.
+    """The plans of all jobs that are not finished; of each job, the plan of its current step.
 
     Args:
         api: The API server.

@@ -64,7 +64,7 @@ def in_progress(
     diagnosis: tuple[str, str] | None,
     less: int = 0,
 ) -> JobState:
-    """The job is on its way; say what it waits for, if for anything."""
+    """Return the conditions of a job in progress, with the reason if it is pending."""
     known = table(state, now_s)
     known.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
     if state.condition(ConditionType.SUSPENDED) is not None:

@@ -97,7 +97,7 @@ class JobState:
     """A job's status.
 
     Attributes:
-        step: the step at hand, from 0; plan and stages are its, the commit stage is the job's.
+        step: the current step, from 0; it has the plan and the stages, the commit stage is the job's.
         stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
         past_failures: by the user's and the infrastructure's fault, in the steps before.
     """
@@ -190,7 +190,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
     Args:
         status: The status as the API has it.
-        reduces: How many reduces the step at hand has.
+        reduces: How many reduces the current step has.
     """
     read = tolerant.read(mrjob_status.MRJobStatus, status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
