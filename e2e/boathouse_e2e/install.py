@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 from boathouse_e2e import images, paths, shell, tools
 
 if TYPE_CHECKING:
@@ -45,17 +47,17 @@ def install(
         *(tools.ensure(["helm"])["helm"], "upgrade", RELEASE, chart, "--install", "--kubeconfig", cluster.kubeconfig),
         *(*context, "--namespace", NAMESPACE, "--create-namespace", "--values", "-"),
         *("--wait", "--timeout", f"{TIMEOUT_S}s"),
-        stdin=json.dumps(_values(checkout, tag) | dict(values or {})),
+        stdin=json.dumps(_values(checkout, chart, tag) | dict(values or {})),
         timeout_s=TIMEOUT_S + 30,
     )
 
 
-def _values(checkout: Path, tag: str) -> dict[str, Any]:
+def _values(checkout: Path, chart: Path, tag: str) -> dict[str, Any]:
     # The tag says nothing of the build: without the hash a new one would not replace the pods of the old.
     built = images.inputs_hash(checkout)
     task: dict[str, Any] = {"image": {"tag": tag}}
     values: dict[str, Any] = {"image": {"tag": tag}, "task": task, "podAnnotations": {"checksum/build": built}}
-    if checkout == paths.REPOSITORY:  # an earlier version has no such values
+    if "ephemeralStorage" in yaml.safe_load((chart / "values.yaml").read_text())["task"]:  # 0.1.0 refuses such values
         # The local provider's kubelets report no ephemeral storage: a pod that requests some would fit on no node.
         task["ephemeralStorage"] = {"request": "", "limit": ""}
         values["resources"] = {kind: {"ephemeral-storage": None} for kind in ("requests", "limits")}

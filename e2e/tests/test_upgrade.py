@@ -1,4 +1,4 @@
-"""Upgrade from the previous version and rollback to it, each while a job runs: chart, CRD and images of both."""
+"""Upgrade from a previous version and rollback to it, each while a job runs: chart, CRD and images of both."""
 
 import contextlib
 
@@ -14,18 +14,19 @@ pytestmark = pytest.mark.cluster
 INPUT_BYTES = 8_000_000
 
 
-@pytest.fixture(scope="session")
-def earlier(installed, tmp_path_factory):
-    """A checkout of the previous version, whose images the nodes have."""
-    checkout = previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse")
-    images.load_archives(installed, images.ensure_version(checkout, previous.TAG).values())
-    return checkout
+@pytest.fixture(scope="session", params=previous.COMMITS)
+def earlier(request, installed, tmp_path_factory):
+    """A commit of a previous version, and its checkout, whose images the nodes have."""
+    checkout = previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse", request.param)
+    images.load_archives(installed, images.ensure_version(checkout, request.param).values())
+    return request.param, checkout
 
 
 @contextlib.contextmanager
-def rolled_back(cluster, checkout):
+def rolled_back(cluster, earlier):
     """The previous version runs until the block ends, however it ends."""
-    install.install(cluster, VALUES, checkout=checkout, tag=previous.TAG)
+    commit, checkout = earlier
+    install.install(cluster, VALUES, checkout=checkout, tag=commit)
     try:
         yield
     finally:

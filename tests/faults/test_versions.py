@@ -1,4 +1,4 @@
-"""Operators of the previous version and of this one take over from each other while a job runs."""
+"""Operators of a previous version and of this one take over from each other while a job runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SHAPE = Shape(
 HANDOVERS = 4
 
 
-@pytest.fixture(scope="session")
-def earlier(tmp_path_factory):
-    return previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse")
+@pytest.fixture(scope="session", params=previous.COMMITS)
+def earlier(request, tmp_path_factory):
+    return previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse", request.param)
 
 
 @pytest.mark.parametrize("first", ["previous", "this"])
