@@ -38,8 +38,9 @@ import structlog
 from aiohttp import web
 
 from boathouse import scheduling
-from boathouse.resources import names
-from boathouse.services.progress import auth, server
+from boathouse.services.mrjob.progress import routes
+from boathouse.services.progress import server
+from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import profiles
 from boathouse_task import contract
 from tests.wire import fake_api, mrjob_world, scheduling_world, waiting
@@ -279,15 +280,16 @@ class Kubelet(mrjob_world.Kubelet):
 @contextlib.asynccontextmanager
 async def endpoint(client: Any, operator: mrjob_world.Operator) -> AsyncIterator[str]:
     """Serve the operator's progress endpoint without TLS; give its URL."""
-    progress = server.ProgressServer(
+    progress = server.ProgressServer(client, telemetry.Metrics())
+    tasks = routes.TaskRoutes(
         task_messages=operator.hub,
         pods=operator.pods,
         plans=operator.plans,
-        authenticator=auth.Authenticator(client, names.TOKEN_AUDIENCE),
-        on_plan=lambda _: operator.queue.add(mrjob_world.KEY),
         owners=None,
+        on_plan=lambda _: operator.queue.add(mrjob_world.KEY),
     )
-    runner = web.AppRunner(progress.application(), auto_decompress=False)
+    progress.add(tasks.find, tasks.routes())
+    runner = web.AppRunner(progress.application, auto_decompress=False)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -299,7 +301,7 @@ async def endpoint(client: Any, operator: mrjob_world.Operator) -> AsyncIterator
 
 async def commit() -> Trace:
     """Trace a job of one map and one reduce from its posted split plan to its end."""
-    trace = Trace("wordcount", first="services.progress.server.ProgressServer._post_plan")
+    trace = Trace("wordcount", first="services.progress.server._claim")
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(fake_api.FakeApi())
         client = await stack.enter_async_context(api.client())

@@ -16,7 +16,7 @@ from boathouse.cluster import events as event_writer
 from boathouse.handlers import objects as handlers
 from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
-from boathouse.resources import names, quantity
+from boathouse.resources import quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
@@ -33,9 +33,9 @@ from boathouse.services.mrjob import (
 from boathouse.services.mrjob.definition import MRJOB
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.progress import routes, task_messages
 from boathouse.services.mrjob.splits import split_plans
-from boathouse.services.progress import auth, server, serving, tls, trust_bundle
+from boathouse.services.progress import server, tls, trust_bundle
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model, profiles, run_times
@@ -94,7 +94,7 @@ class Leader:
         self._pods = podindex.PodIndex(self._mark, asyncio.get_running_loop().call_later)
         self._plans = split_plans.Plans(context.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self._task_messages = task_messages.TaskMessages(self._policy_events.report)
-        self._endpoint_metrics = serving.EndpointMetrics(context.metrics.registry, context.metrics.gauges)
+        self._endpoint = server.ProgressServer(context.api, context.metrics)
         self._reconciler = reconciler.Reconciler(
             reconciler.Parts(
                 api=context.api,
@@ -180,19 +180,16 @@ class Leader:
 
     async def _serve(self) -> None:
         around, settings = self._context, self._context.asked.config
-        endpoint = server.ProgressServer(
+        tasks = routes.TaskRoutes(
             task_messages=self._task_messages,
             pods=self._pods,
             plans=self._plans,
-            authenticator=auth.Authenticator(
-                around.api, names.TOKEN_AUDIENCE, reviewed=self._endpoint_metrics.reviewed
-            ),
-            on_plan=self._mark,
-            rejected=self._endpoint_metrics.rejected,
             owners=self._owners(),
+            on_plan=self._mark,
         )
+        self._endpoint.add(tasks.find, tasks.routes())
         context = tls.server_context(around.authority, _hosts(settings), dt.datetime.now(dt.UTC))
-        async with serving.serve(endpoint, context, self._endpoint_metrics, port=settings.progress_port):
+        async with self._endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()
 
     def _owners(self) -> output_owners.Owners:

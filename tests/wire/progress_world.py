@@ -8,12 +8,11 @@ import ssl
 
 import aiohttp
 
-from boathouse.resources import names
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
-from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.progress import routes, task_messages
 from boathouse.services.mrjob.splits import split_plans
 from boathouse.services.mrjob.state.job_state import JobState, StageState
-from boathouse.services.progress import auth, server, serving, tls
+from boathouse.services.progress import server, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract, progress
 from boathouse_task.contract import TaskType
@@ -47,16 +46,11 @@ class Endpoint:
         )
         self.authority = tls.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
-        self.metrics = serving.EndpointMetrics(figures.registry, figures.gauges)
-        self.server = server.ProgressServer(
-            task_messages=self.hub,
-            pods=self.pods,
-            plans=self.plans,
-            authenticator=auth.Authenticator(client, names.TOKEN_AUDIENCE, reviewed=self.metrics.reviewed),
-            on_plan=self.posted.append,
-            owners=self,
-            rejected=self.metrics.rejected,
+        self.server = server.ProgressServer(client, figures)
+        self.routes = routes.TaskRoutes(
+            task_messages=self.hub, pods=self.pods, plans=self.plans, owners=self, on_plan=self.posted.append
         )
+        self.server.add(self.routes.find, self.routes.routes())
         self.registry = figures.registry
         self.port = 0
         self.marks = []
@@ -127,5 +121,5 @@ async def serving_endpoint(api, client, folder):
     result = Endpoint(api, client, folder)
     result.hub.update(JOB, "demo", state(0, 0))
     context = tls.server_context(result.authority, ["localhost"], NOW)
-    async with serving.serve(result.server, context, result.metrics, port=0, host="127.0.0.1") as result.port:
+    async with result.server.serve(context, port=0, host="127.0.0.1") as result.port:
         yield result

@@ -12,7 +12,7 @@ import pytest
 from boathouse.resources import names
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.progress import task_messages
-from boathouse.services.progress import server, tls, trust_bundle
+from boathouse.services.progress import limits, tls, trust_bundle
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire.mrjob_world import split_plan
@@ -88,7 +88,7 @@ async def test_a_plan_for_a_job_that_is_forgotten_meanwhile_is_not_kept(endpoint
     async def body():
         plan = msgspec.json.encode(split_plan(1))
         yield plan[:10]
-        await eventually(lambda: endpoint.server._desk._places.held)
+        await eventually(lambda: endpoint.routes._intake._places.held)
         endpoint.hub.forget(JOB)
         yield plan[10:]
 
@@ -162,7 +162,7 @@ async def test_a_small_body_that_becomes_large_is_refused(endpoint):
 
 
 async def test_a_task_that_reports_too_often_is_told_to_wait(endpoint, monkeypatch):
-    monkeypatch.setattr(server, "REPORT_DISTANCE_S", 3600.0)
+    monkeypatch.setattr(limits, "REPORT_DISTANCE_S", 3600.0)
     token = endpoint.add("p")
     body = msgspec.json.encode(contract.TaskReport(phase="read"))
     answers = [(await endpoint.ask("POST", "demo/job-1/tasks/p/report", token, data=body))[0] for _ in range(2)]

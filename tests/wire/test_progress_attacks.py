@@ -14,7 +14,7 @@ import pytest
 from boathouse.listening import connections, http_server, listener
 from boathouse.resources import names
 from boathouse.services.mrjob.splits import intake
-from boathouse.services.progress import auth, server, serving
+from boathouse.services.progress import auth, limits, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire import fake_api
@@ -141,7 +141,7 @@ async def test_a_body_that_trickles_is_cut(endpoint, monkeypatch):
         head = f"POST /v1/jobs/demo/{JOB}/plan HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
         writer.write(f"{head}Content-Length: 10\r\n\r\n[".encode())
         assert b"408" in await reader.readline()
-    assert endpoint.server._desk._places.held == 0
+    assert endpoint.routes._intake._places.held == 0
 
 
 async def test_a_namespace_posts_one_plan_at_a_time(endpoint, eventually):
@@ -155,7 +155,7 @@ async def test_a_namespace_posts_one_plan_at_a_time(endpoint, eventually):
 
     first, second = (endpoint.add(name, TaskType.SETUP) for name in ("s", "t"))
     posting = asyncio.create_task(endpoint.ask("POST", "demo/job-1/plan", first, data=slowly()))
-    await eventually(lambda: endpoint.server._desk._places.held == 1)
+    await eventually(lambda: endpoint.routes._intake._places.held == 1)
     assert (await endpoint.ask("POST", "demo/job-1/plan", second, data=plan))[0] == 503
     go_on.set()
     assert (await posting)[0] == 200
@@ -183,12 +183,12 @@ async def test_a_pod_holds_few_polls(endpoint, eventually):
     token = endpoint.add("p")
     since = msgspec.json.decode((await endpoint.ask("GET", ORDERS, token))[1])["version"]
     path = f"demo/job-1/tasks/p/orders?since={since}&wait_s=30"
-    polls = [asyncio.create_task(endpoint.ask("GET", path, token)) for _ in range(server.POLLS_OF_POD)]
-    await eventually(lambda: endpoint.server._polls.held == server.POLLS_OF_POD)
+    polls = [asyncio.create_task(endpoint.ask("GET", path, token)) for _ in range(limits.POLLS_OF_POD)]
+    await eventually(lambda: endpoint.routes._limits._polls.held == limits.POLLS_OF_POD)
     assert (await endpoint.ask("GET", path, token))[0] == 503
     assert (await endpoint.ask("GET", ORDERS, token))[0] == 200  # news needs no place
     endpoint.hub.forget(JOB)
-    assert [status for status, _ in await asyncio.gather(*polls)] == [200] * server.POLLS_OF_POD
+    assert [status for status, _ in await asyncio.gather(*polls)] == [200] * limits.POLLS_OF_POD
 
 
 async def test_of_reports_that_a_pod_sends_while_its_token_is_reviewed_one_is_taken(endpoint):
@@ -199,7 +199,7 @@ async def test_of_reports_that_a_pod_sends_while_its_token_is_reviewed_one_is_ta
 
 
 async def test_a_namespace_holds_few_connections_by_slow_reports(endpoint, eventually, monkeypatch):
-    monkeypatch.setattr(endpoint.server._bodies, "_each", 1)
+    monkeypatch.setattr(endpoint.routes._limits._bodies, "_each", 1)
     go_on = asyncio.Event()
 
     async def slowly():
@@ -209,7 +209,7 @@ async def test_a_namespace_holds_few_connections_by_slow_reports(endpoint, event
 
     slow, other = endpoint.add("slow"), endpoint.add("other")
     first = asyncio.create_task(endpoint.ask("POST", "demo/job-1/tasks/slow/report", slow, data=slowly()))
-    await eventually(lambda: endpoint.server._bodies.held == 1)
+    await eventually(lambda: endpoint.routes._limits._bodies.held == 1)
     assert (await endpoint.ask("POST", "demo/job-1/tasks/other/report", other, data=REPORT))[0] == 429
     go_on.set()
     assert (await first)[0] == 200
@@ -220,7 +220,7 @@ async def test_a_poll_with_a_body_is_refused(endpoint):
 
 
 async def test_the_more_tasks_report_the_less_often_each_is_wanted(endpoint, monkeypatch):
-    monkeypatch.setattr(server, "REPORTS_A_S", 0.1)
+    monkeypatch.setattr(limits, "REPORTS_A_S", 0.1)
     wanted = []
     for name in ("p", "q"):
         runtime = endpoint.runtime(name, endpoint.add(name))
@@ -234,9 +234,9 @@ async def test_the_endpoint_remembers_only_who_has_just_reported(endpoint):
         return (await endpoint.ask("POST", path, endpoint.add(name), data=REPORT))[0]
 
     assert [await report(f"p{number}") for number in range(3)] == [200] * 3
-    endpoint.server._clock = lambda: 1e12
+    endpoint.routes._limits._clock = lambda: 1e12
     assert await report("q") == 200
-    assert len(endpoint.server._reported) == 1
+    assert len(endpoint.routes._limits._reported) == 1
 
 
 # Connections
@@ -269,12 +269,12 @@ async def test_headers_that_trickle_are_cut(api, client, tmp_path, monkeypatch):
 
 
 async def test_idle_connections_give_way_to_those_who_have_something_to_say(api, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "CONNECTIONS", 3)
+    monkeypatch.setattr(server, "CONNECTIONS", 3)
     async with contextlib.AsyncExitStack() as stack:
         endpoint = await stack.enter_async_context(serving_endpoint(api, client, tmp_path))
         for _ in range(6):
             await stack.enter_async_context(connected(endpoint))
-        assert endpoint.metrics.listener.open <= 3
+        assert endpoint.server.listener.open <= 3
         assert (await endpoint.ask("GET", ORDERS, endpoint.add("p")))[0] == 200
         assert endpoint.count("progress_rejections_total", reason="TooManyConnections") == 4
 
@@ -286,7 +286,7 @@ async def test_closed_connections_are_no_longer_counted(endpoint, eventually):
             pass
     with socket.create_connection(("127.0.0.1", endpoint.port)) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)  # it is no TLS
-    await eventually(lambda: endpoint.metrics.listener.open == 0)
+    await eventually(lambda: endpoint.server.listener.open == 0)
     assert endpoint.count("progress_connections") == 0
 
 
@@ -305,8 +305,8 @@ async def test_an_address_that_begins_too_many_handshakes_is_cut_off(api, client
 
 async def test_without_descriptors_the_endpoint_waits_and_goes_on(endpoint, monkeypatch):
     monkeypatch.setattr(listener, "STARVED_S", 0.01)
-    broken = _Starved(endpoint.metrics.listener._socket, times=3)
-    endpoint.metrics.listener._socket = broken
+    broken = _Starved(endpoint.server.listener._socket, times=3)
+    endpoint.server.listener._socket = broken
     assert (await endpoint.ask("GET", ORDERS, endpoint.add("p")))[0] == 200
     assert broken.times == 0
 
@@ -329,7 +329,7 @@ class _Starved:
 
 async def test_an_idle_connection_has_a_small_buffer_and_those_to_the_api_server_a_large_one(endpoint, eventually):
     async with connected(endpoint):
-        (connection,) = endpoint.metrics.listener._open.values()
+        (connection,) = endpoint.server.listener._open.values()
         await eventually(lambda: connection.transport is not None)
         assert len(connection.transport.get_protocol().get_buffer(-1)) == listener.BUFFER_BYTES
     assert sslproto.SSLProtocol.max_size > listener.BUFFER_BYTES
@@ -337,10 +337,10 @@ async def test_an_idle_connection_has_a_small_buffer_and_those_to_the_api_server
 
 async def test_a_connection_that_ended_holds_no_memory_until_it_is_collected(endpoint, eventually):
     async with connected(endpoint):
-        (connection,) = endpoint.metrics.listener._open.values()
+        (connection,) = endpoint.server.listener._open.values()
         await eventually(lambda: connection.transport is not None)
         tls = connection.transport.get_protocol()
-    await eventually(lambda: endpoint.metrics.listener.open == 0)
+    await eventually(lambda: endpoint.server.listener.open == 0)
     assert (tls._sslobj, len(tls._ssl_buffer), connection.transport) == (None, 0, None)
 
 

@@ -16,8 +16,9 @@ from boathouse.listening import budget, connections
 from boathouse.resources import names
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.progress import routes
 from boathouse.services.mrjob.splits import intake, posted
-from boathouse.services.progress import auth, claims, server, serving
+from boathouse.services.progress import auth, claims, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.wire import fake_api
@@ -133,11 +134,11 @@ async def many_requests_on_one_connection(api, tmp):
 
 async def idle_connections(api, tmp):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "CONNECTIONS", 3)
+        patch.setattr(server, "CONNECTIONS", 3)
         async with running(api, tmp) as endpoint, contextlib.AsyncExitStack() as stack:
             for _ in range(5):
                 await stack.enter_async_context(connected(endpoint))
-            return list(range(3, endpoint.metrics.listener.open))
+            return list(range(3, endpoint.server.listener.open))
 
 
 async def handshakes_without_end(api, tmp):
@@ -175,15 +176,18 @@ async def connected(endpoint):
 
 
 def without_the_claims(patch):
-    def speaker(_self, request, _pod_name):
-        token = request.headers["Authorization"].removeprefix("Bearer ")
-        said = claims.read(token, names.TOKEN_AUDIENCE, 0.0)
-        pod = AttemptPod(
-            name="p", uid="u", task_type=TaskType.MAP, index=0, attempt=1, state=AttemptState.RUNNING, placed_s=0.0
+    def find(_self, _object_uid, caller):
+        return AttemptPod(
+            name=caller.pod_name,
+            uid=caller.pod_uid,
+            task_type=TaskType.MAP,
+            index=0,
+            attempt=1,
+            state=AttemptState.RUNNING,
+            placed_s=0.0,
         )
-        return server._Speaker(token=token, claimed=said, job=JOB, pod=pod)
 
-    patch.setattr(server.ProgressServer, "_speaker", speaker)
+    patch.setattr(routes.TaskRoutes, "find", find)
 
 
 def without_budgets(patch):

@@ -23,6 +23,8 @@ RATE, BURST = 100.0, 500.0
 """Reviews a second in all."""
 IN_FLIGHT, IN_FLIGHT_OF_NAMESPACE = 16, 12
 TIMEOUT_S: Final = 5.0
+RESULTS: Final = ("accepted", "denied", "error")
+"""Of reviews."""
 _ACCOUNT: Final = "system:serviceaccount:"
 
 Verdict = Caller | Reason
@@ -42,7 +44,7 @@ class Authenticator:
     Args:
         reviewer: Whom to ask.
         audience: Whom tokens must be meant for.
-        reviewed: Called with the result of each review: "accepted", "denied" or "error".
+        reviewed: Called with the result of each review, one of `RESULTS`.
         clock: Seconds that only grow.
     """
 

@@ -1,278 +1,210 @@
-"""The HTTP side of the progress endpoint. What tasks say are hints; only the posted plan is more, by its digest.
+"""The progress endpoint: HTTP over TLS, and the proof that a request comes from a pod of an object.
 
-It shares the event loop with leader election and the scheduler. So everything here is bounded: a token is judged by
-what it claims before it is reviewed, a body is not read before its sender may send it, plans are read beside the loop,
-and each connection serves one request, so that the limits of connections are limits of requests too.
+Each kind adds its routes. The endpoint shares the event loop with leader election and the scheduler, so everything here
+is bounded. A token is compared with the pod that it claims before it is reviewed. A body is not read before its sender
+is verified. Each connection serves one request, so that the limits of connections are limits of requests too.
 """
 
-import collections
+import contextlib
 import dataclasses
+import ssl
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
+import prometheus_client as prometheus
 from aiohttp import web
 
-from boathouse import failpoints
-from boathouse.listening.budget import Places
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.job.model import JobUid
-from boathouse.services.mrjob.progress.task_messages import TaskMessages
-from boathouse.services.mrjob.splits import intake
-from boathouse.services.mrjob.splits.shards import StoredPlan
-from boathouse.services.progress import claims
-from boathouse.services.progress.auth import Authenticator
+from boathouse.listening import http_server
+from boathouse.listening.listener import Listener
+from boathouse.services.progress import auth, claims
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.telemetry import gauges, metrics
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
-MAX_WAIT_S: Final = 55.0
-REPORT_DISTANCE_S: Final = 2.0
-"""Tasks report every 5 s; whoever reports much more often is told to wait."""
-REPORT_READ_S: Final = 5.0
-REPORTERS_S: Final = 60.0
-"""Tasks that reported within so long are those that report."""
-REPORTS_A_S: Final = 100.0
-"""How many reports a second are wanted: a tenth of a core. Where more tasks report, each is asked for fewer."""
-REPORTS, REPORTS_OF_NAMESPACE = 256, 192
-"""Reports that are received at a time: one takes milliseconds, unless its sender is slow on purpose."""
-POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
-"""Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
+CONNECTIONS: Final = 1536
+"""Open at a time: 100 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
+_BASE: Final = "/v1/jobs/{namespace}/{uid}/"
 _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
 
 
-class Pods(Protocol):
-    """Knows the pods of each job: `PodIndex` is one."""
+class Pod(Protocol):
+    """A pod of an object."""
 
-    def find(self, uid: JobUid, pod_name: str) -> AttemptPod | None:
-        """One pod of a job."""
+    @property
+    def uid(self) -> str:
+        """The pod's UID."""
         ...
 
 
-class PlanSink(Protocol):
-    """Keeps posted plans: `Plans` is one."""
-
-    def has_room(self, uid: JobUid, namespace: str, kept: StoredPlan) -> bool:
-        """Whether a plan may be kept beside those of the namespace's other jobs."""
-        ...
-
-    def post(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
-        """Remember a plan."""
-        ...
-
-
-class Owners(Protocol):
-    """Knows what became of jobs: `owners.Owners` is one."""
-
-    def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
-        """What is known of the job that an ownership mark names."""
-        ...
+PodT = TypeVar("PodT", bound=Pod)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Speaker:
-    """Who a token claims to be; nothing is proved yet."""
+class Sender(Generic[PodT]):
+    """The live pod that a request claims to come from; a handler gets it when that is verified.
 
-    token: str
+    Attributes:
+        claimed: The pod as its token names it.
+        object_uid: Of the object that the pod belongs to.
+        pod: The pod as its kind knows it.
+    """
+
     claimed: Caller
-    job: JobUid
-    pod: AttemptPod
+    object_uid: str
+    pod: PodT
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Route(Generic[PodT]):
+    """One route of a kind.
+
+    Attributes:
+        method: The HTTP method.
+        path: Below `/v1/jobs/{namespace}/{uid}/`. If it has a part `{pod}`, that is the sender's own name.
+        handle: Returns the answer, to be sent as JSON.
+        check: Raises `Rejected` for a request that needs no review. It must cost little: it is called before the
+            token is reviewed, and again afterwards.
+        most_bytes: Of the body.
+    """
+
+    method: str
+    path: str
+    handle: Callable[[web.Request, Sender[PodT]], Awaitable[object]]
+    check: Callable[[Sender[PodT]], None] = lambda _: None
+    most_bytes: int = 0
+
+
+Find = Callable[[str, Caller], PodT | None]
+"""Returns a live pod of an object, by the object's UID and the pod's names."""
 
 
 class ProgressServer:
-    """The routes under `/v1/jobs/{namespace}/{uid}/`.
+    """Serves the routes of the kinds.
 
     Args:
-        task_messages: Orders and reports.
-        pods: The pods that may speak.
-        plans: Where posted plans go.
-        authenticator: Tells who is asking.
-        on_plan: Called with a job whose plan was posted.
-        owners: Tells setup tasks what became of an output's owner.
-        rejected: Called with why a request was refused.
-        clock: Seconds that only grow.
+        reviewer: Reviews tokens.
+        figures: The process's metrics.
+
+    Attributes:
+        application: The routes, for a server that does not decompress bodies.
+        listener: Of the endpoint, once it is served.
     """
 
-    def __init__(
-        self,
-        *,
-        task_messages: TaskMessages,
-        pods: Pods,
-        plans: PlanSink,
-        authenticator: Authenticator,
-        on_plan: Callable[[JobUid], None],
-        owners: Owners,
-        rejected: Callable[[Reason], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._task_messages = task_messages
-        self._pods = pods
-        self._plans = plans
-        self._authenticator = authenticator
-        self._on_plan = on_plan
-        self._owners = owners
-        self._rejected = rejected
-        self._verified: Callable[[web.Request], None] = lambda _: None
-        self._clock = clock
-        self._desk = intake.PlanIntake(clock)
-        self._reports = msgspec.json.Decoder(contract.TaskReport)
-        self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
-        self._bodies = Places(in_all=REPORTS, each=REPORTS_OF_NAMESPACE)
-        self._polls = Places(in_all=POLLS, each=POLLS_OF_NAMESPACE)
-        self._polls_of_pod = Places(in_all=POLLS, each=POLLS_OF_POD)
+    listener: Listener | None = None
 
-    def on_verified(self, verified: Callable[[web.Request], None]) -> None:
-        """Call back with each request whose token was verified."""
-        self._verified = verified
+    def __init__(self, reviewer: auth.Reviewer, figures: metrics.Metrics) -> None:
+        self.application = web.Application(middlewares=[self._answer])
+        self._rejections = _counter(
+            figures,
+            "boathouse_progress_rejections",
+            "Requests and connections that the progress endpoint refused",
+            reason=Reason,
+        )
+        reviews = _counter(
+            figures, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=auth.RESULTS
+        )
+        figures.gauges.add(
+            gauges.Gauge(
+                name="boathouse_progress_connections",
+                documentation="Connections to the progress endpoint",
+                read=lambda: {(): float(self.listener.open if self.listener is not None else 0)},
+            )
+        )
+        self._authenticator = auth.Authenticator(
+            reviewer, contract.TOKEN_AUDIENCE, reviewed=lambda result: reviews.labels(result).inc()
+        )
 
-    def application(self) -> web.Application:
-        """The aiohttp application, to be served without decompression: bodies are read here, piece by piece."""
-        application = web.Application(middlewares=[self._answer])
-        base = "/v1/jobs/{namespace}/{uid}"
-        application.router.add_post(f"{base}/tasks/{{pod}}/report", self._report)
-        application.router.add_get(f"{base}/tasks/{{pod}}/orders", self._orders)
-        application.router.add_post(f"{base}/plan", self._post_plan)
-        application.router.add_get(f"{base}/tasks/{{pod}}/owner", self._owner)
-        application.on_cleanup.append(self._close)
-        return application
+    def add(self, find: Find[PodT], routes: Iterable[Route[PodT]]) -> None:
+        """Serve the routes of a kind, which are for the pods that `find` returns."""
+        for route in routes:
+            self.application.router.add_route(route.method, _BASE + route.path, self._handler(find, route))
 
-    async def _close(self, _: web.Application) -> None:
-        self._desk.close()
+    @contextlib.asynccontextmanager
+    async def serve(self, context: ssl.SSLContext, *, port: int, host: str = "") -> AsyncIterator[int]:
+        """Serve the endpoint for the time of the block; gives the port.
 
-    async def _report(self, request: web.Request) -> web.Response:
-        speaker = self._speaker(request, request.match_info["pod"])
-        _check_length(request, contract.REPORT_MAX_BYTES)
-        self._check_distance(speaker.pod)
-        await self._verify(request, speaker)
-        self._check_distance(speaker.pod)  # again: others of it may have come while the token was reviewed
-        self._note_report(speaker.pod.uid)
-        with self._bodies.place(speaker.claimed.namespace) as free:
-            if not free:
-                raise Rejected(Reason.TOO_OFTEN)
-            body = await intake.receive(request.content, most_bytes=contract.REPORT_MAX_BYTES, within_s=REPORT_READ_S)
-        self._task_messages.report(speaker.job, speaker.pod.name, self._reports.decode(body))
-        return _json(contract.ReportTaken(next_s=min(REPORTERS_S, len(self._reported) / REPORTS_A_S)))
+        Raises:
+            OSError: The port is taken.
+        """
+        async with http_server.serve(
+            self.application,
+            port=port,
+            most=CONNECTIONS,
+            host=host,
+            context=context,
+            rejected=lambda refusal: self._rejections.labels(refusal.value).inc(),
+        ) as self.listener:
+            yield self.listener.port
 
-    def _check_distance(self, pod: AttemptPod) -> None:
-        if self._clock() - self._reported.get(pod.uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
-            raise Rejected(Reason.TOO_OFTEN)
+    def _handler(self, find: Find[PodT], route: Route[PodT]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.Response:
+            uid = request.match_info["uid"]
+            token, claimed = _claim(request)
+            sender = Sender(claimed=claimed, object_uid=uid, pod=_live(find(uid, claimed), claimed))
+            if (request.content_length or 0) > route.most_bytes:
+                raise Rejected(Reason.TOO_LARGE, f"more than {route.most_bytes} bytes")
+            route.check(sender)
+            verdict = await self._authenticator.caller(token, claimed)
+            if isinstance(verdict, Reason):
+                raise Rejected(verdict)
+            _live(find(uid, claimed), claimed)  # the object may be deleted meanwhile
+            route.check(sender)  # and other requests of the pod may be accepted
+            if self.listener is not None:
+                self.listener.verified(request.protocol)
+            answer = await route.handle(request, sender)
+            return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
-    def _note_report(self, pod_uid: str) -> None:
-        """Remember when; the oldest are forgotten first, so that a report costs the same however many there are."""
-        now_s = self._clock()
-        self._reported[pod_uid] = now_s
-        self._reported.move_to_end(pod_uid)
-        while now_s - next(iter(self._reported.values())) > REPORTERS_S:
-            self._reported.popitem(last=False)
-
-    async def _orders(self, request: web.Request) -> web.Response:
-        speaker = self._speaker(request, request.match_info["pod"])
-        _check_length(request, 0)
-        since = int(request.query.get("since", "0"))
-        wait_s = min(MAX_WAIT_S, max(0.0, float(request.query.get("wait_s", "0"))))
-        await self._verify(request, speaker)
-        news = self._task_messages.orders_since(speaker.job, since)
-        if news is not None:
-            return _json(news)
-        with (
-            self._polls.place(speaker.claimed.namespace) as free,
-            self._polls_of_pod.place(speaker.pod.uid) as free_of_pod,
-        ):
-            if not (free and free_of_pod):
-                raise Rejected(Reason.TOO_MANY_POLLS)
-            return _json(await self._task_messages.orders(speaker.job, since, wait_s))
-
-    async def _post_plan(self, request: web.Request) -> web.Response:
-        speaker = self._speaker(request, None)
-        uid, namespace = speaker.job, speaker.claimed.namespace
-        if speaker.pod.task_type is not TaskType.SETUP:
-            raise Rejected(Reason.NOT_SETUP)
-        self._check_wanted(uid)
-        _check_length(request, contract.PLAN_POST_MAX_BYTES)
-        self._desk.check(namespace)
-        await self._verify(request, speaker)
-        gzipped = request.headers.get("Content-Encoding") == "gzip"
-        body = intake.Body(content=request.content, length=request.content_length, gzipped=gzipped)
-        kept = await self._desk.read(namespace, body)
-        self._check_wanted(uid)  # again, for all that takes a while
-        if not self._plans.has_room(uid, namespace, kept):
-            raise Rejected(Reason.TOO_MANY_PLANS)
-        failpoints.hit("before-plan.posted")
-        self._plans.post(uid, namespace, kept)
-        failpoints.hit("after-plan.posted")
-        self._on_plan(uid)
-        return _json({"digest": kept.digest, "shards": kept.shards})
-
-    async def _owner(self, request: web.Request) -> web.Response:
-        speaker = self._speaker(request, request.match_info["pod"])
-        if speaker.pod.task_type is not TaskType.SETUP:
-            raise Rejected(Reason.NOT_SETUP)
-        _check_length(request, 0)
-        await self._verify(request, speaker)
-        mark = request.query
-        uid = JobUid(mark.get("uid", ""))
-        return _json(self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", "")))
-
-    def _check_wanted(self, uid: JobUid) -> None:
-        if not self._task_messages.wants_plan(uid):
-            raise Rejected(Reason.NO_PLAN_WANTED)
-
-    def _speaker(self, request: web.Request, pod_name: str | None) -> _Speaker:
-        """The live pod of the job that the token claims; it speaks for itself only. Costs no review."""
-        header = request.headers.get("Authorization", "")
-        if not header.startswith(_BEARER):
-            raise Rejected(Reason.NO_TOKEN)
-        token = header.removeprefix(_BEARER)
-        said = claims.read(token, contract.TOKEN_AUDIENCE, time.time())
-        if said is None:
-            raise Rejected(Reason.INVALID_TOKEN)
-        uid = JobUid(request.match_info["uid"])
-        if said.namespace != request.match_info["namespace"] or pod_name not in (None, said.pod_name):
-            raise Rejected(Reason.ANOTHER_POD)
-        pod = self._pods.find(uid, said.pod_name) if self._task_messages.knows(uid, said.namespace) else None
-        if pod is None or not pod.state.is_live:
-            raise Rejected(Reason.UNKNOWN_POD)
-        if pod.uid != said.pod_uid:
-            raise Rejected(Reason.ANOTHER_POD)
-        return _Speaker(token=token, claimed=said, job=uid, pod=pod)
-
-    async def _verify(self, request: web.Request, speaker: _Speaker) -> None:
-        """Pass a token that is what it claims to be, of a job that is still there."""
-        verdict = await self._authenticator.caller(speaker.token, speaker.claimed)
-        if isinstance(verdict, Reason):
-            raise Rejected(verdict)
-        if not self._task_messages.knows(speaker.job, speaker.claimed.namespace):
-            raise Rejected(Reason.UNKNOWN_POD)
-        self._verified(request)
+        return handle
 
     @web.middleware
     async def _answer(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Answer. A refusal is counted; what cannot be read is one."""
+        """Answer a request. Count a refusal; a request that cannot be read is refused."""
         try:
-            response = await handler(request)
-        except Rejected as refusal:
-            response = self._refuse(refusal)
+            return await handler(request)
+        except Rejected as error:
+            refusal = error
         except web.HTTPException:
-            response = self._refuse(Rejected(Reason.UNKNOWN_PATH))
+            refusal = Rejected(Reason.UNKNOWN_PATH)
         except (ValueError, RecursionError, web.RequestPayloadError) as error:
-            response = self._refuse(Rejected(Reason.MALFORMED, str(error)[:_DETAIL_CHARS]))
-        return response
-
-    def _refuse(self, refusal: Rejected) -> web.Response:
-        self._rejected(refusal.reason)
+            refusal = Rejected(Reason.MALFORMED, str(error)[:_DETAIL_CHARS])
+        self._rejections.labels(refusal.reason.value).inc()
         return refusal.response()
 
 
-def _check_length(request: web.Request, most_bytes: int) -> None:
-    """Refuse by its header a body that is too large, before any of it is read."""
-    if (request.content_length or 0) > most_bytes:
-        raise Rejected(Reason.TOO_LARGE, f"more than {most_bytes} bytes")
+def _claim(request: web.Request) -> tuple[str, Caller]:
+    """Return the token of a request, and the pod that it claims to be of, which is what the path names."""
+    header = request.headers.get("Authorization", "")
+    if not header.startswith(_BEARER):
+        raise Rejected(Reason.NO_TOKEN)
+    token = header.removeprefix(_BEARER)
+    claimed = claims.read(token, contract.TOKEN_AUDIENCE, time.time())
+    if claimed is None:
+        raise Rejected(Reason.INVALID_TOKEN)
+    path = request.match_info
+    if claimed.namespace != path["namespace"] or path.get("pod", claimed.pod_name) != claimed.pod_name:
+        raise Rejected(Reason.ANOTHER_POD)
+    return token, claimed
 
 
-def _json(value: object) -> web.Response:
-    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+def _live(pod: PodT | None, claimed: Caller) -> PodT:
+    """Return the pod if it is the claimed one."""
+    if pod is None:
+        raise Rejected(Reason.UNKNOWN_POD)
+    if pod.uid != claimed.pod_uid:
+        raise Rejected(Reason.ANOTHER_POD)
+    return pod
+
+
+def _counter(figures: metrics.Metrics, name: str, documentation: str, **label: Iterable[str]) -> prometheus.Counter:
+    """Return a counter with one label, whose values are all present from the start."""
+    ((key, values),) = label.items()
+    counter = prometheus.Counter(name, documentation, [key], registry=figures.registry)
+    for value in values:
+        counter.labels(value)
+    return counter

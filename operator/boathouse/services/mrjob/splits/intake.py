@@ -1,15 +1,14 @@
 """Where posted plans are read: few at a time, each within a time, and beside the event loop."""
 
 import asyncio
-import dataclasses
 import time
-from collections.abc import AsyncIterator, Callable
-from concurrent import futures
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from boathouse.listening.budget import Bucket, Buckets, Places
 from boathouse.services.mrjob.splits import posted
 from boathouse.services.mrjob.splits.shards import StoredPlan
+from boathouse.services.progress.limits import Stream, receive
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task import contract
 
@@ -23,28 +22,6 @@ RATE_BYTES, BURST_BYTES = 8 * 2**20, 96 * 2**20
 NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES = 2 * 2**20, 72 * 2**20
 
 
-class Stream(Protocol):
-    """A request's body: aiohttp's `StreamReader` is one."""
-
-    def iter_any(self) -> AsyncIterator[bytes]:
-        """The body, as it comes."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
-    """A body that has not been read.
-
-    Attributes:
-        length: Of the body in bytes, as its header says; None if it does not.
-        gzipped: Whether it is compressed.
-    """
-
-    content: Stream
-    length: int | None
-    gzipped: bool
-
-
 class PlanIntake:
     """Reads posted plans.
 
@@ -56,7 +33,7 @@ class PlanIntake:
         self._places = Places(in_all=POSTS, each=POSTS_OF_NAMESPACE)
         self._budget = Bucket(RATE_BYTES, BURST_BYTES, clock)
         self._budgets = Buckets(NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES, clock)
-        self._decoder = futures.ThreadPoolExecutor(1, "plans")
+        self._decoding = asyncio.Lock()
 
     def check(self, namespace: str) -> None:
         """Pass if a namespace may post now.
@@ -67,8 +44,14 @@ class PlanIntake:
         if self._budget.level <= 0 or self._budgets.of(namespace).level <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
-    async def read(self, namespace: str, body: Body) -> StoredPlan:
+    async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
         """Receive and decode a plan.
+
+        Args:
+            namespace: Of the job.
+            stream: The body.
+            length: Of the body in bytes, as its header says; None if it does not.
+            gzipped: Whether the body is compressed.
 
         Raises:
             Rejected: There is no place, or the body is too large, too slow or no plan.
@@ -76,18 +59,17 @@ class PlanIntake:
         with self._places.place(namespace) as free:
             if not free:
                 raise Rejected(Reason.TOO_MANY_POSTS)
-            length = contract.PLAN_POST_MAX_BYTES if body.length is None else body.length
-            content = await receive(
-                body.content, most_bytes=contract.PLAN_POST_MAX_BYTES, within_s=READ_S + length / READ_BYTES_A_S
-            )
-            return await self._decode(namespace, content, gzipped=body.gzipped)
+            most_bytes = contract.PLAN_POST_MAX_BYTES
+            within_s = READ_S + (most_bytes if length is None else length) / READ_BYTES_A_S
+            content = await receive(stream, most_bytes=most_bytes, within_s=within_s)
+            return await self._decode(namespace, content, gzipped=gzipped)
 
     async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> StoredPlan:
-        """Decode beside the loop. What turns out to be no plan costs its sender as much as the largest."""
+        """Decode in a thread, one plan at a time. What is no plan costs its sender as much as the largest plan."""
         cost = contract.PLAN_MAX_BYTES
-        loop = asyncio.get_running_loop()
         try:
-            plan = await loop.run_in_executor(self._decoder, lambda: posted.read(content, gzipped=gzipped))
+            async with self._decoding:
+                plan = await asyncio.to_thread(posted.read, content, gzipped=gzipped)
             cost = plan.json_bytes
         except posted.TooLargeError as error:
             raise Rejected(Reason.TOO_LARGE, str(error)) from error
@@ -97,25 +79,3 @@ class PlanIntake:
             self._budget.charge(cost)
             self._budgets.of(namespace).charge(cost)
         return plan.kept
-
-    def close(self) -> None:
-        """Decode no more."""
-        self._decoder.shutdown(wait=False, cancel_futures=True)
-
-
-async def receive(stream: Stream, *, most_bytes: int, within_s: float) -> bytes:
-    """Return a request's body.
-
-    Raises:
-        Rejected: It is larger, or takes longer.
-    """
-    content = bytearray()
-    try:
-        async with asyncio.timeout(within_s):
-            async for piece in stream.iter_any():
-                content += piece
-                if len(content) > most_bytes:
-                    raise Rejected(Reason.TOO_LARGE, f"more than {most_bytes} bytes")
-    except TimeoutError as error:
-        raise Rejected(Reason.TOO_SLOW) from error
-    return bytes(content)

@@ -1,0 +1,135 @@
+"""MRJob's routes of the progress endpoint: reports, orders, the split plan, and the owner of an output.
+
+What tasks say is a hint. Only the posted plan is more, by its digest.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from boathouse import failpoints
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob.job.model import JobUid
+from boathouse.services.mrjob.output_owners import Owners
+from boathouse.services.mrjob.podindex import PodIndex
+from boathouse.services.mrjob.progress.task_messages import TaskMessages
+from boathouse.services.mrjob.splits.intake import PlanIntake
+from boathouse.services.mrjob.splits.split_plans import Plans
+from boathouse.services.progress.claims import Caller
+from boathouse.services.progress.limits import Limits
+from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.progress.server import Route, Sender
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+MAX_WAIT_S: Final = 55.0
+_REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
+
+
+class TaskRoutes:
+    """What tasks of MRJobs send and request.
+
+    Args:
+        task_messages: Orders and reports.
+        pods: The pods that may send requests.
+        plans: Keeps posted plans.
+        owners: Tells setup tasks what became of an output's owner.
+        on_plan: Called with a job whose plan was posted.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        *,
+        task_messages: TaskMessages,
+        pods: PodIndex,
+        plans: Plans,
+        owners: Owners,
+        on_plan: Callable[[JobUid], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._task_messages = task_messages
+        self._pods = pods
+        self._plans = plans
+        self._owners = owners
+        self._on_plan = on_plan
+        self._limits = Limits(clock)
+        self._intake = PlanIntake(clock)
+
+    def find(self, object_uid: str, caller: Caller) -> AttemptPod | None:
+        """Return a live pod of an unfinished job."""
+        uid = JobUid(object_uid)
+        pod = self._pods.find(uid, caller.pod_name) if self._task_messages.knows(uid, caller.namespace) else None
+        return pod if pod is not None and pod.state.is_live else None
+
+    def routes(self) -> Sequence[Route[AttemptPod]]:
+        """Return all routes."""
+        return (
+            Route(
+                method="POST",
+                path="tasks/{pod}/report",
+                handle=self._report,
+                check=lambda sender: self._limits.check_report(sender.pod.uid),
+                most_bytes=contract.REPORT_MAX_BYTES,
+            ),
+            Route(method="GET", path="tasks/{pod}/orders", handle=self._orders),
+            Route(
+                method="POST",
+                path="plan",
+                handle=self._post_plan,
+                check=self._check_plan,
+                most_bytes=contract.PLAN_POST_MAX_BYTES,
+            ),
+            Route(method="GET", path="tasks/{pod}/owner", handle=self._owner, check=_check_setup),
+        )
+
+    async def _report(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.ReportTaken:
+        body = await self._limits.receive_report(
+            request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
+        )
+        self._task_messages.report(JobUid(sender.object_uid), sender.pod.name, _REPORT.decode(body))
+        return contract.ReportTaken(next_s=self._limits.report_distance_s)
+
+    async def _orders(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
+        uid, since = JobUid(sender.object_uid), int(request.query.get("since", "0"))
+        wait_s = min(MAX_WAIT_S, max(0.0, float(request.query.get("wait_s", "0"))))
+        news = self._task_messages.orders_since(uid, since)
+        if news is not None:
+            return news
+        with self._limits.poll(sender.claimed.namespace, sender.pod.uid):
+            return await self._task_messages.orders(uid, since, wait_s)
+
+    async def _post_plan(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
+        uid, namespace = JobUid(sender.object_uid), sender.claimed.namespace
+        gzipped = request.headers.get("Content-Encoding") == "gzip"
+        plan = await self._intake.read(namespace, request.content, request.content_length, gzipped=gzipped)
+        self._check_wanted(uid)  # again: reading a plan takes a while
+        if not self._plans.has_room(uid, namespace, plan):
+            raise Rejected(Reason.TOO_MANY_PLANS)
+        failpoints.hit("before-plan.posted")
+        self._plans.post(uid, namespace, plan)
+        failpoints.hit("after-plan.posted")
+        self._on_plan(uid)
+        return {"digest": plan.digest, "shards": plan.shards}
+
+    def _check_plan(self, sender: Sender[AttemptPod]) -> None:
+        _check_setup(sender)
+        self._check_wanted(JobUid(sender.object_uid))
+        self._intake.check(sender.claimed.namespace)
+
+    def _check_wanted(self, uid: JobUid) -> None:
+        if not self._task_messages.wants_plan(uid):
+            raise Rejected(Reason.NO_PLAN_WANTED)
+
+    async def _owner(self, request: web.Request, _: Sender[AttemptPod]) -> contract.Owner:
+        mark = request.query
+        uid = JobUid(mark.get("uid", ""))
+        return self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", ""))
+
+
+def _check_setup(sender: Sender[AttemptPod]) -> None:
+    if sender.pod.task_type is not TaskType.SETUP:
+        raise Rejected(Reason.NOT_SETUP)

@@ -1,0 +1,108 @@
+"""How often a pod may report to the progress endpoint, and how many requests a namespace and a pod may hold there."""
+
+import asyncio
+import collections
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Final, Protocol
+
+from boathouse.listening.budget import Places
+from boathouse.services.progress.rejections import Reason, Rejected
+
+REPORT_DISTANCE_S: Final = 2.0
+"""Tasks report every 5 s; a pod that reports much more often is told to wait."""
+REPORT_READ_S: Final = 5.0
+REPORTERS_S: Final = 60.0
+"""Pods that reported within this time count as reporting."""
+REPORTS_A_S: Final = 100.0
+"""Wanted reports per second: a tenth of a core. If more pods report, each is told to report less often."""
+REPORTS, REPORTS_OF_NAMESPACE = 256, 192
+"""Reports that are received at a time: one takes milliseconds, unless its sender is slow on purpose."""
+POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
+"""Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
+
+
+class Stream(Protocol):
+    """The body of a request: aiohttp's `StreamReader` implements it."""
+
+    def iter_any(self) -> AsyncIterator[bytes]:
+        """Yield the body in pieces, as they arrive."""
+        ...
+
+
+class Limits:
+    """Limits of reports and polls.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
+        self._bodies = Places(in_all=REPORTS, each=REPORTS_OF_NAMESPACE)
+        self._polls = Places(in_all=POLLS, each=POLLS_OF_NAMESPACE)
+        self._polls_of_pod = Places(in_all=POLLS, each=POLLS_OF_POD)
+
+    @property
+    def report_distance_s(self) -> float:
+        """When a pod that has just reported should report again, in seconds from now."""
+        return min(REPORTERS_S, len(self._reported) / REPORTS_A_S)
+
+    def check_report(self, pod_uid: str) -> None:
+        """Pass a pod that has not reported for `REPORT_DISTANCE_S`.
+
+        Raises:
+            Rejected: It has.
+        """
+        if self._clock() - self._reported.get(pod_uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
+            raise Rejected(Reason.TOO_OFTEN)
+
+    async def receive_report(self, stream: Stream, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
+        """Return the body of a report, and note when the pod reported.
+
+        The oldest notes are dropped first, so a report costs the same however many pods report.
+
+        Raises:
+            Rejected: The namespace sends too many reports at a time, or this one is too large or too slow.
+        """
+        now_s = self._clock()
+        self._reported[pod_uid] = now_s
+        self._reported.move_to_end(pod_uid)
+        while now_s - next(iter(self._reported.values())) > REPORTERS_S:
+            self._reported.popitem(last=False)
+        with self._bodies.place(namespace) as free:
+            if not free:
+                raise Rejected(Reason.TOO_OFTEN)
+            return await receive(stream, most_bytes=most_bytes, within_s=REPORT_READ_S)
+
+    @contextlib.contextmanager
+    def poll(self, namespace: str, pod_uid: str) -> Iterator[None]:
+        """Hold a poll for the time of the block.
+
+        Raises:
+            Rejected: The namespace, the pod or all of them hold too many.
+        """
+        with self._polls.place(namespace) as free, self._polls_of_pod.place(pod_uid) as free_of_pod:
+            if not (free and free_of_pod):
+                raise Rejected(Reason.TOO_MANY_POLLS)
+            yield
+
+
+async def receive(stream: Stream, *, most_bytes: int, within_s: float) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        Rejected: It is larger, or takes longer.
+    """
+    content = bytearray()
+    try:
+        async with asyncio.timeout(within_s):
+            async for piece in stream.iter_any():
+                content += piece
+                if len(content) > most_bytes:
+                    raise Rejected(Reason.TOO_LARGE, f"more than {most_bytes} bytes")
+    except TimeoutError as error:
+        raise Rejected(Reason.TOO_SLOW) from error
+    return bytes(content)
