@@ -312,7 +312,7 @@ async def commit() -> Trace:
         kubelet.url = await stack.enter_async_context(endpoint(client, operator))
         api.add(mrjob_world.mrjob(numReduceTasks=1))
         tasks = [asyncio.create_task(operator.run()), asyncio.create_task(kubelet.run())]
-        await waiting.eventually(lambda: _phase(api) == "Succeeded" or any(task.done() for task in tasks))
+        await waiting.eventually(lambda: _is_over(api, world.scheduler) or any(task.done() for task in tasks))
         trace.stop()
         for task in tasks:
             task.cancel()
@@ -321,9 +321,12 @@ async def commit() -> Trace:
     return trace
 
 
-def _phase(api: fake_api.FakeApi) -> str:
-    job = api.get("mrjobs", mrjob_world.KEY) or {}
-    return str(job.get("status", {}).get("phase", ""))
+def _is_over(api: fake_api.FakeApi, scheduler: Any) -> bool:
+    """Return whether the job succeeded and the reconcile that wrote this has withdrawn it from the scheduler."""
+    job = api.get("mrjobs", mrjob_world.KEY)
+    if job is None or job.get("status", {}).get("phase") != "Succeeded":
+        return False
+    return not scheduler.has_job(job["metadata"]["uid"])
 
 
 async def bind() -> Trace:

@@ -6,6 +6,7 @@ Part of the composition root: it wires, and decides nothing.
 import asyncio
 import dataclasses
 import datetime as dt
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -21,17 +22,11 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned
-from boathouse.services.frame import admission, object_store, resync, work_queue
+from boathouse.services.frame import admission, metrics, object_store, reconciler, resync, status_writer, work_queue
 from boathouse.services.frame.writes import NotLeading
-from boathouse.services.mrjob import (
-    metrics,
-    output_owners,
-    podindex,
-    policy_events,
-    reconciler,
-)
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.services.mrjob import output_owners, podindex, policy_events, shares, task_metrics
 from boathouse.services.mrjob.job.model import JobUid
+from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import routes, task_messages
 from boathouse.services.mrjob.splits import split_plans
@@ -95,25 +90,32 @@ class Leader:
         self._plans = split_plans.Plans(context.api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self._task_messages = task_messages.TaskMessages(self._policy_events.report)
         self._endpoint = server.ProgressServer(context.api, context.metrics)
-        self._reconciler = reconciler.Reconciler(
-            reconciler.Parts(
-                api=context.api,
-                jobs=self._jobs,
-                pod_index=self._pods,
-                plans=self._plans,
-                scheduler=self._scheduling.scheduler,
-                task_messages=self._task_messages,
-                bundle=context.bundles,
-                events=context.events,
-                metrics=metrics.JobMetrics(context.metrics.registry, context.metrics.gauges),
-                config=settings,
-                pod_settings=_pod_settings(settings, context.cluster_id),
-                may_lead=context.election.valid,
-                learner=self._learner,
-                policy_events=self._policy_events,
-                aside=self._scheduling.aside,
-            )
+        self._statuses = status_writer.StatusShare(limits.status_writes_per_second, time.monotonic)
+        self._shares = shares.Shares(limits, time.monotonic)
+        frame = reconciler.Context(
+            api=context.api,
+            objects=self._jobs,
+            events=context.events,
+            metrics=metrics.ObjectMetrics(MRJOB, context.metrics.registry, context.metrics.gauges),
+            statuses=self._statuses,
+            may_lead=context.election.valid,
+            aside=self._scheduling.aside,
         )
+        kind = MRJobKind(
+            frame=frame,
+            pod_index=self._pods,
+            plans=self._plans,
+            scheduler=self._scheduling.scheduler,
+            task_messages=self._task_messages,
+            bundle=context.bundles,
+            metrics=task_metrics.TaskMetrics(context.metrics.registry),
+            config=settings,
+            pod_settings=_pod_settings(settings, context.cluster_id),
+            shares=self._shares,
+            learner=self._learner,
+            policy_events=self._policy_events,
+        )
+        self._reconciler = reconciler.Reconciler(kind, frame)
         self._resync = resync.Resync(MRJOB, context.api, self._jobs, tuple(settings.watch_namespaces))
         self._scheduling.on_node.subscribe(self._node_changed)
         self._scheduling.on_pod.subscribe(self._pods.on_pod)
@@ -215,12 +217,11 @@ class Leader:
             return TICK_S  # this process is about to end; what is due is its successor's
 
     def _limited(self) -> gauges.Reading:
-        kept = self._reconciler.shares
         return {
             ("events",): float(self._context.events.stats.limited),
             ("conditions",): float(self._scheduling.scheduler.pod_conditions.shares.refused),
-            ("statuses",): float(kept.statuses.refused),
-            ("retries",): float(kept.retries.refused),
+            ("statuses",): float(self._statuses.refused),
+            ("retries",): float(self._shares.retries.refused),
         }
 
     def _mark(self, uid: JobUid) -> None:

@@ -15,9 +15,9 @@ import msgspec
 from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.frame import admission, object_store, work_queue
-from boathouse.services.mrjob import metrics, podindex, policy_events, reconciler
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer, work_queue
+from boathouse.services.mrjob import podindex, policy_events, shares, task_metrics
+from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import shards, split_plans
@@ -140,24 +140,29 @@ class Operator:
         self.hub = task_messages.TaskMessages()
         self.bundle = Bundle()
         self.leads = True
-        self._reconciler = reconciler.Reconciler(
-            reconciler.Parts(
-                api=client,
-                jobs=self.jobs,
-                pod_index=self.pods,
-                plans=self.plans,
-                scheduler=self.scheduler,
-                task_messages=self.hub,
-                bundle=self.bundle,
-                events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
-                metrics=metrics.JobMetrics(self.telemetry.registry, self.telemetry.gauges),
-                config=config,
-                pod_settings=SETTINGS,
-                may_lead=lambda: self.leads,
-                policy_events=policy_events.PolicyEvents(observers, run_times.Learner(), time.monotonic),
-                now=lambda: NOW_S + time.monotonic() - start,
-            )
+        context = reconciler.Context(
+            api=client,
+            objects=self.jobs,
+            events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
+            metrics=metrics.ObjectMetrics(MRJOB, self.telemetry.registry, self.telemetry.gauges),
+            statuses=status_writer.StatusShare(config.tenant_limits.status_writes_per_second, time.monotonic),
+            may_lead=lambda: self.leads,
+            now=lambda: NOW_S + time.monotonic() - start,
         )
+        kind = MRJobKind(
+            frame=context,
+            pod_index=self.pods,
+            plans=self.plans,
+            scheduler=self.scheduler,
+            task_messages=self.hub,
+            bundle=self.bundle,
+            metrics=task_metrics.TaskMetrics(self.telemetry.registry),
+            config=config,
+            pod_settings=SETTINGS,
+            shares=shares.Shares(config.tenant_limits, time.monotonic),
+            policy_events=policy_events.PolicyEvents(observers, run_times.Learner(), time.monotonic),
+        )
+        self._reconciler = reconciler.Reconciler(kind, context)
         self._pods = informer.Informer(
             client, catalogue.PODS, on_change=self.pods.on_pod, fields=catalogue.PODS_THAT_HOLD_RESOURCES
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.frame.resync import Resync
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.services.mrjob.kind import MRJOB
 from tests.wire import waiting
 from tests.wire.mrjob_world import KEY, Cluster, mrjob
 

@@ -7,7 +7,7 @@ import pytest
 from boathouse.services import leadership
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.resync import Resync
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.services.mrjob.kind import MRJOB
 from tests.wire import fake_api
 from tests.wire.mrjob_world import KEY, mrjob
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from boathouse.resources.config import OperatorConfig
+from boathouse.scheduling import reasons
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
@@ -77,6 +78,11 @@ class Build:
     @staticmethod
     def plan(splits: int = 3, digest: str = "d1") -> observation.PlanSummary:
         return observation.PlanSummary(digest=digest, splits=splits, size_bytes=100, shards=1)
+
+    @staticmethod
+    def diagnosis(reason: str, message: str) -> reasons.JobDiagnosis:
+        """Return why one task of the job is pending."""
+        return reasons.JobDiagnosis(job=UID, reason=reason, message=message, waiting=1)
 
     @classmethod
     def look(cls, job: model.Job, *pods: AttemptPod, state: JobState | None = None, **more: Any) -> planner.Desired:

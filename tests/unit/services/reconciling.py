@@ -6,10 +6,10 @@ from prometheus_client import registry
 
 from boathouse.cluster import errors
 from boathouse.resources import names
-from boathouse.resources.config import OperatorConfig
-from boathouse.services.frame import admission, object_store
-from boathouse.services.mrjob import metrics, podindex, reconciler
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.resources.config import OperatorConfig, TenantLimits
+from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
+from boathouse.services.mrjob import podindex, shares, task_metrics
+from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import split_plans
@@ -54,27 +54,38 @@ class Desk:
         limits = OperatorConfig.model_validate(config).tenant_limits
         self.jobs = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
-        self.reconciler = reconciler.Reconciler(self._parts(config))
+        context = self._context(limits)
+        self.reconciler = reconciler.Reconciler(self._kind(context, config), context)
 
-    def _parts(self, config: dict[str, Any]) -> reconciler.Parts:
-        target = registry.CollectorRegistry()
+    def _context(self, limits: TenantLimits) -> reconciler.Context:
+        return reconciler.Context(
+            api=self,
+            objects=self.jobs,
+            events=self,
+            metrics=metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges()),
+            statuses=status_writer.StatusShare(limits.status_writes_per_second, self.clock),
+            may_lead=lambda: True,
+            now=self.clock,
+            monotonic=self.clock,
+        )
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def _kind(self, context: reconciler.Context, config: dict[str, Any]) -> MRJobKind:
         settings = OperatorConfig.model_validate({"task": {"image": "task:dev"}} | config)
         settings.follow(lambda _: self.queue)
-        return reconciler.Parts(
-            api=self,
-            jobs=self.jobs,
+        return MRJobKind(
+            frame=context,
             pod_index=self.pods,
             plans=split_plans.Plans(self),
             scheduler=self,
             task_messages=task_messages.TaskMessages(),
             bundle=self,
-            events=self,
-            metrics=metrics.JobMetrics(target, gauges.ScrapeGauges()),
+            metrics=task_metrics.TaskMetrics(registry.CollectorRegistry()),
             config=settings,
             pod_settings=pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
-            may_lead=lambda: True,
-            now=lambda: self.now_s,
-            monotonic=lambda: self.now_s,
+            shares=shares.Shares(settings.tenant_limits, self.clock),
         )
 
     def holds(self, one: dict[str, Any] | None) -> None:

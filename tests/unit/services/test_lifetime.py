@@ -138,7 +138,7 @@ def test_reduces_that_started_early_go_on_when_the_maps_are_done(build):
 def test_a_reduce_makes_way_for_a_map_of_its_job_that_has_waited_for_room(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1")]
-    why = observation.Waiting(reason="Unschedulable", message="memory is scarce")
+    why = build.diagnosis(reason="Unschedulable", message="memory is scarce")
     waiting = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why)
     assert (asked(waiting), deleted(waiting)) == (["m-1a1"], [])
     later = build.look(job, *pods, state=waiting.state, diagnosis=why, now_s=build.CREATED_S + 1011)
@@ -149,7 +149,7 @@ def test_a_reduce_makes_way_for_a_map_of_its_job_that_has_waited_for_room(build)
 def test_no_second_reduce_makes_way_while_the_first_is_on_its_way_out(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1", deleting_since_s=build.CREATED_S + 1000)]
-    why = observation.Waiting(reason="Unschedulable", message="memory is scarce")
+    why = build.diagnosis(reason="Unschedulable", message="memory is scarce")
     first = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why)
     later = build.look(job, *pods, state=first.state, diagnosis=why, now_s=build.CREATED_S + 1011)
     assert deleted(later) == []
@@ -158,7 +158,7 @@ def test_no_second_reduce_makes_way_while_the_first_is_on_its_way_out(build):
 def test_no_reduce_makes_way_for_a_map_that_fits_no_node(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0")]
-    why = observation.Waiting(reason="NeverFits", message="no node is so large")
+    why = build.diagnosis(reason="NeverFits", message="no node is so large")
     first = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why)
     later = build.look(job, *pods, state=first.state, diagnosis=why, now_s=build.CREATED_S + 9000)
     assert deleted(later) == []

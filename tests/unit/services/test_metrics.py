@@ -1,11 +1,10 @@
-"""What is counted of jobs and tasks."""
+"""What is counted of tasks."""
 
 import prometheus_client
 import pytest
 
 from boathouse.resources.mrjob.status import TaskFailure
-from boathouse.services.mrjob.metrics import JobMetrics
-from boathouse.telemetry import gauges
+from boathouse.services.mrjob.task_metrics import TaskMetrics
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -13,17 +12,8 @@ from boathouse_task.contract import TaskType
 @pytest.fixture
 def scraped():
     """The metrics, and a look at one value."""
-    registry, scrape = prometheus_client.CollectorRegistry(), gauges.ScrapeGauges()
-    registry.register(scrape)
-    return JobMetrics(registry, scrape), lambda name, **labels: registry.get_sample_value(name, labels)
-
-
-def test_jobs_are_counted_by_phase_at_scrape(scraped, build):
-    metrics, value = scraped
-    metrics.phase("a", build.mapping(build.job()))
-    metrics.phase("b", build.mapping(build.job()))
-    metrics.forget("b")
-    assert (value("boathouse_mrjobs", phase="Map"), value("boathouse_mrjobs", phase="Failed")) == (1, 0)
+    registry = prometheus_client.CollectorRegistry()
+    return TaskMetrics(registry), lambda name, **labels: registry.get_sample_value(name, labels)
 
 
 def test_attempts_are_counted_by_how_they_ended(scraped):
@@ -43,12 +33,3 @@ def test_what_a_users_image_says_makes_no_new_labels(scraped):
     metrics.attempts([(TaskType.MAP, result)], [TaskFailure(task="setup", attempt=1, reason="no such\nthing")])
     assert value("boathouse_mrjob_task_phase_duration_seconds_count", type="map", phase="other") == 1
     assert value("boathouse_mrjob_tasks_total", type="setup", result="failed", reason="other") == 1
-
-
-def test_a_jobs_end_is_counted_with_its_duration(scraped, build):
-    metrics, value = scraped
-    job = build.job()
-    failed = build.look(job, build.failed("setup", reason="InputNotFound")).state
-    metrics.ended(job, failed)
-    assert value("boathouse_mrjobs_finished_total", result="failed") == 1
-    assert value("boathouse_mrjob_duration_seconds_sum", result="failed") == 1000

@@ -7,7 +7,7 @@ import pytest
 from boathouse.services.frame import object_store
 from boathouse.services.mrjob import output_owners
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.services.mrjob.kind import MRJOB
 from boathouse_task.contract import OwnerState, TaskType
 
 UID = "0f52a1b3-0000-4000-8000-000000000000"

@@ -285,7 +285,7 @@ def test_too_many_splits_fail_the_job_and_say_what_to_raise(build):
 
 
 def test_the_schedulers_reason_is_shown_while_tasks_wait(build):
-    desired = build.look(build.job(), diagnosis=observation.Waiting(reason="NeverFits", message="no node has 900 CPUs"))
+    desired = build.look(build.job(), diagnosis=build.diagnosis("NeverFits", "no node has 900 CPUs"))
     assert status(desired, ConditionType.SCHEDULED) == ("False", "NeverFits")
     assert (desired.state.reason, desired.state.phase) == ("NeverFits", "Pending")
 

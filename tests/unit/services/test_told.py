@@ -2,8 +2,8 @@
 
 import pytest
 
-from boathouse.services.mrjob import reconciler
 from boathouse.services.mrjob.attempts.settle import Attempt
+from boathouse.services.mrjob.kind import Submitted
 from boathouse_task.contract import TaskType
 
 
@@ -14,7 +14,7 @@ def waits(index, number=1):
 @pytest.fixture
 def told(build):
     def make(*waiting, at_s=0.0, unplaced=()):
-        return reconciler._Submitted(
+        return Submitted(
             job=build.job(), classes=(), waiting=frozenset(waiting), unplaced=frozenset(unplaced), at_s=at_s
         )
 

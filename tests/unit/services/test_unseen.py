@@ -1,6 +1,6 @@
 """A pod may come and go between two looks at its job, or be made and deleted while no watch was open."""
 
-from boathouse.services.mrjob.reconciler import RESUBMIT_S
+from boathouse.services.mrjob.kind import RESUBMIT_S
 from tests.unit.services.reconciling import Desk, body
 
 SETUP = "wordcount-u1-s0-setup"

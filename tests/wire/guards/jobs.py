@@ -17,11 +17,10 @@ from boathouse.cluster import errors, retries
 from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import learned
-from boathouse.services.frame import admission, object_store, tolerant
+from boathouse.services.frame import admission, object_store, reconciler, tolerant
 from boathouse.services.frame.resync import Resync
-from boathouse.services.mrjob import reconciler
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.definition import MRJOB
+from boathouse.services.mrjob.kind import MRJOB
 from boathouse.services.mrjob.planning import planner, steps
 from boathouse.services.mrjob.splits import shards
 from boathouse.services.mrjob.state import counters as sums

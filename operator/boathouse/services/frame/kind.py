@@ -1,7 +1,7 @@
 """Define what a kind of custom resource tells the frame about itself."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NewType
 
 from boathouse.cluster import catalogue, wire
@@ -16,17 +16,25 @@ class KindDefinition:
 
     Attributes:
         resource: Where its objects are under the API server.
+        noun: What a message to people calls one of its objects.
+        metric_prefix: The name of the gauge of its objects, without the `s`.
+        phases: All phases of `status.phase`.
         terminal_phases: The phases of `status.phase` that an object does not leave.
         finalizer: Holds a deleted object until its reconciler has cleaned up.
         failpoints: The prefix of the names of its failpoints.
         urgent_fields: Fields of the status whose changes are written at once, beside the phase and the conditions.
+        phase_events: The reasons of the events about phases whose event is not named as the phase.
     """
 
     resource: catalogue.Resource[wire.Manifest]
+    noun: str
+    metric_prefix: str
+    phases: Sequence[str]
     terminal_phases: frozenset[str]
     finalizer: str
     failpoints: str
     urgent_fields: tuple[str, ...] = ()
+    phase_events: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def has_ended(self, body: Body) -> bool:
         """Return whether only the clean-up of an object is left: it is in a terminal phase or deleted."""

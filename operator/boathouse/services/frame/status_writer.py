@@ -18,26 +18,26 @@ class StatusFormat(Protocol[S]):
 
     def to_status(self, state: S, /) -> dict[str, Any]:
         """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
-        ...
 
     def without_free_parts(self, state: S, /) -> S:
         """Return the state without the parts that only inform people, in case the API server refuses them."""
-        ...
 
 
 @dataclasses.dataclass(slots=True)
-class StatusMemory(Generic[S]):
-    """The state of an object, and the status that was last written of it.
+class Memory(Generic[S]):
+    """The data about an object that this process keeps beyond its status. Losing it costs work and nothing else.
 
     Attributes:
-        written: Without null, as the API server keeps it.
+        written: The status that was last written, without null, as the API server keeps it.
         written_s: When, by the clock of the writer.
+        revision: The resource version of the last reconcile.
     """
 
     uid: ObjectUid
     state: S
     written: Mapping[str, Any]
     written_s: float = float("-inf")
+    revision: int = 0
 
 
 class StatusShare:
@@ -100,7 +100,7 @@ class StatusWriter(Generic[S]):
         self._format, self._writes, self._share = status_format, writes, share
         self._on_refused, self._clock = on_refused, clock
 
-    async def write(self, key: str, memory: StatusMemory[S]) -> float | None:
+    async def write(self, key: str, memory: Memory[S]) -> float | None:
         """Write the status if it changed; returns the delay in seconds if it may not be written yet."""
         wire = stripped(self._format.to_status(memory.state))
         if wire == memory.written:

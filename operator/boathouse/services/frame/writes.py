@@ -3,21 +3,16 @@
 Every write checks first that this process still leads, and names the UID that it is meant for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
+from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
+from boathouse.services.frame.object_store import ObjectStore
 from boathouse.telemetry import logs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
-    from boathouse.services.frame.object_store import ObjectStore
 
 _log = logs.get(__name__)
 _GONE = (errors.NotFound, errors.Conflict)

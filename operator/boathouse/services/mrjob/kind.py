@@ -1,55 +1,358 @@
-"""Whom the reconciler works with, as far as jobs need them."""
+"""MRJob on the frame: observe a job, plan, and carry out what only MRJobs need."""
 
-from collections.abc import Sequence
-from typing import Protocol
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, ClassVar, Final
 
-from boathouse.services.mrjob.placement import submission
+from boathouse import failpoints
+from boathouse.cluster import catalogue
+from boathouse.resources import names, quantity
+from boathouse.resources.config import OperatorConfig
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.scheduling import scheduler
+from boathouse.services.frame import object_events, protocols, reconciler, related_objects, status_writer, tolerant
+from boathouse.services.frame.kind import Body, KindDefinition, Refusal
+from boathouse.services.frame.writes import Writes
+from boathouse.services.mrjob import files, podindex, shares, task_metrics
+from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.job.model import Job, JobUid
+from boathouse.services.mrjob.placement import pod_builder, submission
+from boathouse.services.mrjob.planning import cleanup, planner, steps
+from boathouse.services.mrjob.planning.observation import Observation, Timeouts
+from boathouse.services.mrjob.planning.planner import Desired
+from boathouse.services.mrjob.policy_events import PolicyEvents
+from boathouse.services.mrjob.progress.task_messages import TaskMessages
+from boathouse.services.mrjob.splits.shards import StoredPlan
+from boathouse.services.mrjob.splits.split_plans import Plans
+from boathouse.services.mrjob.state import conditions, job_state, progress
+from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.progress import trust_bundle
 from boathouse_policies import model as policy
+from boathouse_policies import run_times
+
+RETRIES_DISTANCE_S: Final = 1.0
+"""The interval at which a job takes its share of retries, for all attempts that became pending meanwhile."""
+PENDING_REQUEUE_S: Final = 2.0
+"""The interval at which the status of a pending job is compared with the scheduler's diagnosis."""
+RUNNING_REQUEUE_S: Final = 10.0
+"""The interval at which the progress of running tasks is written to the status."""
+RESUBMIT_S: Final = 60.0
+"""The interval at which pending tasks are submitted to the scheduler again without news."""
+
+MRJOB: Final = KindDefinition(
+    resource=catalogue.MRJOBS.untyped(),
+    noun="job",
+    metric_prefix="boathouse_mrjob",
+    phases=("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"),
+    terminal_phases=frozenset(job_state.TERMINAL),
+    finalizer=names.FINALIZER,
+    failpoints="mrjob",
+    urgent_fields=("plan",),
+    phase_events={
+        "Setup": "SetupStarted",
+        "Map": "MapsStarted",
+        "Reduce": "ReducesStarted",
+        "Commit": "CommitStarted",
+    },
+)
 
 
-class Diagnosis(Protocol):
-    """Why a job waits."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """The last submission of a job to the scheduler.
 
-    @property
-    def reason(self) -> str:
-        """A CamelCase token."""
-        ...
+    Attributes:
+        unplaced: UIDs of its pods without a node.
+    """
 
-    @property
-    def message(self) -> str:
-        """What is scarce and who holds it."""
-        ...
+    job: Job
+    classes: tuple[policy.TaskClass, ...]
+    waiting: frozenset[settle.Attempt]
+    unplaced: frozenset[str]
+    at_s: float
+
+    def covers(self, now: "Submitted", placed: Sequence[AttemptPod]) -> bool:
+        """Whether there is no news: what waits no more is what was placed since, and that the scheduler knows."""
+        if (self.job, self.classes, self.unplaced) != (now.job, now.classes, now.unplaced):
+            return False
+        age_s = now.at_s - self.at_s
+        if (now.unplaced and age_s >= RUNNING_REQUEUE_S) or (now.waiting and age_s >= RESUBMIT_S):
+            return False
+        if now.waiting - self.waiting:
+            return False
+        known = {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in placed if pod.node is not None}
+        gone = self.waiting - now.waiting
+        return all((each.step, each.task_type, each.index, each.number) in known for each in gone)
 
 
-class PodScheduler(Protocol):
-    """The scheduler, as far as jobs need it."""
+@dataclasses.dataclass(slots=True)
+class JobMemory(status_writer.Memory[JobState]):
+    """The data about a job that this process keeps beyond its status.
 
-    def submit(
+    Attributes:
+        granted: Attempts that wait, and for which the namespace's share of retries was used.
+        failed_s: When tasks failed lately.
+    """
+
+    submitted: Submitted | None = None
+    granted: frozenset[settle.Attempt] = frozenset()
+    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
+        """Remember when tasks failed: a pod that is deleted takes the time of its end with it."""
+        self.failed_s = {task: at_s for task, at_s in self.failed_s.items() if now_s - at_s < settle.MAX_BACKOFF_S}
+        self.failed_s |= {failure.task: now_s for failure in failures}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MRJobKind:
+    """Implements `protocols.Kind` for MRJobs.
+
+    Attributes:
+        frame: What the frame works with.
+        shares: Limits the retries of a namespace.
+        learner: Estimates how long tasks take.
+        policy_events: Informs the observers of the profile.
+    """
+
+    definition: ClassVar[KindDefinition] = MRJOB
+    status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
+    frame: reconciler.Context
+    pod_index: podindex.PodIndex
+    plans: Plans
+    scheduler: scheduler.Scheduler
+    task_messages: TaskMessages
+    bundle: trust_bundle.Bundles
+    metrics: task_metrics.TaskMetrics
+    config: OperatorConfig
+    pod_settings: pod_builder.PodSettings
+    shares: shares.Shares
+    learner: run_times.Learner = dataclasses.field(default_factory=run_times.Learner)
+    policy_events: PolicyEvents = dataclasses.field(
+        default_factory=lambda: PolicyEvents((), run_times.Learner(), time.time)
+    )
+
+    @cached_property
+    def _events(self) -> object_events.ObjectEvents:
+        return object_events.ObjectEvents(MRJOB, self.frame.events)
+
+    @cached_property
+    def _related_objects(self) -> related_objects.RelatedObjects:
+        return related_objects.RelatedObjects(self.frame.api, self.frame.monotonic)
+
+    def parse(self, body: Body) -> Job | Refusal:
+        """Return the job, or why it cannot run."""
+        return model.from_resource(body, self.config)
+
+    def life(self, job: Job) -> protocols.Life:
+        """Return when the job was created, and what happens after its end."""
+        wants_finalizer = job.life.clean_up == "OnDelete"
+        return protocols.Life(created_s=job.created_s, ttl_s=job.life.ttl_s, wants_finalizer=wants_finalizer)
+
+    def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
+        """Return the state that a status describes."""
+        if job is None:
+            reduces = tolerant.value(lambda: int(status["reduces"]["total"]), 0)
+            return job_state.from_status(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
+        last = len(job.steps) - 1
+        step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
+        return dataclasses.replace(job_state.from_status(status, reduces=job.steps[step].reduces), step=step)
+
+    def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:
+        """Return the memory of a job whose status was read."""
+        return JobMemory(uid, state, written)
+
+    def refuse(self, state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
+        """Return the state of a job that cannot run."""
+        return planner.refuse(state, refusal, generation, now_s)
+
+    def note(self, job: Job, state: JobState) -> str:
+        """Return the text of the event about the phase."""
+        ending = state.condition(names.ConditionType.FAILED) if state.phase == "Failed" else None
+        return (ending.message if ending else job_state.progress(state)) or f"in queue {job.queue}"
+
+    def restored(self, uid: JobUid) -> None:
+        """Read the plan's ConfigMaps again."""
+        self.plans.forget_stored(uid)
+
+    def forget(self, uid: JobUid, namespace: str) -> None:
+        """Drop everything about a job that is gone, and withdraw its pending tasks."""
+        self._end(uid, succeeded=False)
+        self.task_messages.forget(uid)
+        self.bundle.forget(namespace)
+
+    async def observe(self, job: Job, memory: JobMemory) -> Observation:
+        """Collect everything that the plan depends on."""
+        known, now_s = memory.state, self.frame.now
+        pods_seen = steps.existing(self.pod_index.of(job.uid), known, job)
+        over = known.finished or job.deleting_since_s is not None
+        stored = None if over else await self._stored(job, known, pods_seen)
+        posted = self.plans.posted(job.uid)
+        if known.plan is not None and not over and stored is None:
+            known = cleanup.begin(job, _without_plan(known, now_s()), now_s())
+        task = self.config.task
+        return Observation(
+            job=job,
+            state=known,
+            pods=pods_seen,
+            now_s=now_s(),
+            timeouts=Timeouts(
+                start_s=task.start_timeout_seconds,
+                image_pull_s=task.image_pull_timeout_seconds,
+                missing_object_s=task.missing_object_timeout_seconds,
+                max_infrastructure_failures=task.max_infrastructure_failures,
+            ),
+            stored=stored.seen if stored else None,
+            posted=posted.seen if posted else None,
+            missing=await files.missing(self.frame.api, job) if known.plan is None and not (pods_seen or over) else (),
+            namespace_terminating=job.deleting_since_s is not None
+            and await self._related_objects.is_terminating(job.namespace),
+            diagnosis=self.scheduler.diagnosis(policy.JobId(job.uid)),
+            failed_s=memory.failed_s,
+        )
+
+    async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> StoredPlan | None:
+        """Return the plan in ConfigMaps that the status names, or before that the one that setup vouches for."""
+        digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
+        return await self.plans.stored(job, known.step, digests, accepted=known.plan is not None)
+
+    def plan(self, seen: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
+        """Return the desired state of a job, with the effects of the frame's order."""
+        job, desired = seen.job, planner.plan(seen)
+        memory.note_failures(desired.failures, seen.now_s)
+        state = progress.with_progress(desired.state, job, seen.pods, self.task_messages.reports(job.uid))
+        desired = dataclasses.replace(desired, state=state)
+        is_over = state.finished or job.deleting_since_s is not None
+        then = self._clean_up if is_over and desired.cleaning else self._over if is_over else self._go_on
+        write = [partial(self._write_plan, job, state.step)] if desired.write_plan else []
+        return protocols.Desired(
+            before_status=[*write, partial(self._announce, job, memory.state, desired)],
+            state=state,
+            after_status=[partial(self._send, seen, state)],
+            delete=[(pod.name, pod.uid) for pod in desired.delete],
+            after=[partial(then, memory, desired, seen)],
+            recheck_at_s=desired.recheck_at_s,
+            holds_deletion=desired.cleaning,
+        )
+
+    async def _write_plan(self, job: Job, step: int, writes: Writes) -> float:
+        await self.plans.write(job, step, writes.check_lead)
+        return 0.0
+
+    async def _announce(self, job: Job, before: JobState, desired: Desired, _writes: Writes) -> None:
+        """Count the attempts that were settled, and report a clean-up that has just failed."""
+        self.metrics.attempts(desired.results, desired.failures)
+        last, now = (state.condition(names.ConditionType.CLEANED_UP) for state in (before, desired.state))
+        failed = names.Reason.CLEAN_UP_FAILED
+        if now is not None and now.reason == failed and (last is None or last.reason != failed):
+            self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
+
+    async def _send(self, seen: Observation, state: JobState, _writes: Writes) -> None:
+        """Update the orders for the tasks, and keep the reports of those that run."""
+        job, messages = seen.job, self.task_messages
+        messages.update(job.uid, job.namespace, state)
+        messages.retain_reports(job.uid, {pod.name for pod in seen.pods if pod.state.is_live})
+
+    async def _over(self, _memory: JobMemory, desired: Desired, seen: Observation, _writes: Writes) -> None:
+        self._end(seen.job.uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
+
+    def _end(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
+        self.policy_events.ended(uid, succeeded=succeeded, pods=pods)
+        self.scheduler.withdraw(policy.JobId(uid))
+        self.plans.forget(uid)
+
+    async def _clean_up(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float:
+        """Submit the cleanup task; the next reconcile is due soon, as the clean-up is given up after a while."""
+        uid = seen.job.uid
+        self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
+        self.plans.forget(uid)
+        is_unseen = await self._submit(memory, desired, seen, (), writes)
+        return 0.0 if is_unseen else PENDING_REQUEUE_S
+
+    async def _go_on(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float | None:
+        """Submit the attempts that are pending, as far as the namespace's share of retries goes."""
+        namespace, shares = seen.job.namespace, self.shares
+        classes = self._classes(desired.state, seen)
+        admitted, memory.granted = shares.admit(namespace, desired.waiting, memory.granted)
+        held_back = len(admitted) < len(desired.waiting)
+        desired = dataclasses.replace(desired, waiting=admitted)
+        if await self._submit(memory, desired, seen, classes, writes):
+            return 0.0
+        again = [max(RETRIES_DISTANCE_S, shares.retries.wait_s(namespace))] if held_back else []
+        if admitted:
+            again.append(PENDING_REQUEUE_S)
+        elif any(pod.state is AttemptState.RUNNING for pod in seen.pods):
+            again.append(RUNNING_REQUEUE_S)
+        return min(again, default=None)
+
+    def _classes(self, state: JobState, seen: Observation) -> Sequence[policy.TaskClass]:
+        """Inform the profile's observers; returns the step's classes with the estimates of the learner."""
+        job = seen.job
+        kept = self.plans.held(job.uid, state.step) if state.plan else None
+        plan = kept.plan if kept else None
+        classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
+        if less := self.policy_events.update(job, state, seen.pods, classes):
+            self.metrics.elastic(pod.task_type for pod in less)
+            key = f"{job.namespace}/{job.name}"
+            self._events.publish(key, job.uid, "MemoryShrunk", _of_less(less), action="Scheduling", is_warning=False)
+        return classes
+
+    async def _submit(
         self,
-        job: policy.Job,
+        memory: JobMemory,
+        desired: Desired,
+        seen: Observation,
         classes: Sequence[policy.TaskClass],
-        tasks: Sequence[policy.Task],
-        factory: submission.Factory,
-    ) -> Sequence[policy.TaskId]:
-        """Replace what waits of a job; return what does not wait, because its pod was seen to end or go."""
-        ...
+        writes: Writes,
+    ) -> bool:
+        """Submit what is pending, if that is news; returns True if pods came and went unseen: reconcile at once."""
+        job, waiting = seen.job, desired.waiting
+        if waiting or any(pod.state.is_live for pod in seen.pods):  # running tasks must trust a new leader too
+            await self.bundle.ensure(job.namespace)
+        submitted = Submitted(
+            job=job,
+            classes=tuple(classes),
+            waiting=frozenset(waiting),
+            unplaced=frozenset(pod.uid for pod in seen.pods if pod.state.is_live and pod.node is None),
+            at_s=self.frame.monotonic(),
+        )
+        if memory.submitted is not None and memory.submitted.covers(submitted, seen.pods):
+            memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
+            return False
+        needs_plan = desired.state.plan and not desired.cleaning
+        kept = self.plans.held(job.uid, desired.state.step) if needs_plan else None
+        plan = kept.plan if kept else None
+        priority = await self._related_objects.priority(job.template.priority_class)
+        writes.check_lead()
+        failpoints.hit("before-mrjob.submit")
+        builder = pod_builder.PodBuilder(job=job, settings=self.pod_settings, splits=plan.splits if plan else ())
+        over = self.scheduler.submit(
+            submission.scheduler_job(job, priority),
+            submission.classes_in_use(job, waiting, classes),
+            submission.planned(job, waiting, plan),
+            submission.Factory(builder),
+        )
+        failpoints.hit("after-mrjob.submit")
+        pod_names = (task.partition("/")[2] for task in over)
+        unseen = [pod_builder.parse_attempt(name) for name in pod_names if self.pod_index.find(job.uid, name) is None]
+        memory.submitted = None if unseen else submitted
+        memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
+        return bool(unseen)
 
-    def withdraw(self, job_id: policy.JobId) -> None:
-        """Let nothing of a job wait."""
-        ...
 
-    def diagnosis(self, job_id: policy.JobId) -> Diagnosis | None:
-        """Why a job's tasks wait."""
-        ...
+def _without_plan(known: JobState, now_s: float) -> JobState:
+    """Fail a job whose accepted plan's ConfigMaps were deleted."""
+    message = "the ConfigMaps with the job's split plan are gone, or they were changed: create the job again"
+    return conditions.failed(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
 
 
-class TrustBundle(Protocol):
-    """Publishes whom tasks trust."""
-
-    async def ensure(self, namespace: str) -> None:
-        """Have it in the namespace."""
-        ...
-
-    def forget(self, namespace: str) -> None:
-        """It may not be there any more."""
-        ...
+def _of_less(less: Sequence[AttemptPod]) -> str:
+    one = less[0]
+    sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
+    many = f" and {len(less) - 1} more" if len(less) > 1 else ""
+    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more free memory"

@@ -1,11 +1,10 @@
-"""What one namespace may make the operator do in a second: statuses that it writes, attempts that it starts again."""
+"""Limit the attempts of a namespace that are started again in a second."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 
 from boathouse import buckets
 from boathouse.resources import config
-from boathouse.services.frame.status_writer import StatusShare
 from boathouse.services.mrjob.attempts.settle import Attempt
 
 
@@ -17,12 +16,10 @@ class Shares:
         clock: Seconds that only grow.
 
     Attributes:
-        statuses: Statuses that are written.
         retries: Attempts after the first that are handed to the scheduler.
     """
 
     def __init__(self, limits: config.TenantLimits, clock: Callable[[], float]) -> None:
-        self.statuses = StatusShare(limits.status_writes_per_second, clock)
         rate_per_s = limits.retries_per_second
         self.retries = buckets.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * buckets.BURST_S, clock=clock)
 

@@ -26,7 +26,7 @@ class Api:
 
     def _answer(self, **metadata):
         self.revision += 1
-        return body(self.revision, **metadata)
+        return body(self.revision, **metadata) | {"spec": {}}
 
     async def patch_status(self, resource, _name, status, _namespace, *, resource_version, uid):
         self.refuses(status)

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.services.frame.status_writer import StatusMemory, StatusShare, StatusWriter, stripped
+from boathouse.services.frame.status_writer import Memory, StatusShare, StatusWriter, stripped
 from tests.unit.services.frame.api import Api
 from tests.unit.services.frame.kinds import KEY, body
 
@@ -21,7 +21,7 @@ class Format:
 class World:
     def __init__(self) -> None:
         self.api, self.now_s, self.refused = Api(), 0.0, []
-        self.memory = StatusMemory("u1", {"phase": "Pending"}, {})
+        self.memory = Memory("u1", {"phase": "Pending"}, {})
         self.writer = StatusWriter(
             Format(),
             self.api.writes,

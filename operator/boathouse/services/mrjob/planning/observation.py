@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from boathouse.scheduling import reasons
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.state.job_state import JobState
@@ -16,14 +17,6 @@ class PlanSummary:
     splits: int
     size_bytes: int
     shards: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """Why tasks wait, in the scheduler's words."""
-
-    reason: str
-    message: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +50,6 @@ class Observation:
     stored: PlanSummary | None = None
     posted: PlanSummary | None = None
     missing: Sequence[str] = ()
-    diagnosis: Waiting | None = None
+    diagnosis: reasons.JobDiagnosis | None = None
     failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     namespace_terminating: bool = False

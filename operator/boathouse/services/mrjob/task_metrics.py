@@ -1,41 +1,26 @@
-"""What is counted of MRJobs. No label holds a job's name."""
+"""Count the tasks of MRJobs. No label holds a job's name."""
 
-import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import prometheus_client as prometheus
 from prometheus_client import registry
 
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
-from boathouse.telemetry import gauges
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-PHASES = ("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed")
-_DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 _PHASE_S = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 _SPILLED = ("Map-Reduce Framework", "Spilled Records")
 _LETTERS = {"m": TaskType.MAP, "r": TaskType.REDUCE}
 
 
-class JobMetrics:
-    """Counters and histograms of jobs and tasks; how many jobs are in which phase is read at scrape."""
+class TaskMetrics:
+    """Counters and histograms of tasks."""
 
-    def __init__(self, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
-        self._phases: dict[str, str] = {}
+    def __init__(self, target: registry.CollectorRegistry) -> None:
         self._tasks = prometheus.Counter(
             "boathouse_mrjob_tasks", "Task attempts that ended", ["type", "result", "reason"], registry=target
-        )
-        self._finished = prometheus.Counter("boathouse_mrjobs_finished", "Jobs that ended", ["result"], registry=target)
-        self._duration_s = prometheus.Histogram(
-            "boathouse_mrjob_duration_seconds",
-            "From a job's creation to its end",
-            ["result"],
-            buckets=_DURATIONS_S,
-            registry=target,
         )
         self._phase_s = prometheus.Histogram(
             "boathouse_mrjob_task_phase_duration_seconds",
@@ -60,26 +45,6 @@ class JobMetrics:
             self._elastic.labels(each)
             self._tasks.labels(each, "succeeded", "")
             self._bytes.labels(each)
-        for result in ("succeeded", "failed"):
-            self._finished.labels(result)
-            self._duration_s.labels(result)
-        scrape.add(gauges.Gauge(name="boathouse_mrjobs", documentation="Jobs", labels=("phase",), read=self._by_phase))
-
-    def phase(self, key: str, state: JobState) -> None:
-        """A job's phase now."""
-        self._phases[key] = state.phase
-
-    def forget(self, key: str) -> None:
-        """The job is gone."""
-        self._phases.pop(key, None)
-
-    def ended(self, job: Job, state: JobState) -> None:
-        """A job has just ended."""
-        assert state.phase in TERMINAL
-        result = state.phase.lower()
-        self._finished.labels(result).inc()
-        if state.completion_s is not None:
-            self._duration_s.labels(result).observe(max(0.0, state.completion_s - job.created_s))
 
     def attempts(
         self,
@@ -104,10 +69,6 @@ class JobMetrics:
         """Attempts that were started with less memory."""
         for task_type in started:
             self._elastic.labels(task_type).inc()
-
-    def _by_phase(self) -> Mapping[tuple[str, ...], float]:
-        count = collections.Counter(self._phases.values())
-        return {(phase,): float(count[phase]) for phase in PHASES}
 
 
 _WRITERS = frozenset({TaskType.MAP, TaskType.REDUCE})

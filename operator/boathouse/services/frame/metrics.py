@@ -1,0 +1,50 @@
+"""Count the objects of a kind: by phase, those that ended, and how long they took. No label holds an object's name."""
+
+import collections
+
+import prometheus_client as prometheus
+from prometheus_client import registry
+
+from boathouse.services.frame.kind import KindDefinition
+from boathouse.telemetry import gauges
+
+_DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
+
+
+class ObjectMetrics:
+    """Metrics of the objects of one kind; the number in each phase is read at scrape."""
+
+    def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
+        self._kind = kind
+        self._phases: dict[str, str] = {}
+        prefix, objects = kind.metric_prefix, f"{kind.noun.capitalize()}s"
+        self._finished = prometheus.Counter(f"{prefix}s_finished", f"{objects} that ended", ["result"], registry=target)
+        self._duration_s = prometheus.Histogram(
+            f"{prefix}_duration_seconds",
+            f"From a {kind.noun}'s creation to its end",
+            ["result"],
+            buckets=_DURATIONS_S,
+            registry=target,
+        )
+        for phase in sorted(kind.terminal_phases):
+            self._finished.labels(phase.lower())
+            self._duration_s.labels(phase.lower())
+        scrape.add(gauges.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
+
+    def phase(self, key: str, phase: str) -> None:
+        """Set the phase of an object."""
+        self._phases[key] = phase
+
+    def forget(self, key: str) -> None:
+        """Remove an object that is gone."""
+        self._phases.pop(key, None)
+
+    def ended(self, phase: str, duration_s: float | None) -> None:
+        """Count an object that has just entered a terminal phase."""
+        self._finished.labels(phase.lower()).inc()
+        if duration_s is not None:
+            self._duration_s.labels(phase.lower()).observe(max(0.0, duration_s))
+
+    def _by_phase(self) -> gauges.Reading:
+        count = collections.Counter(self._phases.values())
+        return {(phase,): float(count[phase]) for phase in self._kind.phases}

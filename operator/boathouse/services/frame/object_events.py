@@ -1,0 +1,54 @@
+"""Publish the events of an object that are the same for all kinds."""
+
+from typing import Final
+
+from boathouse.cluster import errors
+from boathouse.cluster import events as event_writer
+from boathouse.resources.names import Reason
+from boathouse.services.frame.kind import KindDefinition, ObjectUid
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+
+_LONGEST_NOTE: Final = 1000
+
+
+class ObjectEvents:
+    """Events about objects of one kind."""
+
+    def __init__(self, kind: KindDefinition, events: event_writer.EventWriter) -> None:
+        self._kind, self._events = kind, events
+
+    def publish(
+        self, key: str, uid: ObjectUid, reason: str, note: str, *, action: str = "Reconciling", is_warning: bool = True
+    ) -> None:
+        """Publish an event about an object."""
+        namespace, _, name = key.partition("/")
+        self._events.publish(
+            event_writer.reference(self._kind.resource, namespace, name, uid),
+            type_="Warning" if is_warning else "Normal",
+            reason=reason,
+            action=action,
+            note=note[:_LONGEST_NOTE],
+        )
+
+    def phase_changed(self, key: str, uid: ObjectUid, before: str, after: str, note: str) -> None:
+        """Report that an object entered another phase."""
+        reason = "Resumed" if before == "Suspended" else self._kind.phase_events.get(after, after)
+        self.publish(key, uid, reason, note, is_warning=after == "Failed")
+
+    def not_cleaned_up(self, key: str, uid: ObjectUid, why: str) -> None:
+        """Report that what an object left behind stays there."""
+        _log.warning("an object is not cleaned up", kind=self._kind.resource.kind, object=key, why=why)
+        self.publish(key, uid, str(Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
+
+    def refused_status(self, key: str, uid: ObjectUid, error: errors.Invalid) -> None:
+        """Report that the API server refused a status, which is written without its free parts."""
+        _log.warning("a status was refused and is written without its counters", object=key, error=error.message)
+        note = f"the status is written without counters and last failures: {error.message}"
+        self.publish(key, uid, "StatusRefused", note)
+
+    def refused_write(self, key: str, uid: ObjectUid, error: errors.ApiError) -> None:
+        """Report that the API server refuses a write that the object needs, as a full quota of ConfigMaps does."""
+        note = f"the API server refuses a write for this {self._kind.noun}, which is retried: {error.message}"
+        self.publish(key, uid, "WriteRefused", note)
