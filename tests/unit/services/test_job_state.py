@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from boathouse.resources.mrjob import spec
 from boathouse.services.frame.status_writer import stripped
-from boathouse.services.mrjob.state import counters, job_state
+from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob.state import job_state
 from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task.contract import TaskType
 
@@ -64,8 +65,8 @@ def test_the_largest_job_with_every_third_task_failing_keeps_its_status_below_32
 
 def test_counters_beyond_the_bound_are_counted_as_dropped():
     sums = {}
-    counters.add(sums, {"g": {f"n{i:03d}": 1 for i in range(200)}})
-    counters.add(sums, {"g": {"n000": 1}})
+    results.add_counters(sums, {"g": {f"n{i:03d}": 1 for i in range(200)}})
+    results.add_counters(sums, {"g": {"n000": 1}})
     assert sums["g"]["n000"] == 2
     assert sums["Boathouse"]["Counters dropped"] == 80
 

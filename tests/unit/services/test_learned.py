@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.services import learned
-from boathouse.services.mrjob.placement import program
+from boathouse.services.mrjob.placement import submission
 from boathouse_policies import fspy, run_times
 from boathouse_task.contract import TaskType
 
@@ -135,7 +135,7 @@ async def test_a_config_map_without_the_key_is_left_behind():
 
 
 def maps(job):
-    return program.stage(job, TaskType.MAP, 0)
+    return submission.run_times_stage(job, TaskType.MAP, 0)
 
 
 def runs(build, **spec):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.services.mrjob.placement import program
+from boathouse.services.mrjob.placement import submission
 from boathouse_policies import model, run_times
 from boathouse_policies.yarn_me import penalty
 from boathouse_task.contract import TaskType
@@ -19,7 +19,7 @@ def job(build):
 
 
 def maps(job):
-    return program.stage(job, TaskType.MAP, 0)
+    return submission.run_times_stage(job, TaskType.MAP, 0)
 
 
 def learnt(job, *runs):

@@ -23,7 +23,6 @@ from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.kind import MRJOB
 from boathouse.services.mrjob.planning import planner, steps
 from boathouse.services.mrjob.splits import shards
-from boathouse.services.mrjob.state import counters as sums
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.progress import trust_bundle
 from boathouse_task import contract, counters, stderr
@@ -254,7 +253,7 @@ async def counter_lines_that_java_would_not_parse(_api, _tmp):
 
 def without_bounds_of_results(patch):
     patch.setattr(results, "read", lambda text: msgspec.json.decode(text, type=contract.TaskResult) if text else None)
-    patch.setattr(sums, "clamp", lambda amount: amount)
+    patch.setattr(contract, "clamp", lambda amount: amount)
 
 
 def without_a_status_without_counters(patch):

@@ -10,7 +10,7 @@ from typing import Final
 
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import program, submission
+from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import framework, model, run_times
 from boathouse_task import contract
@@ -22,24 +22,21 @@ _INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")
 
 
 @dataclasses.dataclass(slots=True)
-class _ReportedPod:
-    """What observers were told of a pod."""
-
-    task: model.TaskId
-    task_class: model.ClassId
-    node: model.NodeName
-    pod: AttemptPod
-    started: bool = False
-    ended: bool = False
-
-
-@dataclasses.dataclass(slots=True)
 class _ReportedJob:
+    """What observers know of a job.
+
+    Attributes:
+        pods: By name, as they were last reported, so that a task's report finds its pod however many there are.
+    """
+
     job: Job
     classes: tuple[model.TaskClass, ...] = ()
-    pods: dict[str, _ReportedPod] = dataclasses.field(default_factory=dict)
-    names: dict[str, _ReportedPod] = dataclasses.field(default_factory=dict)
-    """The latest pod of each name: a report finds its own however many there are."""
+    pods: dict[str, AttemptPod] = dataclasses.field(default_factory=dict)
+
+    def find(self, pod: AttemptPod) -> AttemptPod | None:
+        """Return a pod as it was last reported."""
+        known = self.pods.get(pod.name)
+        return known if known is not None and known.uid == pod.uid else None
 
 
 class PolicyEvents:
@@ -81,16 +78,13 @@ class PolicyEvents:
             left = {one.id: _left(job, state, one, reported, placed) for one in classes}
             now_s, known = self._now(), submission.scheduler_job(job)
             self._publish(model.Submitted(now_s=now_s, job=known, classes=reported.classes, tasks=left))
-        less = [pod for pod in placed if pod.ideal_memory_bytes and pod.uid not in reported.pods]
+        less = [pod for pod in placed if pod.ideal_memory_bytes and reported.find(pod) is None]
+        here = {pod.uid for pod in placed}
+        for pod in list(reported.pods.values()):
+            if pod.uid not in here:
+                self._vanished(reported, pod)
         for pod in placed:
             self._pod(reported, pod)
-        here = {pod.uid for pod in placed}
-        for uid, known_pod in list(reported.pods.items()):
-            if uid not in here:
-                self._end(reported, known_pod, None)
-                del reported.pods[uid]
-                if reported.names.get(known_pod.pod.name) is known_pod:
-                    del reported.names[known_pod.pod.name]
         return less
 
     def ended(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
@@ -101,16 +95,16 @@ class PolicyEvents:
         for pod in pods:
             if pod.node is not None:  # also those that came and ended since the last look
                 self._pod(reported, pod)
-        for known in reported.pods.values():
-            self._end(reported, known, None)
+        for known in list(reported.pods.values()):
+            self._vanished(reported, known)
         self._learner.forget(model.JobId(uid))
         self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
 
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
         """A running task reported."""
         reported = self._jobs.get(uid)
-        known = reported.names.get(pod_name) if reported else None
-        if reported is None or known is None or known.ended:
+        known = reported.pods.get(pod_name) if reported else None
+        if reported is None or known is None or not known.state.is_live:
             return
         self._publish(
             model.Progress(
@@ -130,64 +124,49 @@ class PolicyEvents:
         self._publish(model.Tick(now_s=self._now()))
 
     def _pod(self, reported: _ReportedJob, pod: AttemptPod) -> None:
-        known = reported.pods.get(pod.uid)
-        if known is None:
-            known = reported.pods[pod.uid] = reported.names[pod.name] = self._place(reported.job, pod)
-        if known.ended:
+        """Report what changed of a pod that has a node."""
+        before = reported.find(pod)
+        if before is not None and (before is pod or not before.state.is_live):
             return
-        if pod.memory_bytes != known.pod.memory_bytes:
-            self._publish(
-                model.Resized(
-                    **self._about(reported.job, known), resources=submission.placed_resources(reported.job, pod)
-                )
-            )
-        known.pod = pod
-        if pod.state is not AttemptState.STARTING and not known.started:
-            known.started = True
-            self._publish(model.Started(**self._about(reported.job, known)))
+        reported.pods[pod.name] = pod
+        about, resources = self._about(reported.job, pod), submission.placed_resources(reported.job, pod)
+        if before is None:
+            self._publish(model.Placed(**about, resources=resources, distance=model.Distance.ANYWHERE))
+        elif pod.memory_bytes != before.memory_bytes:
+            self._publish(model.Resized(**about, resources=resources))
+        if pod.state is not AttemptState.STARTING and (before is None or before.state is AttemptState.STARTING):
+            self._publish(model.Started(**about))
         if not pod.state.is_live:
-            self._end(reported, known, pod)
+            self._end(reported.job, pod)
 
-    def _place(self, job: Job, pod: AttemptPod) -> _ReportedPod:
-        class_id = submission.class_id(job, pod.task_type, pod.step)
-        task = model.TaskId(f"{job.namespace}/{pod.name}")
+    def _about(self, job: Job, pod: AttemptPod) -> model.About:
         assert pod.node is not None
-        known = _ReportedPod(task, class_id, model.NodeName(pod.node), pod)
-        self._publish(
-            model.Placed(
-                **self._about(job, known),
-                resources=submission.placed_resources(job, pod),
-                distance=model.Distance.ANYWHERE,
-            )
-        )
-        return known
-
-    def _about(self, job: Job, known: _ReportedPod) -> model.About:
         return {
             "now_s": self._now(),
-            "task": known.task,
-            "task_class": known.task_class,
+            "task": model.TaskId(f"{job.namespace}/{pod.name}"),
+            "task_class": submission.class_id(job, pod.task_type, pod.step),
             "job": model.JobId(job.uid),
-            "node": known.node,
+            "node": model.NodeName(pod.node),
         }
 
-    def _end(self, reported: _ReportedJob, known: _ReportedPod, pod: AttemptPod | None) -> None:
-        """A pod ended, or (None) went without having been seen to end."""
-        if known.ended:
-            return
-        known.ended = True
-        if pod is None or pod.result is None:
-            reason = pod.ending.reason if pod is not None and pod.ending is not None else "PodLost"
-            if pod is not None and reason == "OOMKilled" and pod.ideal_memory_bytes:
-                self._learner.out_of_memory(program.stage(reported.job, pod.task_type, pod.step))
-            self._publish(model.Failed(**self._about(reported.job, known), reason=reason))
+    def _vanished(self, reported: _ReportedJob, known: AttemptPod) -> None:
+        """Drop a pod that does not exist any more; it has failed if nobody observed its end."""
+        del reported.pods[known.name]
+        if known.state.is_live:
+            self._end(reported.job, known)
+
+    def _end(self, job: Job, pod: AttemptPod) -> None:
+        stage, about = submission.run_times_stage(job, pod.task_type, pod.step), self._about(job, pod)
+        if pod.result is None:
+            reason = pod.ending.reason if pod.ending is not None else "PodLost"
+            if reason == "OOMKilled" and pod.ideal_memory_bytes:
+                self._learner.out_of_memory(stage)
+            self._publish(model.Failed(**about, reason=reason))
             return
         seconds, counters = _worked_s(pod.result), _flat(pod.result.counters)
         read = sum(counters.get(name, 0.0) for name in _INPUT_BYTES)
-        less = bool(pod.ideal_memory_bytes)
-        stage = program.stage(reported.job, pod.task_type, pod.step)
-        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=less)
-        self._publish(model.Finished(**self._about(reported.job, known), duration_s=seconds, counters=counters))
+        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=bool(pod.ideal_memory_bytes))
+        self._publish(model.Finished(**about, duration_s=seconds, counters=counters))
 
     def _publish(self, event: model.Event) -> None:
         for observer in self._observers:
@@ -204,7 +183,7 @@ def _left(job: Job, state: JobState, one: model.TaskClass, reported: _ReportedJo
     news = [
         pod
         for pod in placed
-        if submission.class_id(job, pod.task_type, pod.step) == one.id and pod.uid not in reported.pods
+        if submission.class_id(job, pod.task_type, pod.step) == one.id and reported.find(pod) is None
     ]
     failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # told as placed, then as failed
     waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))

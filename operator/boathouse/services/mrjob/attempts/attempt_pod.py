@@ -77,6 +77,11 @@ class AttemptPod:
     started_s: float | None = None
 
     @property
+    def is_active(self) -> bool:
+        """Whether the pod has yet to end, and nobody has deleted it."""
+        return self.state.is_live and self.deleting_since_s is None
+
+    @property
     def task_name(self) -> str:
         """`m-00042`."""
         return contract.task_name(self.task_type, self.index)

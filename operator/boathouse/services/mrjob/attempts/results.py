@@ -1,4 +1,4 @@
-"""Read what a task says of its end: hostile input until it is checked here. Pure.
+"""Read what a task says of its end: hostile input until it is checked here; sum up its counters. Pure.
 
 The termination message comes from the user's container. Whatever it holds, the values that this module returns fit into
 a status and a metric: reasons from a closed set, numbers of 64 bits, texts that are cut and printable.
@@ -22,6 +22,10 @@ MAX_TAIL: Final = 1500
 MAX_NAME: Final = 64
 """Of counters and their groups."""
 MAX_TIMINGS: Final = 16
+MAX_COUNTERS: Final = 120
+"""Of a job, as mapreduce.job.counters.max."""
+GROUP: Final = "Boathouse"
+DROPPED: Final = "Counters dropped"
 _MAX_EXIT_CODE: Final = 2**31 - 1
 _MAX_MS: Final = 2**53
 _OUTCOMES: Final = frozenset({contract.SUCCEEDED, contract.FAILED, contract.UNFINISHED})
@@ -75,6 +79,20 @@ def report(said: contract.TaskReport) -> contract.TaskReport:
 def amount(number: int) -> int:
     """Return the number if it is from 0 to the largest of 64 bits, else 0."""
     return number if 0 <= number <= contract.MAX_AMOUNT else 0
+
+
+def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
+    """Add the counters of one task to `sums`, in place. Counters beyond the bound are counted as dropped."""
+    known = sum(map(len, sums.values()))
+    for group, values in sorted(more.items()):
+        for name, value in sorted(values.items()):
+            place, amount_ = (group, name), value
+            if name not in sums.get(group, {}):
+                known += 1
+                if known > MAX_COUNTERS:
+                    place, amount_ = (GROUP, DROPPED), 1
+            here = sums.setdefault(place[0], {})
+            here[place[1]] = contract.clamp(here.get(place[1], 0) + amount_)
 
 
 def _reason(result: contract.TaskResult) -> str:

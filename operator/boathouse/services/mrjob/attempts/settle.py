@@ -12,10 +12,10 @@ from types import MappingProxyType
 from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import times
-from boathouse.services.mrjob.attempts import attempt_pod
+from boathouse.services.frame.conditions import printable
+from boathouse.services.mrjob.attempts import attempt_pod, results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending
-from boathouse.services.mrjob.state import counters
-from boathouse.services.mrjob.state.job_state import Counters, StageState
+from boathouse.services.mrjob.state.job_state import StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -89,7 +89,7 @@ class Settlement:
     """What one look at a stage's pods brought."""
 
     stage: StageState
-    counters: Counters
+    counters: contract.Counters
     failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
@@ -117,7 +117,7 @@ def settle(
     task_type: TaskType,
     stage: StageState,
     pods: Iterable[AttemptPod],
-    sums: Counters,
+    sums: contract.Counters,
     limits: Limits,
     now_s: float,
     stop: StageControl = RUN,
@@ -177,7 +177,7 @@ class _Settler:
             if pod.state is AttemptState.SUCCEEDED and not self._stage.winner[index]:
                 self._won(index, pod, max(each.attempt for each in pods))
         if self._stage.winner[index]:
-            self._outcome.obsolete += [pod for pod in pods if pod.state.is_live and pod.deleting_since_s is None]
+            self._outcome.obsolete += [pod for pod in pods if pod.is_active]
             return
         live = None
         for pod in pods:
@@ -204,15 +204,15 @@ class _Settler:
         if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may have to run again for its plan's sake
             return
         if self._type is TaskType.COMMIT:  # sums over what the winners committed, told anew: not one more task
-            if not result.counters or counters.DROPPED in result.counters.get(counters.GROUP, {}):
+            if not result.counters or results.DROPPED in result.counters.get(results.GROUP, {}):
                 return
             self._outcome.counters.clear()
-        counters.add(self._outcome.counters, result.counters)
+        results.add_counters(self._outcome.counters, result.counters)
 
     def _settle_pod(self, index: int, pod: AttemptPod) -> AttemptPod | None:
         """Settle the pod's attempt if it has ended; return the pod when the task may rely on it."""
         if pod.attempt <= self._stage.settled(index):
-            if pod.state.is_live and pod.deleting_since_s is None:
+            if pod.is_active:
                 self._outcome.obsolete.append(pod)
             return None
         self._settle_vanished(index, pod.attempt - 1)
@@ -224,7 +224,7 @@ class _Settler:
             return pod
         else:
             self._settle(index, pod.attempt, ending, pod)
-        if pod.state.is_live and pod.deleting_since_s is None:
+        if pod.is_active:
             self._outcome.obsolete.append(pod)
         return None
 
@@ -296,17 +296,15 @@ class _Settler:
         task = contract.task_name(self._type, index)
         named = f"{self._type} task" if task == self._type else f"{self._type} task {task}"
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
-        if attempt_pod.is_fatal(self._type, ending) or (ending.user_error and ending.reason in _START_PROBLEMS):
-            return Verdict(reason=ending.reason, message=_trim(f"{where}: {ending.message}"))
-        failures = (self._stage.user_failures if ending.user_error else self._stage.infrastructure_failures)[index]
-        if failures < (self._limits.max_attempts if ending.user_error else self._limits.max_infrastructure):
-            return None
-        times_ = "once" if failures == 1 else f"{failures} times"
-        if not ending.user_error:
-            times_ += " for infrastructure reasons"
-        return Verdict(
-            reason=ending.reason, message=_trim(f"{where}: failed {times_}; the last time: {ending.message}")
-        )
+        message, is_user_error = ending.message, ending.user_error
+        if not (attempt_pod.is_fatal(self._type, ending) or (is_user_error and ending.reason in _START_PROBLEMS)):
+            failures = (self._stage.user_failures if is_user_error else self._stage.infrastructure_failures)[index]
+            if failures < (self._limits.max_attempts if is_user_error else self._limits.max_infrastructure):
+                return None
+            often = "once" if failures == 1 else f"{failures} times"
+            whose = "" if is_user_error else " for infrastructure reasons"
+            message = f"failed {often}{whose}; the last time: {message}"
+        return Verdict(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
 
     def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
         """Another attempt, after a pause that grows with the failures."""
@@ -334,11 +332,6 @@ _START_PROBLEMS = frozenset(
         names.Reason.INVALID_POD,
     }
 )
-MAX_MESSAGE = 1200
-
-
-def _trim(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
 
 
 def _failure(
@@ -349,7 +342,7 @@ def _failure(
         attempt=attempt,
         node=node,
         reason=ending.reason[:64],
-        message=_trim(ending.message),
+        message=printable(ending.message, results.MAX_MESSAGE),
         exit_code=ending.exit_code,
         user_error=ending.user_error,
         time=times.rfc3339(ending.time_s),

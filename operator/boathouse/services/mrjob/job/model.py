@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.mrjob import storage as mrjob_storage
+from boathouse.services import times
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.mrjob.job import pod_template
 from boathouse_task import contract
@@ -223,8 +223,8 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
         name=metadata["name"],
         namespace=metadata["namespace"],
         generation=metadata.get("generation", 1),
-        created_s=_epoch(metadata["creationTimestamp"]),
-        deleting_since_s=_epoch(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
+        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
         queue=queue,
         image=image,
         image_pull_policy=_pull_policy(spec, config),
@@ -354,7 +354,3 @@ def _with_storage(resources: Resources, scratch_bytes: int, default: EphemeralSt
         ephemeral_storage_limit_bytes=max(limit_bytes, scratch_bytes) if limit_bytes else 0,
         scratch_bytes=scratch_bytes,
     )
-
-
-def _epoch(timestamp: str) -> float:
-    return dt.datetime.fromisoformat(timestamp).timestamp()

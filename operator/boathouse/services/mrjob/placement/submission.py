@@ -1,6 +1,8 @@
 """From a job's waiting attempts to the scheduler's job, classes and tasks, and back to pods."""
 
 import dataclasses
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,8 +11,8 @@ from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import pod_template
-from boathouse.services.mrjob.job.model import Job, Resources
-from boathouse.services.mrjob.placement import pod_builder, program
+from boathouse.services.mrjob.job.model import MIB, Job, Resources
+from boathouse.services.mrjob.placement import pod_builder
 from boathouse_policies import model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -26,7 +28,29 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         namespace=model.NamespaceName(job.namespace),
         priority=priority,
         priority_class=job.template.priority_class,
-        kind=program.kind(job),
+        kind=program(job),
+    )
+
+
+def program(job: Job) -> str:
+    """Return the identity of a job's program, `NAMESPACE/HASH`: of its commands, files and image."""
+    stages = [(step.mapper.command, step.reducer.command if step.reducer else (), step.combiner) for step in job.steps]
+    files = sorted(file.model_dump_json() for file in job.files)
+    text = json.dumps([job.image, stages, files], default=str)
+    return f"{job.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage:
+    """Return a stage of a job as the learner of run times identifies it."""
+    asked = job.stage(task_type, step)
+    return run_times.Stage(
+        job=model.JobId(job.uid),
+        program=program(job),
+        step=step,
+        stage=model.Stage(task_type.value),
+        ideal_bytes=asked.resources.memory_request_bytes,
+        least_bytes=asked.min_memory_bytes - MIB if asked.min_memory_bytes else None,
+        slowdown=asked.slowdown,
     )
 
 
@@ -44,7 +68,7 @@ def step_classes(
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
     return [
-        _class(job, each, step, learner.estimates(program.stage(job, each, step), _reads(each, plan)))
+        _class(job, each, step, learner.estimates(run_times_stage(job, each, step), _reads(each, plan)))
         for each in stages
     ]
 

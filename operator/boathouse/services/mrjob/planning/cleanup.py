@@ -65,14 +65,14 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Cleanin
     """
     state = _begun(everything, known)
     if not is_in_progress(state):
-        return Cleaning(state=state, delete=_live(everything.pods))
+        return Cleaning(state=state, delete=[pod for pod in everything.pods if pod.is_active])
     others = [pod for pod in everything.pods if pod.task_type is not TaskType.CLEANUP]
     settlement = _settle(seen, state, _HOLD if _writers(others, seen.now_s) else settle.RUN)
     state = _advance(seen, state, settlement)
     if not is_in_progress(state):
         return Cleaning(
             state=state,
-            delete=_live(everything.pods),
+            delete=[pod for pod in everything.pods if pod.is_active],
             results=[(TaskType.CLEANUP, each) for each in settlement.results],
             failures=settlement.failures,
         )
@@ -80,7 +80,7 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Cleanin
     return Cleaning(
         state=state,
         in_progress=True,
-        delete=[*_live(others), *settlement.obsolete],
+        delete=[*(pod for pod in others if pod.is_active), *settlement.obsolete],
         waiting=[dataclasses.replace(each, step=state.step) for each in settlement.waiting],
         recheck_at_s=min((each for each in moments if each is not None), default=None),
         failures=settlement.failures,
@@ -116,10 +116,6 @@ def is_in_progress(state: JobState) -> bool:
     """Whether the job must stay because it is being cleaned up."""
     condition = state.condition(ConditionType.CLEANED_UP)
     return condition is not None and condition.reason == Reason.CLEANING_UP
-
-
-def _live(pods: Sequence[AttemptPod]) -> list[AttemptPod]:
-    return [pod for pod in pods if pod.state.is_live and pod.deleting_since_s is None]
 
 
 def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:

@@ -92,7 +92,7 @@ def plan(seen: Observation) -> Desired:
         state = cleanup.begin(seen.job, state, seen.now_s)
         return Desired(
             state=state,
-            delete=_live(everything),
+            delete=[pod for pod in everything.pods if pod.is_active],
             recheck_at_s=seen.now_s,
             cleaning=cleanup.is_in_progress(state),
             results=results,
@@ -135,10 +135,6 @@ def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
 
 def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
     return [dataclasses.replace(each, step=step) for each in waiting] if step else waiting
-
-
-def _live(seen: Observation) -> list[AttemptPod]:
-    return [pod for pod in seen.pods if pod.state.is_live and pod.deleting_since_s is None]
 
 
 def _accept_plan(seen: Observation) -> JobState:
@@ -208,7 +204,7 @@ def _strays(seen: Observation, stage_type: TaskType) -> list[AttemptPod]:
     """Pods of stages that are over."""
     order = list(TaskType)
     over = set(order[: order.index(stage_type)])
-    return [pod for pod in seen.pods if pod.task_type in over and pod.state.is_live and pod.deleting_since_s is None]
+    return [pod for pod in seen.pods if pod.task_type in over and pod.is_active]
 
 
 def _held(seen: Observation, state: JobState) -> Desired:

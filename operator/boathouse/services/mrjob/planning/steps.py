@@ -84,7 +84,7 @@ def _exists(pod: AttemptPod, state: JobState) -> bool:
 
 def leftovers(seen: Observation, state: JobState) -> list[AttemptPod]:
     """Pods of steps that are over, which still run."""
-    return [pod for pod in seen.pods if pod.step != state.step and pod.state.is_live and pod.deleting_since_s is None]
+    return [pod for pod in seen.pods if pod.step != state.step and pod.is_active]
 
 
 def _done(state: JobState) -> bool:

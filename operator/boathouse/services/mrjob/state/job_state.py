@@ -20,7 +20,6 @@ from boathouse.services.frame import tolerant
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-Counters = dict[str, dict[str, int]]
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -117,7 +116,7 @@ class JobState:
         default_factory=lambda: {each: StageState.empty(1) for each in _SINGLE}
     )
     active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    counters: Counters = dataclasses.field(default_factory=dict)
+    counters: contract.Counters = dataclasses.field(default_factory=dict)
     last_failures: tuple[mrjob_status.TaskFailure, ...] = ()
     resources: mrjob_status.DecidedResources | None = None
     percent: int | None = None
