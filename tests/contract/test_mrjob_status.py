@@ -9,6 +9,7 @@ import pytest
 
 from boathouse.cluster import catalogue, errors, wire
 from boathouse.resources.config import OperatorConfig
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.attempts import pod_reader
 from boathouse.services.mrjob.job import model
@@ -78,7 +79,7 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     made = await mrjobs.create(MRJOBS, job(), namespace)
     known_job = model.from_resource(made, CONFIG)
     assert isinstance(known_job, model.Job)
-    plan = observation.PlanSummary(digest="d" * 64, splits=4, size_bytes=2**63 - 1, shards=1)
+    plan = mrjob_status.PlanStatus(digest="d" * 64, splits=4, bytes=2**63 - 1, shards=1)
     mapping = look(known_job, JobState(), stored=plan)
     state = look(
         known_job,

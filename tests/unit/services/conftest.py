@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from boathouse.resources.config import OperatorConfig
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse.services.mrjob.job import model
@@ -76,8 +77,8 @@ class Build:
         return cls.pod(task, state=AttemptState.STARTING, problem=problem, **more)
 
     @staticmethod
-    def plan(splits: int = 3, digest: str = "d1") -> observation.PlanSummary:
-        return observation.PlanSummary(digest=digest, splits=splits, size_bytes=100, shards=1)
+    def plan(splits: int = 3, digest: str = "d1") -> mrjob_status.PlanStatus:
+        return mrjob_status.PlanStatus(digest=digest, splits=splits, bytes=100, shards=1)
 
     @staticmethod
     def diagnosis(reason: str, message: str) -> reasons.JobDiagnosis:

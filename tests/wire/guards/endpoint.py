@@ -212,7 +212,7 @@ def without_the_bound_of_values(patch):
 
 def on_the_loop(patch):
     async def decode(_self, _namespace, content, *, gzipped):
-        return posted.read(content, gzipped=gzipped).kept
+        return posted.read(content, gzipped=gzipped)[0]
 
     patch.setattr(intake.PlanIntake, "_decode", decode)
 

@@ -6,25 +6,17 @@ knows nothing, and says so.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from boathouse.services.frame.kind import Body
 from boathouse.services.frame.object_store import ObjectStore
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
+from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.state.job_state import TERMINAL
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import OwnerState
-
-
-class Pods(Protocol):
-    """Knows the pods of each job: `PodIndex` is one."""
-
-    def of(self, uid: JobUid) -> Sequence[AttemptPod]:
-        """The pods of a job."""
-        ...
 
 
 class InFlight(Protocol):
@@ -51,7 +43,7 @@ class Owners:
     """
 
     jobs: ObjectStore
-    pods: Pods
+    pods: PodIndex
     scheduler: InFlight
     cluster: str
     namespaces: Collection[str]

@@ -21,38 +21,24 @@ LIMBO_S: Final = 2.0
 Later = Callable[[float, Callable[[], None]], object]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Version:
-    """A pod as one watch showed it."""
-
-    revision: int
-    pod: AttemptPod
-
-
 @dataclasses.dataclass(slots=True)
 class _Entry:
     """A pod, and what the two watches know of it.
 
     Attributes:
-        running: By the first watch.
-        ended: By the second.
-        leaving: Whether it left the first watch, and its end may still be shown by the second.
-        moves: How often it came to or left the first watch; a check that was asked for earlier is void.
+        running: By the first watch, with its revision.
+        ended: By the second, with its revision.
+        left: The version that left the first watch, whose end may still be shown by the second.
     """
 
-    running: _Version | None = None
-    ended: _Version | None = None
-    leaving: bool = False
-    moves: int = 0
+    running: tuple[int, AttemptPod] | None = None
+    ended: tuple[int, AttemptPod] | None = None
+    left: wire.PodView | None = None
 
     @property
     def pod(self) -> AttemptPod:
-        """The pod in its newest version."""
-        running, ended = self.running, self.ended
-        if ended is not None and (running is None or ended.revision >= running.revision):
-            return ended.pod
-        assert running is not None
-        return running.pod
+        """The pod in its newest version; of two equal ones, that of the second watch."""
+        return max(filter(None, (self.ended, self.running)), key=lambda version: version[0])[1]
 
 
 class PodIndex:
@@ -102,11 +88,11 @@ class PodIndex:
         before = entry.pod if entry is not None else None
         if entry is None:
             entry = self._by_job.setdefault(uid, {})[seen.name] = _Entry()
-        version = _Version(int(pod.metadata.resource_version or 0), seen)
+        version = int(pod.metadata.resource_version or 0), seen
         if ended:
             entry.ended = version
         else:
-            entry.running, entry.leaving, entry.moves = version, False, entry.moves + 1
+            entry.running, entry.left = version, None
         if entry.pod != before:
             self._on_change(uid)
 
@@ -114,11 +100,10 @@ class PodIndex:
         entry = self._entry(pod)
         if entry is None:
             return
-        entry.leaving, entry.moves = True, entry.moves + 1
-        asked = entry.moves
+        entry.left = pod
 
         def check() -> None:
-            if entry.moves != asked or self._entry(pod) is not entry:
+            if entry.left is not pod or self._entry(pod) is not entry:
                 return
             if entry.ended is None:
                 self._drop(pod)
@@ -132,7 +117,7 @@ class PodIndex:
         entry, uid = self._entry(pod), _job(pod)
         if entry is None or uid is None:
             return
-        if entry.running is None or entry.leaving:
+        if entry.running is None or entry.left is not None:
             self._drop(pod)
             return
         entry.ended = None

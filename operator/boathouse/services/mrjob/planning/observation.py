@@ -3,20 +3,11 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.state.job_state import JobState
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSummary:
-    """A split plan that is somewhere: in ConfigMaps, or in memory since setup posted it."""
-
-    digest: str
-    splits: int
-    size_bytes: int
-    shards: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +38,8 @@ class Observation:
     pods: Sequence[AttemptPod]
     now_s: float
     timeouts: Timeouts
-    stored: PlanSummary | None = None
-    posted: PlanSummary | None = None
+    stored: mrjob_status.PlanStatus | None = None
+    posted: mrjob_status.PlanStatus | None = None
     missing: Sequence[str] = ()
     diagnosis: reasons.JobDiagnosis | None = None
     failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -151,10 +151,7 @@ def _accept_plan(seen: Observation) -> JobState:
         TaskType.MAP: StageState.empty(stored.splits),
         TaskType.REDUCE: StageState.empty(seen.job.steps[state.step].reduces),
     }
-    accepted = mrjob_status.PlanStatus(
-        splits=stored.splits, digest=stored.digest, bytes=stored.size_bytes, shards=stored.shards
-    )
-    return dataclasses.replace(state, plan=accepted, stages=stages)
+    return dataclasses.replace(state, plan=stored, stages=stages)
 
 
 def _settle(seen: Observation, state: JobState, stage_type: TaskType, stop: settle.StageControl) -> Settlement:

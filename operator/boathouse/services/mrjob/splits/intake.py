@@ -69,8 +69,7 @@ class PlanIntake:
         cost = contract.PLAN_MAX_BYTES
         try:
             async with self._decoding:
-                plan = await asyncio.to_thread(posted.read, content, gzipped=gzipped)
-            cost = plan.json_bytes
+                plan, cost = await asyncio.to_thread(posted.read, content, gzipped=gzipped)
         except posted.TooLargeError as error:
             raise Rejected(Reason.TOO_LARGE, str(error)) from error
         except ValueError as error:
@@ -78,4 +77,4 @@ class PlanIntake:
         finally:
             self._budget.charge(cost)
             self._budgets.of(namespace).charge(cost)
-        return plan.kept
+        return plan

@@ -4,7 +4,6 @@ Each call into `msgspec` holds the interpreter's lock until it returns. So the J
 number of its values before it is decoded: with both at their limits the longest hold is below 0.2 s.
 """
 
-import dataclasses
 import zlib
 from typing import Final
 
@@ -24,20 +23,12 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 _BOUNDS: Final = ((b"{", MAX_CONTAINERS), (b"[", MAX_CONTAINERS), (b",", MAX_VALUES))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Posted:
-    """A plan, and how large its JSON was in bytes."""
-
-    kept: StoredPlan
-    json_bytes: int
-
-
 class TooLargeError(ValueError):
     """The plan is beyond the limits."""
 
 
-def read(body: bytes, *, gzipped: bool) -> Posted:
-    """Return the plan with its digest, compressed for the ConfigMaps.
+def read(body: bytes, *, gzipped: bool) -> tuple[StoredPlan, int]:
+    """Return the plan with its digest, compressed for the ConfigMaps, and the size of its JSON in bytes.
 
     Raises:
         TooLargeError: It has more bytes or values than a plan of `MAX_MAPS` splits needs.
@@ -53,7 +44,7 @@ def read(body: bytes, *, gzipped: bool) -> Posted:
         raise ValueError(fault)
     size = len(json)
     del json  # it is made again from the plan, and need not be in memory twice
-    return Posted(shards.keep(plan), size)
+    return shards.keep(plan), size
 
 
 def _inflated(body: bytes) -> bytearray:

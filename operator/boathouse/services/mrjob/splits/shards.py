@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.planning.observation import PlanSummary
 from boathouse_task import contract
 
 SHARD_BYTES = 180 * 1024
@@ -44,10 +44,10 @@ class StoredPlan:
         return len(self.pieces)
 
     @property
-    def seen(self) -> PlanSummary:
-        """What the planner needs to know of it."""
-        return PlanSummary(
-            digest=self.digest, splits=len(self.plan.splits), size_bytes=self.plan.bytes_total, shards=self.shards
+    def seen(self) -> mrjob_status.PlanStatus:
+        """What the status says of it, once it is accepted."""
+        return mrjob_status.PlanStatus(
+            splits=len(self.plan.splits), digest=self.digest, bytes=self.plan.bytes_total, shards=self.shards
         )
 
 

@@ -5,7 +5,7 @@ is read only where its digest is known from elsewhere, and is bounded as a poste
 """
 
 import asyncio
-import collections
+import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
@@ -22,6 +22,24 @@ _PLANS = catalogue.CONFIG_MAPS.untyped()
 _LIMIT_BYTES: Final = 32 * 2**20
 
 
+@dataclasses.dataclass(slots=True)
+class _Plans:
+    """The plans of a job.
+
+    Attributes:
+        posted: By its setup task.
+        stored: The plan in ConfigMaps, behind its step.
+        absent: The step and the digests for which the ConfigMaps hold no plan.
+        size_bytes: Of the JSON of the latest plan.
+    """
+
+    namespace: str
+    posted: StoredPlan | None = None
+    stored: tuple[int, StoredPlan] | None = None
+    absent: tuple[int, frozenset[str]] | None = None
+    size_bytes: int = 0
+
+
 class Plans:
     """The plans of all jobs that are not finished; of each job, the plan of its current step.
 
@@ -33,31 +51,29 @@ class Plans:
     def __init__(self, api: client.ApiClient, *, limit_bytes: int = _LIMIT_BYTES) -> None:
         self._api = api
         self._limit_bytes = limit_bytes
-        self._posted: dict[JobUid, StoredPlan] = {}
-        self._stored: dict[JobUid, tuple[int, StoredPlan]] = {}
-        self._absent: dict[JobUid, tuple[int, frozenset[str]]] = {}
-        self._sizes: dict[JobUid, tuple[str, int]] = {}
-        self._used: collections.Counter[str] = collections.Counter()
+        self._jobs: dict[JobUid, _Plans] = {}
         self._reading = asyncio.Lock()  # decoding a large plan takes a second of a core
 
     def has_room(self, uid: JobUid, namespace: str, kept: StoredPlan) -> bool:
         """Whether a job's plan may be kept beside those of the namespace's other jobs."""
-        own = self._sizes.get(uid, ("", 0))[1]
-        return self._used[namespace] - own + kept.json_bytes <= self._limit_bytes
+        others = (each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid)
+        return sum(others) + kept.json_bytes <= self._limit_bytes
 
     def post(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
         """Remember what a setup task posted; a later one replaces it."""
-        self._posted[uid] = kept
-        self._count(uid, namespace, kept)
+        plans = self._of(uid, namespace)
+        plans.posted, plans.size_bytes = kept, kept.json_bytes
 
     def posted(self, uid: JobUid) -> StoredPlan | None:
         """The posted plan, while this process remembers it."""
-        return self._posted.get(uid)
+        plans = self._jobs.get(uid)
+        return plans.posted if plans is not None else None
 
     def held(self, uid: JobUid, step: int) -> StoredPlan | None:
         """The plan of a step that was written or read (`stored`)."""
-        known = self._stored.get(uid)
-        return known[1] if known is not None and known[0] == step else None
+        plans = self._jobs.get(uid)
+        stored = plans.stored if plans is not None else None
+        return stored[1] if stored is not None and stored[0] == step else None
 
     async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
         """The plan in the ConfigMaps, if it is complete there; read once, and then remembered.
@@ -71,16 +87,16 @@ class Plans:
         held = self.held(job.uid, step)
         if held is not None and (held.digest in digests or not digests):
             return held
-        sought, in_memory = (step, frozenset(digests)), self._posted.get(job.uid)
-        if not digests or self._absent.get(job.uid) == sought:
+        sought, plans = (step, frozenset(digests)), self._of(job.uid, job.namespace)
+        if not digests or plans.absent == sought:
             return None
-        if not accepted and in_memory is not None and in_memory.digest in digests:
+        if not accepted and plans.posted is not None and plans.posted.digest in digests:
             return None  # it is about to be written
         found = await self._read(job, step, sought[1])
         if found is not None and not accepted and not self.has_room(job.uid, job.namespace, found):
             return None
         if found is None:
-            self._absent[job.uid] = sought
+            plans.absent = sought
             return None
         self._keep(job, step, found)
         return found
@@ -93,7 +109,8 @@ class Plans:
             step: Its step.
             check_lead: Passes only a leader; asked before every write.
         """
-        kept = self._posted[job.uid]
+        kept = self._jobs[job.uid].posted
+        assert kept is not None
         for manifest in shards.manifests(job, step, kept):
             failpoints.hit("before-plan.shard")
             await self._write_shard(job.namespace, manifest, check_lead)
@@ -102,30 +119,20 @@ class Plans:
 
     def forget(self, uid: JobUid) -> None:
         """The job is finished or gone."""
-        self._posted.pop(uid, None)
-        self.forget_stored(uid)
+        self._jobs.pop(uid, None)
 
     def forget_stored(self, uid: JobUid) -> None:
         """Read the job's ConfigMaps again when they are next needed."""
-        self._stored.pop(uid, None)
-        self._absent.pop(uid, None)
-        posted_ = self._posted.get(uid)
-        namespace, size = self._sizes.pop(uid, ("", 0))
-        self._used[namespace] -= size
-        if not self._used[namespace]:
-            del self._used[namespace]
-        if posted_ is not None:
-            self._count(uid, namespace, posted_)
+        plans = self._jobs.get(uid)
+        if plans is not None:
+            plans.stored = plans.absent = None
+
+    def _of(self, uid: JobUid, namespace: str) -> _Plans:
+        return self._jobs.setdefault(uid, _Plans(namespace))
 
     def _keep(self, job: Job, step: int, kept: StoredPlan) -> None:
-        self._stored[job.uid] = step, kept
-        self._absent.pop(job.uid, None)
-        self._count(job.uid, job.namespace, kept)
-
-    def _count(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
-        before = self._sizes.get(uid, ("", 0))[1]
-        self._sizes[uid] = namespace, kept.json_bytes
-        self._used[namespace] += kept.json_bytes - before
+        plans = self._of(job.uid, job.namespace)
+        plans.stored, plans.absent, plans.size_bytes = (step, kept), None, kept.json_bytes
 
     async def _read(self, job: Job, step: int, digests: frozenset[str]) -> StoredPlan | None:
         pieces: list[bytes] = []
@@ -167,7 +174,7 @@ class Plans:
 def read(pieces: Collection[bytes], digest: str) -> StoredPlan | None:
     """Return the plan that the shards' contents hold together; None when it is not the one of that digest."""
     try:
-        kept = posted.read(b"".join(pieces), gzipped=True).kept
+        kept, _ = posted.read(b"".join(pieces), gzipped=True)
     except ValueError:
         return None
     return kept if kept.digest == digest and len(kept.plan.splits) <= spec.MAX_MAPS else None
