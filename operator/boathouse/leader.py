@@ -207,7 +207,7 @@ class Leader:
     def _node_changed(self, change: store.Change[wire.NodeView]) -> None:
         name = model.NodeName(change.key)
         self._policy_events.node_changed(
-            name, self._scheduling.scheduler.seen.nodes.get(name)
+            name, self._scheduling.scheduler.state.pods.nodes.get(name)
         )  # as the scheduler took it in
 
     async def _reconcile(self, key: str) -> float | None:
@@ -219,7 +219,7 @@ class Leader:
     def _limited(self) -> gauges.Reading:
         return {
             ("events",): float(self._context.events.stats.limited),
-            ("conditions",): float(self._scheduling.scheduler.pod_conditions.shares.refused),
+            ("conditions",): float(self._scheduling.scheduler.state.conditions.shares.refused),
             ("statuses",): float(self._statuses.refused),
             ("retries",): float(self._shares.retries.refused),
         }

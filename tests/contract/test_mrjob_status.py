@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import catalogue, errors, wire
+from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.status_writer import stripped
@@ -17,6 +18,7 @@ from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.mrjob.state.job_state import JobState
 from tests.contract.test_crd import job, mrjobs
+from tests.unit.scheduling import builders
 
 MRJOBS = catalogue.MRJOBS.untyped()
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
@@ -46,19 +48,20 @@ def worst(outcome):
 
 
 def pod(task_type, index, message, phase):
-    labels = {"task-type": task_type, "task-index": str(index), "attempt": "1", "step": "0"}
+    labels = {"job-uid": "j", "task-type": task_type, "task-index": str(index), "attempt": "1", "step": "0"}
     ended = {"terminated": {"exitCode": 1, "message": message, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}}
     manifest = {
         "metadata": {
             "name": f"{task_type}-{index}",
             "uid": f"{task_type}-{index}",
             "labels": {f"boathouse.dev/{name}": value for name, value in labels.items()},
+            "ownerReferences": [{"apiVersion": names.API_VERSION, "kind": "MRJob", "uid": "j", "controller": True}],
             "creationTimestamp": "2026-01-01T00:00:00Z",
         },
         "spec": {"nodeName": "n" * 253},
         "status": {"phase": phase, "containerStatuses": [{"name": "task", "state": ended}]},
     }
-    found = pod_reader.task_pod(msgspec.convert(manifest, wire.PodView))
+    found = pod_reader.task_pod(builders.KEEP(msgspec.convert(manifest, wire.PodView)))
     assert found is not None
     return found
 

@@ -15,6 +15,7 @@ import msgspec
 from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
+from boathouse.scheduling import kept
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer, work_queue
 from boathouse.services.mrjob import podindex, policy_events, shares, task_metrics
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
@@ -164,7 +165,11 @@ class Operator:
         )
         self._reconciler = reconciler.Reconciler(kind, context)
         self._pods = informer.Informer(
-            client, catalogue.PODS, on_change=self.pods.on_pod, fields=catalogue.PODS_THAT_HOLD_RESOURCES
+            client,
+            catalogue.PODS,
+            on_change=self.pods.on_pod,
+            fields=catalogue.PODS_THAT_HOLD_RESOURCES,
+            transform=kept.pods(names.SCHEDULER_NAME),
         )
         self._ended = informer.Informer(
             client,
@@ -172,6 +177,7 @@ class Operator:
             on_change=self.pods.on_ended,
             labels=names.LABEL_JOB_UID,
             fields=catalogue.PODS_THAT_ENDED,
+            transform=kept.pods(names.SCHEDULER_NAME),
         )
         view = catalogue.MRJOBS.viewed_as(wire.ObjectView)
         self._jobs = informer.Informer(client, view, on_change=self._job_changed)

@@ -97,9 +97,9 @@ class World:
 
     def at_rest(self) -> bool:
         """Say whether all that could be decided is decided and written."""
-        considered = self.scheduler.queue.sorted_classes()
-        busy = considered.open.any() or considered.orphans or not self.scheduler.carrier.is_idle
-        return not (self.scheduler.jobs.has_changes or busy)
+        considered = self.scheduler.state.queue.sorted_classes()
+        busy = considered.open.any() or considered.orphans or not self.scheduler.executor.is_idle
+        return not (self.scheduler.state.jobs.has_changes or busy)
 
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import reflector
-from boathouse.scheduling import pod_conditions, scheduler
+from boathouse.cluster import reflector, wire
+from boathouse.scheduling import intake, pod_conditions
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
 
@@ -22,7 +22,7 @@ def preparing(patch):
     whole = reflector.Reflector._transformed
 
     def transformed(self, new):
-        if getattr(new, "is_readable", True):
+        if not isinstance(new, wire.UnreadablePod):
             fail(new.metadata.key)
         return whole(self, new)
 
@@ -31,13 +31,13 @@ def preparing(patch):
 
 def taking_in(patch):
     """The scheduler raises for a change of the pod."""
-    whole = scheduler.Scheduler.on_pod
+    whole = intake.Intake.on_pod
 
     def on_pod(self, change):
         fail(change.key)
         whole(self, change)
 
-    patch.setattr(scheduler.Scheduler, "on_pod", on_pod)
+    patch.setattr(intake.Intake, "on_pod", on_pod)
 
 
 def writing_a_condition(patch):
@@ -86,21 +86,21 @@ async def test_a_subscriber_that_raises_keeps_a_change_from_no_other(api, eventu
 
 
 async def test_a_pod_that_cannot_take_a_change_of_storage_keeps_no_other_from_it(api, eventually, monkeypatch):
-    whole, reached, armed = scheduler.Scheduler.pod_waits, [], []
+    whole, reached, armed = intake.Intake._admit, [], []
 
-    def pod_waits(self, pod):
+    def admit(self, row):
         if armed:
-            fail(pod.metadata.key)
-            reached.append(pod.metadata.name)
-        whole(self, pod)
+            fail(row.id)
+            reached.append(row.facts.metadata.name)
+        whole(self, row)
 
-    monkeypatch.setattr(scheduler.Scheduler, "pod_waits", pod_waits)
+    monkeypatch.setattr(intake.Intake, "_admit", admit)
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]
     async with world(api) as w:
         for name in ("poison", "waits"):
             api.add(fake_api.pod(name, namespace="demo", volumes=volumes))
         await eventually(lambda: w.condition(POISON) and w.condition("demo/waits"))
         armed.append(True)
-        w.scheduler.on_storage()
+        w.scheduler.intake.on_storage()
         assert reached == ["waits"]
         await eventually(lambda: w.events("SetAside"))

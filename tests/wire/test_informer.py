@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from boathouse.cluster import boundary, catalogue, informer
+from boathouse.cluster import boundary, catalogue, informer, wire
 from tests.wire import fake_api
 from tests.wire.followers import following, known, missing, truth
 
@@ -256,8 +256,8 @@ async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, clie
     async with following(api, client, aside=aside) as (followed, _):
         assert known(followed) == truth(api)
         stand_in = followed.get("default/poison")
-        assert (stand_in.is_readable, stand_in.spec.node_name) == (False, "n1")
-        assert followed.get("default/a").is_readable
+        assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
+        assert type(followed.get("default/a")) is wire.PodView
         assert not await followed.compare(settle_s=0)
     assert aside.counts == {("Pod", boundary.Reason.DECODING): 1}
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from boathouse.cluster import boundary
+from boathouse.cluster import boundary, wire
 from tests.wire import fake_api
 from tests.wire.followers import following, known, truth
 
@@ -54,6 +54,6 @@ async def test_a_stand_in_takes_the_place_of_what_the_transform_rejects(api, cli
         api.add(fake_api.pod("good"))
         await eventually(lambda: known(followed) == truth(api))
         stand_in = followed.get("default/poison")
-        assert (stand_in.is_readable, stand_in.spec.node_name) == (False, "n1")
-        assert followed.get("default/good").is_readable
+        assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
+        assert type(followed.get("default/good")) is wire.PodView
     assert aside.counts == {("Pod", boundary.Reason.STORING): 1}

@@ -26,7 +26,7 @@ async def test_a_create_without_a_clear_answer_is_repeated_and_done_once(api, ev
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
-        assert w.scheduler.ledger.free("n1")[0] == 0
+        assert w.scheduler.state.ledger.free("n1")[0] == 0
     assert w.metric("boathouse_creates_total", result="success") == 2
 
 
@@ -37,7 +37,7 @@ async def test_a_bind_without_a_clear_answer_is_repeated_and_done_once(api, even
     async with world(api) as w:
         api.add(fake_api.pod("p", namespace="demo", cpu="1"))
         await eventually(lambda: w.placed() and w.at_rest())
-        assert w.scheduler.ledger.free("n1")[0] == 0
+        assert w.scheduler.state.ledger.free("n1")[0] == 0
     assert w.metric("boathouse_binds_total", result="success") == 1
 
 
@@ -59,7 +59,8 @@ async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle
     api.add(fake_api.pod("wc-00000", namespace="demo", node="n1", scheduler="default-scheduler"))
     async with world(api) as w:
         api.fail_next("create pods", status=409, reason="AlreadyExists")
-        w.scheduler.ledger.gone("demo/wc-00000")
+        pods = w.scheduler.state.pods
+        pods.lose(pods.get("demo/wc-00000"))
         w.submit("wc", 1)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "NameTaken")
     assert "demo/wc-00000 that belongs to nobody has the task's name: delete it" in w.scheduler.diagnosis("wc").message
@@ -85,8 +86,8 @@ async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(a
     async with world(api) as w:
         w.submit("wc", 1)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "QuotaExceeded")
-        assert w.scheduler.ledger.free("n1")[0] == 4000
-        assert w.now_s + 25 < w.scheduler.jobs.refused.next_s() < time.time() + 31
+        assert w.scheduler.state.ledger.free("n1")[0] == 4000
+        assert w.now_s + 25 < w.scheduler.state.jobs.refused.next_s() < time.time() + 31
     assert "exceeded quota: small" in w.scheduler.diagnosis("wc").message
 
 
@@ -101,7 +102,7 @@ async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(
         bind.set()
         await eventually(w.placed)
         await eventually(w.at_rest)
-        assert w.scheduler.ledger.free("n1")[0] == 0
+        assert w.scheduler.state.ledger.free("n1")[0] == 0
 
 
 @pytest.mark.parametrize("mistake", [lambda *_: 1 / 0, lambda *_: fake_api.pod("wc-00000", namespace="demo", cpu="9")])
@@ -167,10 +168,10 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
         w.submit("wc", 1)
         await eventually(lambda: w.placed() and w.at_rest())
         api.remove("pods", "demo/wc-00000")
-        assert w.scheduler.ledger.free("n1")[0] == 0
-        for task in list(w.scheduler.carrier.unconfirmed):
-            await w.parts.consistency._confirm(task)
-        assert w.scheduler.ledger.free("n1")[0] == 1000
+        assert w.scheduler.state.ledger.free("n1")[0] == 0
+        for row in w.scheduler.state.pods.unconfirmed():
+            w.scheduler.intake.read(row, await w.scheduler.pod_writer.read(row.id))
+        assert w.scheduler.state.ledger.free("n1")[0] == 1000
 
 
 async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_was_sent(api, eventually):
@@ -234,7 +235,7 @@ async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
     async with world(api) as w:
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 3 and w.at_rest())
-        await eventually(lambda: not w.scheduler.carrier.unconfirmed)
+        await eventually(lambda: not w.scheduler.state.pods.unconfirmed())
         assert await w.parts.consistency.compare()
     assert not w.fatal
 
@@ -245,7 +246,7 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
 
     async with world(api) as w:
         monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
-        w.scheduler.ledger.gone("default/p")
+        w.scheduler.state.ledger.gone("default/p")
         assert not await w.parts.consistency.compare()
     assert "default/p" in w.fatal[0]
     assert w.metric("boathouse_cache_drift_total") == 1

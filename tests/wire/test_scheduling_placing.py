@@ -173,7 +173,7 @@ async def test_a_task_that_was_decided_smaller_is_resized_before_it_is_bound(api
         await eventually(lambda: len(w.placed()) == 2 and w.waiting())
         api.end_pod("demo/wc-00000")
         await eventually(lambda: "demo/wc-00002" in w.placed())
-        assert w.scheduler.ledger.account("demo/wc-00002").resources == half
+        assert w.scheduler.state.ledger.account("demo/wc-00002").resources == half
     (resize,) = api.called("patch pods/resize")
     assert resize.key == "demo/wc-00002"
     assert api.get("pods", "demo/wc-00002")["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "500m"
@@ -185,7 +185,7 @@ async def test_usage_of_a_queue_is_known_again_after_a_restart(api, eventually):
     async with world(api) as first:
         await eventually(first.placed)
     async with world(api) as second:
-        assert second.scheduler.ledger.snapshot(0).queue_usage("default")[model.CPU] == 1000
+        assert second.scheduler.state.ledger.snapshot(0).queue_usage("default")[model.CPU] == 1000
 
 
 @dataclasses.dataclass(frozen=True)

@@ -55,7 +55,7 @@ async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is
         for i in range(20):
             api.remove("pods", f"default/poison{i}")
         await eventually(lambda: "demo/good" in w.placed())
-        assert w.scheduler.ledger.free("n1")[model.CPU] == 0
+        assert w.scheduler.state.ledger.free("n1")[model.CPU] == 0
 
 
 @pytest.mark.parametrize("spec", UNTRANSLATABLE.values(), ids=UNTRANSLATABLE)
@@ -95,7 +95,7 @@ async def test_a_small_pod_with_invented_resources_does_not_fill_its_node(api, e
     async with world(api) as w:
         api.add(fake_api.pod("good", namespace="demo", cpu="3"))
         await eventually(lambda: "demo/good" in w.placed())
-        assert w.scheduler.ledger.free("n1")[model.CPU] == 0
+        assert w.scheduler.state.ledger.free("n1")[model.CPU] == 0
         assert await w.parts.consistency.compare()
 
 
@@ -118,9 +118,10 @@ async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
     containers = [{"name": "c", "ports": ports}]
     api.add(fake_api.pod("large", scheduler="none", node="n1", containers=containers))
     async with world(api) as w:
-        await eventually(lambda: "default/large" in w.scheduler.ledger)
-        pod = await w.scheduler.writer.read(model.TaskId("default/large"))
-        w.scheduler.seen.answered(pod)
+        await eventually(lambda: "default/large" in w.scheduler.state.ledger)
+        pod = await w.scheduler.pod_writer.read(model.TaskId("default/large"))
+        row = w.scheduler.state.pods.get("default/large")
+        w.scheduler.intake._answered(row, pod)
         assert await w.parts.consistency.compare()
         assert not w.fatal
 
@@ -163,7 +164,7 @@ async def test_invented_resources_do_not_make_the_columns_longer(api, eventually
         api.add(fake_api.pod("gpu", scheduler="none", node="n1", containers=extended(**{"x.io/gpu": "1"})))
         api.add(fake_api.pod("good", namespace="demo"))
         await eventually(lambda: "demo/good" in w.placed())
-        width = len(w.scheduler.ledger.free("n1"))
+        width = len(w.scheduler.state.ledger.free("n1"))
         assert width < 4 + 10
         api.change("nodes", "n1", {"status": {"allocatable": {"x.io/gpu": "1"}}})
         api.add(fake_api.pod("second", namespace="demo", containers=extended(**{"x.io/gpu": "1"})))

@@ -138,7 +138,7 @@ class Dispatcher(Generic[V]):
         aside: Where objects go that a subscriber raises for.
     """
 
-    def __init__(self, resource: Resource[V], aside: Boundary) -> None:
+    def __init__(self, resource: Resource[Any], aside: Boundary) -> None:
         self._resource = resource
         self._aside = aside
         self._subscribers: list[Callable[[store.Change[V]], object]] = []

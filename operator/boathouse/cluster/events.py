@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from boathouse.cluster.client import ApiClient
-    from boathouse.cluster.wire import PodView
+    from boathouse.cluster.wire import Pod
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class _LastEvent:
     count: int = 1
 
 
-def about_pod(pod: PodView) -> written_objects.ObjectReference:
+def about_pod(pod: Pod) -> written_objects.ObjectReference:
     """Return the reference to a pod."""
     meta = pod.metadata
     return reference(catalogue.PODS, meta.namespace, meta.name, meta.uid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import time
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from boathouse.cluster import boundary, reflector, retries, store
 
@@ -31,13 +31,13 @@ class Informer(Generic[T]):
     def __init__(
         self,
         client: ApiClient,
-        resource: Resource[T],
+        resource: Resource[Any],
         *,
         on_change: reflector.OnChange[T],
         namespaces: Sequence[str] = (),
         labels: str = "",
         fields: str = "",
-        transform: Callable[[T], T] | None = None,
+        transform: Callable[[Any], T] | None = None,
         aside: boundary.Boundary | None = None,
         timing: reflector.Timing = _TIMING,
         backoff: retries.Backoff = _BACKOFF,

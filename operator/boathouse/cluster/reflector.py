@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import logging
 import math
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -89,11 +89,11 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         client: ApiClient,
-        resource: Resource[T],
+        resource: Resource[Any],
         selection: Selection,
         on_change: OnChange[T],
         *,
-        transform: Callable[[T], T] | None,
+        transform: Callable[[Any], T] | None,
         aside: boundary.Boundary,
         timing: Timing,
         backoff: retries.Backoff,

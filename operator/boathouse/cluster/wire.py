@@ -11,7 +11,6 @@ from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field, structs
-from typing_extensions import override
 
 Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON, for kinds and fields that have no Struct here."""
@@ -330,17 +329,11 @@ class PodStatus(View, frozen=True, kw_only=True):
     allocated_resources: Quantities = field(default_factory=dict)
 
 
-class PodView(View, frozen=True, kw_only=True):
-    """A pod."""
+class Pod(View, frozen=True, kw_only=True):
+    """The metadata and the status of a pod."""
 
     metadata: ObjectMeta = ObjectMeta()
-    spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether its JSON has the shape of a pod."""
-        return True
 
     @property
     def is_terminal(self) -> bool:
@@ -352,22 +345,20 @@ class PodView(View, frozen=True, kw_only=True):
         return next((c for c in self.status.conditions if c.type == kind), None)
 
 
-class UnreadablePod(PodView, frozen=True, kw_only=True):
-    """A pod that cannot be represented: of it, the identity, the node and the scheduler are known.
+class PodView(Pod, frozen=True, kw_only=True):
+    """A pod."""
 
-    Attributes:
-        problem: What is wrong with it, for people.
-        is_too_complex: Whether it is only too much of what could be represented.
-    """
-
-    problem: str = "it could not be decoded"
-    is_too_complex: bool = False
+    spec: PodSpec = PodSpec()
 
     @property
-    @override
-    def is_readable(self) -> bool:
-        """Whether its JSON has the shape of a pod."""
-        return False
+    def is_bindable(self) -> bool:
+        """Whether the API server would take a binding of the pod."""
+        blocked = self.is_terminal or self.spec.node_name or self.metadata.deletion_timestamp
+        return not (blocked or self.spec.scheduling_gates)
+
+
+class UnreadablePod(PodView, frozen=True, kw_only=True):
+    """A pod that cannot be decoded: of it, the identity, the node and the scheduler are known."""
 
 
 # ---- nodes ----

@@ -10,7 +10,7 @@ from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import consistency, kept, scheduler, writer
 from boathouse.scheduling import gauges as scheduler_gauges
-from boathouse.scheduling.pods import ownership
+from boathouse.scheduling.pods import facts, ownership
 from boathouse.scheduling.volumes import watches as storage_watches
 from boathouse.telemetry import gauges, health, metrics
 from boathouse_policies import framework, model
@@ -39,16 +39,16 @@ class Scheduling:
     """
 
     scheduler: scheduler.Scheduler
-    pods: informer.Informer[wire.PodView]
+    pods: informer.Informer[facts.PodFacts]
     nodes: informer.Informer[wire.NodeView]
-    ended: informer.Informer[wire.PodView]
+    ended: informer.Informer[facts.PodFacts]
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
     on_node: boundary.Dispatcher[wire.NodeView]
-    on_pod: boundary.Dispatcher[wire.PodView]
-    on_ended: boundary.Dispatcher[wire.PodView]
+    on_pod: boundary.Dispatcher[facts.PodFacts]
+    on_ended: boundary.Dispatcher[facts.PodFacts]
 
     async def synced(self) -> None:
         """Wait until all watches have gone through their first list."""
@@ -137,19 +137,19 @@ def assemble(
         storage=storage.known,
         aside=aside,
     )
-    storage.subscribe(subject.on_storage)
-    on_node = boundary.Dispatcher(catalogue.NODES, aside)
-    on_node.subscribe(subject.on_node)
-    on_pod = boundary.Dispatcher(catalogue.PODS, aside)
-    on_pod.subscribe(subject.on_pod)
-    on_ended = boundary.Dispatcher(catalogue.PODS, aside)
-    on_ended.subscribe(subject.on_ended)
+    storage.subscribe(subject.intake.on_storage)
+    on_node: boundary.Dispatcher[wire.NodeView] = boundary.Dispatcher(catalogue.NODES, aside)
+    on_node.subscribe(subject.intake.on_node)
+    on_pod: boundary.Dispatcher[facts.PodFacts] = boundary.Dispatcher(catalogue.PODS, aside)
+    on_pod.subscribe(subject.intake.on_pod)
+    on_ended: boundary.Dispatcher[facts.PodFacts] = boundary.Dispatcher(catalogue.PODS, aside)
+    on_ended.subscribe(subject.intake.on_ended)
     pods = informer.Informer(
         api,
         catalogue.PODS,
         on_change=on_pod,
         fields=catalogue.PODS_THAT_HOLD_RESOURCES,
-        transform=subject.seen.keep,
+        transform=subject.keep,
         aside=aside,
     )
     nodes = informer.Informer(api, catalogue.NODES, on_change=on_node, transform=kept.node, aside=aside)
@@ -160,7 +160,7 @@ def assemble(
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
-        transform=subject.seen.keep,
+        transform=subject.keep,
         aside=aside,
     )
     _count_set_aside(metrics_.gauges, aside)
@@ -175,7 +175,7 @@ def assemble(
         namespaces=informer.Informer(
             api,
             catalogue.NAMESPACES,
-            on_change=lambda change: subject.on_namespace(change.key),
+            on_change=lambda change: subject.intake.on_namespace(change.key),
             labels=names.LABEL_QUEUE,
             transform=kept.namespace,
             aside=aside,

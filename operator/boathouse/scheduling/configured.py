@@ -27,7 +27,7 @@ def _queue(one: config.QueueConfig) -> model.Queue:
 def queue_of(settings: config.OperatorConfig) -> ownership.QueueOf:
     """Return what says which queue somebody else's pod is charged to: its label's, its namespace's, or the default."""
 
-    def of(pod: wire.PodView) -> model.QueueName:
+    def of(pod: wire.Pod) -> model.QueueName:
         return model.QueueName(settings.queue_for(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_QUEUE)))
 
     return of

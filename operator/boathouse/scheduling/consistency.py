@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from boathouse.cluster import errors, informer, loops, store, wire
 from boathouse.scheduling import scheduler
+from boathouse.scheduling.pods import facts
 from boathouse.telemetry import logs
-from boathouse_policies import model
 
 log = logs.get(__name__)
 
@@ -16,7 +16,7 @@ SETTLE_S = 2.0
 CONFIRM_AFTER_S = 30.0
 HEARD_WITHIN_S = 120.0  # bookmarks come about once a minute
 
-Watch = informer.Informer[wire.PodView] | informer.Informer[wire.NodeView]
+Watch = informer.Informer[facts.PodFacts] | informer.Informer[wire.NodeView]
 
 
 class ConsistencyChecker:
@@ -33,13 +33,16 @@ class ConsistencyChecker:
     def __init__(
         self,
         subject: scheduler.Scheduler,
-        pods: informer.Informer[wire.PodView],
+        pods: informer.Informer[facts.PodFacts],
         nodes: informer.Informer[wire.NodeView],
         *,
         on_fatal: Callable[[str], None],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._subject = subject
+        self._intake = subject.intake
+        self._writer = subject.pod_writer
+        self._state = subject.state
+        self._table = subject.state.pods
         self._pods = pods
         self._nodes = nodes
         self._on_fatal = on_fatal
@@ -62,7 +65,7 @@ class ConsistencyChecker:
         Returns:
             Whether all is equal, or could not be compared.
         """
-        counters = self._subject.counters
+        counters = self._state.counters
         try:
             found = [f"pods {key}" for key in await self._watch_drift(self._pods)]
             found += [f"nodes {key}" for key in await self._watch_drift(self._nodes)]
@@ -102,33 +105,16 @@ class ConsistencyChecker:
 
     def _ledger_drift(self) -> set[str]:
         """Compare the ledger with what the watches hold, without awaiting; assumed pods and those just placed aside."""
-        seen, unconfirmed = self._subject.seen, self._subject.carrier.unconfirmed
-        drift = self._subject.ledger.compare(seen.expected(list(self._pods.objects.values())), seen.nodes.values())
-        pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods} - unconfirmed.keys()
+        drift = self._table.drift(self._pods.objects.values())
+        pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods}
         return pods | {*drift.missing_nodes, *drift.ghost_nodes, *drift.different_nodes}
 
     # Placements
 
     async def confirm(self) -> None:
         """Read the pods that were placed a while ago and that no watch has shown, and apply the truth."""
-        for task in self._subject.carrier.stale(CONFIRM_AFTER_S):
-            known = self._pods.get(task)
-            if known is not None and known.spec.node_name:
-                self._subject.carrier.forget(task)
-                continue
-            await self._confirm(task)
-
-    async def _confirm(self, task: model.TaskId) -> None:
-        pod = await self._subject.writer.read(task)
-        if task not in self._subject.carrier.unconfirmed:
-            return  # the watch was faster
-        log.warning("a bound pod is missing from the watch", pod=task, exists=pod is not None)
-        if pod is None:
-            self._subject.lost(task)
-        else:
-            self._subject.seen.read(pod)
-        if pod is None or pod.is_terminal:
-            self._subject.carrier.forget(task)
+        for row in self._table.unconfirmed(CONFIRM_AFTER_S):
+            self._intake.read(row, await self._writer.read(row.id))
 
 
 def _keys(drift: store.Drift) -> set[str]:

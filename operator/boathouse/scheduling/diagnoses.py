@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from boathouse.scheduling import jobs, pod_conditions, reasons
+from boathouse.scheduling import cycle, jobs, pod_conditions, reasons
 from boathouse.scheduling.pods import holders
 from boathouse.scheduling.tenants import variety
-from boathouse_policies import framework, model
+from boathouse_policies import model
 
 REFRESH_S = 1.0
 
@@ -28,23 +28,24 @@ class Diagnoses:
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
         self._api_refusals: dict[model.JobId, pod_conditions.PendingReason] = {}
 
-    def update(self, plan: framework.Plan) -> int:
-        """Take in what a cycle left waiting, before it is settled.
+    def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
+        """Say whether a diagnosis of a class is to be worked out: its verdict changed, or the last one is old."""
+        known = self._classes.get(class_id)
+        return known is None or known[0].code is not code or self._clock() - known[2] >= REFRESH_S
+
+    def update(self, result: cycle.CycleResult) -> int:
+        """Take in what a cycle left pending.
 
         Returns:
-            How many tasks wait that did not before, or for another reason.
+            How many tasks are pending that were not before, or for another reason.
         """
         now_s, fresh = self._clock(), 0
-        for class_id, left in plan.left.items():
+        for class_id, (found, namespace) in result.diagnoses.items():
             known = self._classes.get(class_id)
-            if known is not None and known[0].code is left.verdict.code and now_s - known[2] < REFRESH_S:
-                continue
-            found = plan.diagnosis(class_id)
-            assert found is not None
             if known is None or known[0].code is not found.code:
                 fresh += found.count
-            self._classes[class_id] = (found, reasons.for_pod(found, left.pending.job.namespace, self._holders), now_s)
-        for class_id in {decision.task_class.id for decision in _placements(plan)} - plan.left.keys():
+            self._classes[class_id] = (found, reasons.for_pod(found, namespace, self._holders), now_s)
+        for class_id in result.placed - result.left.keys():
             self._classes.pop(class_id, None)  # nothing of it is left waiting
         return fresh
 
@@ -66,7 +67,7 @@ class Diagnoses:
             trouble = pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
         if trouble is not None:
             return reasons.JobDiagnosis(
-                job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(entry.tasks)
+                job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(list(self._jobs.rows(entry)))
             )
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
         return reasons.diagnose(entry.job, found, self._holders) if found else None
@@ -83,7 +84,3 @@ class Diagnoses:
         self._api_refusals.pop(job_id, None)
         for one in classes:
             self._classes.pop(one.id, None)
-
-
-def _placements(plan: framework.Plan) -> list[model.Placement]:
-    return [decision for decision in plan.decisions if isinstance(decision, model.Create | model.Bind)]

@@ -17,7 +17,12 @@ class SchedulerGauges:
     """
 
     def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
-        self._subject = subject
+        self._executor = subject.executor
+        self._ledger = subject.state.ledger
+        self._queue = subject.state.queue
+        self._jobs = subject.state.jobs
+        self._pods = subject.state.pods
+        self._exclusions = subject.state.exclusions
         self._leader = leader
 
     def register(self, target: gauges.ScrapeGauges) -> None:
@@ -61,30 +66,28 @@ class SchedulerGauges:
         return {(): float(self._leader.epoch or 0)}
 
     def _backlog(self) -> gauges.Reading:
-        return {(): float(self._subject.carrier.backlog)}
+        return {(): float(self._executor.backlog)}
 
     def _cache_size(self) -> gauges.Reading:
-        state, entries = self._subject.ledger.state, self._subject.jobs.entries()
-        assumed = sum(state(task) is framework.State.ASSUMED for entry in entries for task in entry.tasks)
         return {
-            ("nodes",): float(len(self._subject.seen.nodes)),
-            ("pods",): float(len(self._subject.ledger)),
-            ("assumed_pods",): float(assumed),
+            ("nodes",): float(len(self._pods.nodes)),
+            ("pods",): float(len(self._ledger)),
+            ("assumed_pods",): float(sum(1 for _ in self._pods.assumed())),
         }
 
     # What waits
 
     def _pending_pods(self) -> gauges.Reading:
         states = dict.fromkeys(("active", "gated"), 0)
-        for pod in self._subject.seen.waiting.values():
-            states["gated" if pod.spec.scheduling_gates else "active"] += 1
+        for row in self._pods.waiting():
+            states["gated" if row.facts is not None and row.facts.is_gated else "active"] += 1
         return {(state,): float(count) for state, count in states.items()}
 
     def _pending_tasks(self) -> gauges.Reading:
         found: dict[tuple[str, ...], float] = {
-            (str(queue), reason): 0.0 for queue in self._subject.queue.queues for reason in ("Active", *_REASONS)
+            (str(queue), reason): 0.0 for queue in self._queue.queues for reason in ("Active", *_REASONS)
         }
-        unschedulable = self._subject.queue.unschedulable()
+        unschedulable = self._queue.unschedulable()
         for waiting in self._waiting():
             verdict = unschedulable.get(waiting.task_class.id)
             key = (str(waiting.job.queue), "Active" if verdict is None else str(verdict.code))
@@ -92,15 +95,14 @@ class SchedulerGauges:
         return found
 
     def _waiting(self) -> list[framework.QueuedClass]:
-        room = self._subject.queue
-        return [one for entry in self._subject.jobs.entries() for one in room.classes_of(entry.job.id)]
+        return [one for entry in self._jobs.entries() for one in self._queue.classes_of(entry.job.id)]
 
     def _reservations(self) -> gauges.Reading:
         expected = sum(task.expected for one in self._waiting() for task in one.pool.pending())
         return {("expected_task",): float(expected)}
 
     def _excluded(self) -> gauges.Reading:
-        return {(): float(len(self._subject.exclusions))}
+        return {(): float(len(self._exclusions))}
 
     # Queues
 
@@ -118,7 +120,7 @@ class SchedulerGauges:
 
     def _used(self) -> dict[str, tuple[int, int]]:
         view = self._view()
-        usage = {queue: view.queue_usage(queue) for queue in self._subject.queue.queues}
+        usage = {queue: view.queue_usage(queue) for queue in self._queue.queues}
         return {str(queue): (int(held[model.CPU]), int(held[model.MEMORY])) for queue, held in usage.items()}
 
     def _demand(self) -> dict[str, tuple[int, int]]:
@@ -131,15 +133,13 @@ class SchedulerGauges:
 
     def _share(self) -> gauges.Reading:
         view = self._view()
-        return {
-            (str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._subject.queue.queues
-        }
+        return {(str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._queue.queues}
 
     def _fair(self) -> gauges.Reading:
-        queues = self._subject.queue.queues
+        queues = self._queue.queues
         busy = {name for name in queues if self._demand()[str(name)] != (0, 0)}
         total = sum(queues[name].weight for name in busy)
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
 
     def _view(self) -> framework.ClusterView:
-        return self._subject.ledger.snapshot(0.0)
+        return self._ledger.snapshot(0.0)

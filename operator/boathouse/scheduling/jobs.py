@@ -1,18 +1,18 @@
-"""What is to be placed: jobs that services submit, and other people's pods that name our scheduler.
+"""The jobs whose tasks are to be scheduled: those that services submit, and the owners of other people's pods.
 
-The scheduling queue forgets a task once it is placed; this book keeps what was said last of each job, so that a
-placement that fails can wait again, whatever was submitted in between.
+The rows of their tasks are in the pod table. The scheduling queue forgets a task once it is placed; `sync` tells it
+what changed since the last cycle.
 """
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
-from boathouse.cluster import wire
-from boathouse.scheduling.pods import ownership, translate
+from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
 
@@ -31,11 +31,9 @@ class Entry:
 
     Attributes:
         job: The job.
+        namespace: The namespace of its pods; empty until it has tasks.
         classes: Its classes, in order.
-        tasks: All its tasks that are not known to be over.
         factory: Makes its pods; None for pods that somebody else makes.
-        arrived_s: When each task came, by the scheduler's clock.
-        over: Tasks whose pod was seen to end or go, and their class: a name is used once, so they never wait again.
         is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
         excess: Why some of its classes are not considered, because its namespace has too many; empty if all are.
     """
@@ -43,10 +41,7 @@ class Entry:
     job: model.Job
     namespace: str = ""
     classes: tuple[model.TaskClass, ...] = ()
-    tasks: dict[model.TaskId, model.Task] = dataclasses.field(default_factory=dict)
     factory: PodFactory | None = None
-    arrived_s: dict[model.TaskId, float] = dataclasses.field(default_factory=dict)
-    ended: dict[model.TaskId, model.ClassId] = dataclasses.field(default_factory=dict)
     is_aside: bool = False
     excess: str = ""
 
@@ -62,44 +57,37 @@ class Jobs:
     """The book of all jobs.
 
     Args:
-        queue: Where tasks wait.
-        placed: Tasks that are on a node or on their way (the ledger).
-        pods: Pods without a node, by task.
+        queue: Pending tasks.
+        pods: The pod table.
         clock: The scheduler's seconds.
         queue_of: The queue of somebody else's pod.
-        on_failure: Called with a job that the scheduling queue could not take in, and why; None to raise.
         refused: What is held because the API server refused pods.
         limits: How many shapes of pods a namespace may have considered at a time.
-        nodes: Returns the number of nodes.
     """
 
     def __init__(
         self,
         queue: framework.SchedulingQueue,
         *,
-        placed: Container[model.TaskId],
-        pods: dict[model.TaskId, wire.PodView],
+        pods: table.PodTable,
         clock: Callable[[], float],
         queue_of: ownership.QueueOf,
-        on_failure: Callable[[Entry, Exception], None] | None = None,
         refused: refusals.Refusals | None = None,
         limits: variety.Limits = variety.Limits(),  # noqa: B008 - frozen
-        nodes: Callable[[], int] = lambda: 0,
     ) -> None:
         self.refused = refusals.Refusals(clock) if refused is None else refused
         self._queue = queue
-        self._placed = placed
         self._pods = pods
         self._clock = clock
         self._queue_of = queue_of
-        self._on_failure = on_failure
         self._entries: dict[model.JobId, Entry] = {}
-        self._job_of: dict[model.TaskId, model.JobId] = {}
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
         self._changed: set[model.JobId] = set()
         self._changed_tasks: dict[model.JobId, set[model.TaskId]] = {}
-        self._variety = variety.Variety(limits, waiting=self._shapes_that_wait, nodes=nodes, clock=clock)
-        self._excess_pods: dict[str, dict[model.TaskId, None]] = {}
+        self._variety = variety.Variety(
+            limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock
+        )
+        self._has_excess_pods = False
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
         self._retry_s = -math.inf
 
@@ -112,23 +100,24 @@ class Jobs:
         tasks: Sequence[model.Task],
         factory: PodFactory,
     ) -> list[model.TaskId]:
-        """Say all that a job still has to do; replaces what was said before. Returns those that are over."""
+        """Replace the tasks that a job still has to do. Returns those of which a pod ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
         entry.is_aside = entry.is_aside and entry.classes == tuple(classes)
         entry.job, entry.classes, entry.factory = job, tuple(classes), factory
-        self._set_tasks(entry, tasks)
-        return [task.id for task in tasks if task.id in entry.ended]
+        ended = self._pods.submit(job.id, tasks)
+        self._enter_namespace(entry)
+        self._changed.add(job.id)
+        return ended
 
     def withdraw(self, job: model.JobId) -> None:
-        """Forget a job. Nothing of it waits any more; its pods are its owner's to delete."""
+        """Remove a job. Its pods are its owner's to delete."""
         entry = self._entries.pop(job, None)
         if entry is None:
             return
         self._changed.discard(job)
         self._changed_tasks.pop(job, None)
         self._leave_namespace(entry)
-        for task in entry.tasks:
-            self._job_of.pop(task, None)
+        self._pods.withdraw(job)
         self._queue.withdraw(job)
 
     def set_aside(self, job: model.JobId) -> None:
@@ -137,20 +126,10 @@ class Jobs:
         self._changed.discard(job)
         self._queue.withdraw(job)
 
-    def _set_tasks(self, entry: Entry, tasks: Iterable[model.Task]) -> None:
-        now_s = self._clock()
-        fresh = {task.id: task for task in tasks if task.id not in entry.ended}
-        for gone in entry.tasks.keys() - fresh.keys():
-            self._job_of.pop(gone, None)
-        entry.arrived_s = {task: entry.arrived_s.get(task, now_s) for task in fresh}
-        entry.tasks = fresh
-        self._job_of.update(dict.fromkeys(fresh, entry.job.id))
-        self._enter_namespace(entry)
-        self._changed.add(entry.job.id)
-
     def _enter_namespace(self, entry: Entry) -> None:
-        if not entry.namespace and entry.tasks:
-            entry.namespace = namespace_of(next(iter(entry.tasks)))
+        row = None if entry.namespace else next(iter(self.rows(entry)), None)
+        if row is not None:
+            entry.namespace = row.namespace
             self._in_namespace.setdefault(entry.namespace, {})[entry.job.id] = None
 
     def _leave_namespace(self, entry: Entry) -> None:
@@ -163,18 +142,16 @@ class Jobs:
 
     # Pods of others
 
-    def add_foreign(self, pod: wire.PodView) -> str | None:
-        """Let somebody else's pod wait, as a task of its owner's; return why it is not considered, None if it is."""
-        job_id, task_id, task_class = ownership.job_of(pod), ownership.task_id(pod), foreign_class(pod)
-        why = self._variety.refusal(pod.metadata.namespace, task_class)
+    def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
+        """Let somebody else's pod be scheduled as a task of its owner's; return why it is not, None if it is."""
+        job_id, task_class = ownership.job_of(pod), foreign_class(pod)
+        why = self._variety.refusal(row.namespace, task_class)
         if why is not None:
-            self.end(task_id, waited=True)
-            self._excess_pods.setdefault(pod.metadata.namespace, {})[task_id] = None
+            self.dismiss(row, is_excess=True)
+            self._has_excess_pods = True
             return why
-        self._forget_excess(task_id)
-        former = self.entry_of(task_id)
-        if former is not None and former.factory is None and former.job.id != job_id:
-            self.end(task_id, waited=True)  # its queue's label was changed
+        if row.job is not None and row.job != job_id and not row.is_submitted:
+            self.dismiss(row)  # its queue's label was changed
         entry = self._entries.get(job_id)
         if entry is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
@@ -183,18 +160,15 @@ class Jobs:
             self._changed.add(job_id)
         if task_class not in entry.classes:
             entry.classes += (task_class,)
-        task = model.Task(id=task_id, task_class=task_class.id, pod_uid=model.PodUid(pod.metadata.uid))
-        if entry.tasks.get(task_id) == task:
+        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid)
+        if row.task == task:
             return None
-        entry.ended.pop(task_id, None)  # other people may use a name again
-        entry.tasks[task_id] = task
-        entry.arrived_s.setdefault(task_id, self._clock())
-        self._job_of[task_id] = job_id
+        self._pods.admit(row, job_id, task)
         self._enter_namespace(entry)
         self._changed.add(job_id)
         return None
 
-    def _foreign_job(self, pod: wire.PodView) -> model.Job:
+    def _foreign_job(self, pod: facts.PodFacts) -> model.Job:
         created = pod.metadata.creation_timestamp
         return model.Job(
             id=ownership.job_of(pod),
@@ -202,75 +176,69 @@ class Jobs:
             submitted_s=created.timestamp() if created is not None else 0.0,
             name=ownership.holder_of(pod),
             namespace=model.NamespaceName(pod.metadata.namespace),
-            priority=pod.spec.priority,
-            priority_class=pod.spec.priority_class_name,
+            priority=pod.priority,
+            priority_class=pod.priority_class,
         )
 
     # Tasks
 
-    def end(self, task: model.TaskId, *, waited: bool) -> None:
-        """A task's pod ended, went, or was never to be: it does not wait again.
-
-        Args:
-            task: Its id.
-            waited: Whether the scheduling queue may still hold it.
-        """
-        self._forget_excess(task)
-        entry = self.entry_of(task)
-        if entry is None:
-            return
-        task_class = entry.tasks.pop(task).task_class
-        entry.arrived_s.pop(task, None)
-        del self._job_of[task]
-        if entry.factory is not None:
-            entry.ended[task] = task_class
-        if waited or not entry.tasks:
-            self._changed.add(entry.job.id)
-
-    def mark_changed(self, task: model.TaskId) -> None:
-        """Something about a task's pod changed: say it anew before the next cycle."""
-        job = self._job_of.get(task)
+    def dismiss(self, row: rows.PodRow, *, is_excess: bool = False) -> None:
+        """Let a pod that somebody else made be scheduled no more, or not now."""
+        job = row.job
+        self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
-            self._changed_tasks.setdefault(job, set()).add(task)
+            self._changed.add(job)
 
-    def sync(self) -> None:
-        """Tell the scheduling queue what changed: single tasks where that will do, for a job may have thousands."""
+    def mark_changed(self, row: rows.PodRow) -> None:
+        """Tell the scheduling queue of a task before the next cycle."""
+        if row.job is not None and not row.has_ended:
+            self._changed_tasks.setdefault(row.job, set()).add(row.id)
+
+    def mark_ended(self, job: model.JobId, *, was_pending: bool) -> None:
+        """Note that a pod of a job ended: the scheduling queue need not know of one that was placed."""
+        if was_pending or not self._pods.of_job(job):
+            self._changed.add(job)
+
+    def sync(self) -> list[tuple[Entry, Exception]]:
+        """Tell the scheduling queue what changed: single tasks where that will do, for a job may have thousands.
+
+        Returns:
+            Jobs that the queue could not take, and why.
+        """
+        failures = []
         self._retry_excess()
         self._grant_probes()
         for scope in self.refused.changed():
             self._changed.update(entry.job.id for entry in self._covered(scope))
         for job_id in self._changed_tasks.keys() - self._changed:
-            job = self._entries[job_id]
-            if not all(self._update(job, task) for task in sorted(self._changed_tasks[job_id])):
+            entry = self._entries.get(job_id)
+            if entry and not all(self._update(entry, task) for task in sorted(self._changed_tasks[job_id])):
                 self._changed.add(job_id)
         self._changed_tasks.clear()
         for job_id in sorted(self._changed):
             entry = self._entries.get(job_id)
-            if entry is None:
-                continue
-            if entry.factory is None and not entry.tasks:
+            if entry is not None and entry.factory is None and not self._pods.of_job(job_id):
                 self.withdraw(job_id)
-                continue
-            if not entry.is_aside:
-                self._submit(entry)
+            elif entry is not None and not entry.is_aside:
+                try:
+                    self._submit(entry)
+                except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
+                    failures.append((entry, error))
         self._changed.clear()
         self._let_probes_through()
+        return failures
 
     def _submit(self, entry: Entry) -> None:
-        try:
-            classes = self._considered(entry, self._classes_in_use(entry))
-            ids = {one.id for one in classes} if entry.excess else None
-            tasks = [
-                self._as_it_is(task)
-                for task in entry.tasks.values()
-                if self._may_be_placed(task) and (ids is None or task.task_class in ids)
-            ]
-            out = _Out(self, entry) if self._is_held(entry) else self._placed
-            self._queue.submit(entry.job, classes, tasks, placed=out)
-        except Exception as error:  # one job must not keep the others from being scheduled
-            if self._on_failure is None:
-                raise
-            self._on_failure(entry, error)
+        classes = self._considered(entry, self._classes_in_use(entry))
+        ids = {one.id for one in classes}
+        is_held, tasks, placed = self.hold_of_job(entry.job.id) is not None, [], set()
+        for row in self.rows(entry):
+            task = _task_of(row)
+            if row.may_be_placed and (not entry.excess or task.task_class in ids):
+                tasks.append(task)
+                if not row.is_undecided or (is_held and self.hold_of(row) is not None):
+                    placed.add(row.id)
+        self._queue.submit(entry.job, classes, tasks, placed=placed)
 
     @property
     def has_changes(self) -> bool:
@@ -278,25 +246,15 @@ class Jobs:
         return bool(self._changed or self._changed_tasks)
 
     def _update(self, entry: Entry, task_id: model.TaskId) -> bool:
-        task = entry.tasks.get(task_id)
-        if task is None or entry.is_aside or not self._may_be_placed(task):
+        row = self._pods.of_job(entry.job.id).get(task_id)
+        if row is None or entry.is_aside or not row.may_be_placed:
             return False
-        return self._queue.update(self._as_it_is(task), placed=self._is_out(entry, task_id))
+        return self._queue.update(_task_of(row), placed=not row.is_undecided or self.hold_of(row) is not None)
 
-    def _may_be_placed(self, task: model.Task) -> bool:
-        pod = self._pods.get(task.id)
-        return pod is None or may_be_bound(pod)
-
-    def _as_it_is(self, task: model.Task) -> model.Task:
-        pod = self._pods.get(task.id)
-        uid = model.PodUid(pod.metadata.uid) if pod is not None else None
-        return task if task.pod_uid == uid else dataclasses.replace(task, pod_uid=uid)
-
-    @staticmethod
-    def _classes_in_use(entry: Entry) -> Sequence[model.TaskClass]:
+    def _classes_in_use(self, entry: Entry) -> Sequence[model.TaskClass]:
         if entry.factory is not None:
             return entry.classes
-        used = {task.task_class for task in entry.tasks.values()}
+        used = {_task_of(row).task_class for row in self.rows(entry)}
         entry.classes = tuple(one for one in entry.classes if one.id in used)
         return entry.classes
 
@@ -304,7 +262,7 @@ class Jobs:
 
     def next_s(self) -> float:
         """Return when `sync` may have something to do though nothing happened; infinity for never."""
-        excess = any(self._excess_pods.values()) or any(self._excess_jobs.values())
+        excess = self._has_excess_pods or any(self._excess_jobs.values())
         return min(self.refused.next_s(), self._retry_s if excess else math.inf)
 
     def _considered(self, entry: Entry, classes: Sequence[model.TaskClass]) -> Sequence[model.TaskClass]:
@@ -326,30 +284,28 @@ class Jobs:
         if now_s < self._retry_s:
             return
         self._retry_s = now_s + variety.RECOUNT_S
-        for pods in list(self._excess_pods.values()):
-            for task in list(pods):
-                pod = self._pods.get(task)
-                if pod is not None and self.add_foreign(pod) is not None:
-                    break
-                pods.pop(task, None)
+        excess = [row for row in self._pods.waiting() if row.is_excess] if self._has_excess_pods else []
+        self._has_excess_pods, full = False, set()
+        for row in excess:
+            if row.namespace in full or (row.facts is not None and self.add_foreign(row, row.facts) is not None):
+                full.add(row.namespace)
+                self._has_excess_pods = True
         for jobs in self._excess_jobs.values():
             self._changed.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
 
-    def _forget_excess(self, task: model.TaskId) -> None:
-        if self._excess_pods:
-            self._excess_pods.get(namespace_of(task), {}).pop(task, None)
-
     def _shapes_that_wait(self, namespace: str) -> Iterator[model.TaskClass]:
         for entry in self._covered(refusals.Scope(refusals.Verb.CREATE, namespace)):
-            waiting = {task.task_class for task in entry.tasks.values() if task.id not in self._placed}
+            waiting = {_task_of(row).task_class for row in self.rows(entry) if row.is_undecided}
             yield from (one for one in entry.classes if one.id in waiting)
 
     # What is held
 
-    def hold_of(self, task: model.TaskId) -> refusals.Hold | None:
+    def hold_of(self, row: rows.PodRow) -> refusals.Hold | None:
         """Return what holds a task back; None if nothing does, or if it is the one that is let through."""
-        entry = self.entry_of(task)
-        return None if entry is None or not self.refused else self._hold_of(entry, task)
+        if not self.refused or row.task is None:
+            return None
+        hold = self.refused.of(row.namespace, row.task.task_class, _verb(row))
+        return None if hold is None or hold.probe == row.id else hold
 
     def hold_of_job(self, job: model.JobId) -> refusals.Hold | None:
         """Return what holds back tasks of a job; None if nothing does."""
@@ -362,24 +318,7 @@ class Jobs:
 
     def waits(self, job: model.JobId) -> bool:
         """Say whether any task of a job is not placed."""
-        return any(task not in self._placed for task in self._entries[job].tasks)
-
-    def verb(self, task: model.TaskId) -> refusals.Verb:
-        """Return what a placement of a task would be."""
-        return refusals.Verb.BIND if task in self._pods else refusals.Verb.CREATE
-
-    def _hold_of(self, entry: Entry, task: model.TaskId) -> refusals.Hold | None:
-        waiting = entry.tasks.get(task)
-        if waiting is None:
-            return None
-        hold = self.refused.of(entry.namespace, waiting.task_class, self.verb(task))
-        return None if hold is None or hold.probe == task else hold
-
-    def _is_held(self, entry: Entry) -> bool:
-        return self.hold_of_job(entry.job.id) is not None
-
-    def _is_out(self, entry: Entry, task: model.TaskId) -> bool:
-        return task in self._placed or self._hold_of(entry, task) is not None
+        return any(row.is_undecided for row in self._pods.of_job(job).values())
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
         jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
@@ -400,50 +339,46 @@ class Jobs:
         for hold in self.refused.probing():
             if not self._awaits_probe(hold):
                 continue
-            task = self._next_held(hold)
-            if task is None:
+            row = self._next_held(hold)
+            if row is None:
                 self.refused.lift(hold.scope)
                 continue
-            hold.probe, hold.probed_s = task.id, self._clock()
-            hold.tried[task.task_class] = (hold.probed_s, task.id)
-            self._queue.put_back(task.id, task.task_class)
+            hold.probe, hold.probed_s, task_class = row.id, self._clock(), _task_of(row).task_class
+            hold.tried[task_class] = (hold.probed_s, row.id)
+            self._queue.put_back(row.id, task_class)
 
     def _awaits_probe(self, hold: refusals.Hold) -> bool:
-        entry = self.entry_of(hold.probe) if hold.probe is not None else None
-        if hold.probe is None or entry is None:
+        row = self._pods.get(hold.probe) if hold.probe is not None else None
+        if row is None or row.job is None or row.has_ended:
             return True
-        if hold.probe in self._placed or self._clock() - hold.probed_s < PROBE_PATIENCE_S:
+        if not row.is_undecided or self._clock() - hold.probed_s < PROBE_PATIENCE_S:
             return False
-        former, hold.probe = hold.probe, None  # no node has room for it
-        self._update(entry, former)
+        hold.probe = None  # no node has room for it
+        self._update(self._entries[row.job], row.id)
         return True
 
-    def _next_held(self, hold: refusals.Hold) -> model.Task | None:
+    def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
         """The next task to let through: of the class that was not tried for longest, the one after its last."""
         scope = hold.scope
         entries = self._covered(scope)
         classes = [(one, entry) for entry in entries for one in entry.classes if scope.task_class in {None, one.id}]
         for one, entry in sorted(classes, key=lambda pair: hold.tried.get(pair[0].id, _NEVER_TRIED)[0]):
-            if (task := self._task_after(hold, entry, one.id)) is not None:
-                return task
+            if (row := self._row_after(hold, entry, one.id)) is not None:
+                return row
         return None
 
-    def _task_after(self, hold: refusals.Hold, entry: Entry, task_class: model.ClassId) -> model.Task | None:
-        """The held task of a class that comes after the one that was tried last, in turn."""
+    def _row_after(self, hold: refusals.Hold, entry: Entry, task_class: model.ClassId) -> rows.PodRow | None:
+        """Return the held task of a class that comes after the one that was tried last, in turn."""
         _, last = hold.tried.get(task_class, _NEVER_TRIED)
-        first: model.Task | None = None
-        passed = last not in entry.tasks
-        for task in entry.tasks.values():
-            if task.task_class == task_class and self._may_be_probed(task, hold.scope.verb):
+        first: rows.PodRow | None = None
+        passed = last not in self._pods.of_job(entry.job.id)
+        for row in self.rows(entry):
+            if _task_of(row).task_class == task_class and _may_be_probed(row, hold.scope.verb):
                 if passed:
-                    return task
-                first = first or task
-            passed = passed or task.id == last
+                    return row
+                first = first or row
+            passed = passed or row.id == last
         return first
-
-    def _may_be_probed(self, task: model.Task, verb: refusals.Verb) -> bool:
-        held = task.id not in self._placed and self.verb(task.id) is verb
-        return held and not task.expected and self._may_be_placed(task)
 
     # Reading
 
@@ -451,58 +386,51 @@ class Jobs:
         """Return a job's entry."""
         return self._entries.get(job)
 
-    def entry_of(self, task: model.TaskId) -> Entry | None:
-        """Return the entry of a task's job."""
-        job = self._job_of.get(task)
-        return None if job is None else self._entries[job]
+    def entry_of(self, row: rows.PodRow) -> Entry | None:
+        """Return the entry of a task's job; None for a pod that is not scheduled, or not any more."""
+        return None if row.job is None or row.has_ended else self._entries.get(row.job)
 
     def entries(self) -> Iterable[Entry]:
         """Return all jobs."""
         return self._entries.values()
 
-    def class_of(self, job: model.JobId, task: model.TaskId) -> model.ClassId | None:
-        """Return the class of a task, also of one that is over."""
-        entry = self._entries.get(job)
-        if entry is None:
-            return None
-        return entry.tasks[task].task_class if task in entry.tasks else entry.ended.get(task)
-
-    def waited_s(self, task: model.TaskId) -> float | None:
-        """Return how long ago a task came."""
-        entry = self.entry_of(task)
-        arrived_s = None if entry is None else entry.arrived_s.get(task)
-        return None if arrived_s is None else self._clock() - arrived_s
+    def rows(self, entry: Entry) -> Iterable[rows.PodRow]:
+        """Return the tasks of a job of which no pod ended."""
+        return self._pods.of_job(entry.job.id).values()
 
     def lowest_priority(self) -> int:
         """Return the lowest priority among the jobs; 0 when there are none."""
         return min((entry.job.priority for entry in self._entries.values()), default=0)
 
 
-class _Out:
-    """The tasks of a job that do not wait: placed, or held back."""
-
-    def __init__(self, book: Jobs, entry: Entry) -> None:
-        self._book, self._entry = book, entry
-
-    def __contains__(self, task: object) -> bool:
-        return self._book._is_out(self._entry, cast("model.TaskId", task))  # noqa: SLF001 - one class in two parts
+def _verb(row: rows.PodRow) -> refusals.Verb:
+    """Return what a placement of a task would be."""
+    return refusals.Verb.CREATE if row.pending_uid is None else refusals.Verb.BIND
 
 
-def namespace_of(task: model.TaskId) -> str:
-    """Return a task's namespace."""
-    return task.partition("/")[0]
+def _may_be_probed(row: rows.PodRow, verb: refusals.Verb) -> bool:
+    return row.is_undecided and _verb(row) is verb and not _task_of(row).expected and row.may_be_placed
 
 
-def may_be_bound(pod: wire.PodView) -> bool:
-    """Say whether the API server would take a binding of a pod."""
-    blocked = pod.is_terminal or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates
-    return not blocked
+def _task_of(row: rows.PodRow) -> model.Task:
+    """Return the task of a row of a job."""
+    assert row.task is not None
+    return row.task
 
 
-def foreign_class(pod: wire.PodView) -> model.TaskClass:
-    """Return the class of somebody else's pod: pods of one owner with equal demands are one class."""
+def foreign_class(pod: facts.PodFacts) -> model.TaskClass:
+    """Return the class of somebody else's pod: pods of one owner with equal demands are one class.
+
+    Raises:
+        UnreadablePodError: The pod cannot be represented.
+    """
     job = ownership.job_of(pod)
-    resources, constraints = translate.pod_resources(pod), translate.constraints(pod)
+    constraints = pod.constraints or model.UNCONSTRAINED
+    if pod.problem:
+        raise problem_of(pod)
+    if isinstance(constraints, str):
+        raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
+    resources = pod.resources
     return model.TaskClass(
         id=model.ClassId(f"{job}/{_digest(resources, constraints)}"),
         job=job,
@@ -511,5 +439,11 @@ def foreign_class(pod: wire.PodView) -> model.TaskClass:
     )
 
 
+def problem_of(pod: facts.PodFacts) -> requests.UnreadablePodError:
+    """Return why a pod cannot be represented."""
+    return requests.UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
+
+
+@functools.lru_cache(maxsize=256)  # pods of one owner ask for the same
 def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=6).hexdigest()

@@ -4,14 +4,14 @@ An informer's transform is called with each decoded object, and what it returns 
 number of objects. `POD_LABELS` and `POD_ANNOTATIONS` name what is read of pods: whoever reads another label of pods
 adds it there.
 
-A pod's containers, init containers, overhead and resizes under way become one container with the pod's effective
-requests. Anybody can invent names of resources: of a pod that does not wait and asks for very many, those count that
-some node offers, for of others no node can have too little. Constraints are kept only of a pod that this scheduler may
-still have to place.
+Of a pod's containers, init containers, overhead and resizes in flight, the effective requests are kept. Anybody can
+invent names of resources: of a pod that does not wait and asks for very many, those count that some node offers, for
+of others no node can have too little. Constraints are kept only of a pod that this scheduler may still have to place.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,12 @@ import msgspec
 
 from boathouse.cluster import storage, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import ownership, requests, translate
+from boathouse.scheduling.pods import facts, ownership, requests, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from boathouse_policies import model
 
 POD_LABELS = frozenset(
     {
@@ -55,7 +57,7 @@ MOST_RESOURCES = 16
 
 def pods(
     scheduler_name: str, offered: Callable[[], frozenset[str]] = frozenset
-) -> Callable[[wire.PodView], wire.PodView]:
+) -> Callable[[wire.PodView], facts.PodFacts]:
     """Return the transform of pods.
 
     Args:
@@ -63,31 +65,49 @@ def pods(
         offered: Returns the extended resources that nodes have.
     """
 
-    def keep(pod: wire.PodView) -> wire.PodView:
-        metadata = _metadata(pod.metadata, POD_LABELS, POD_ANNOTATIONS)
-        if not pod.is_readable:
-            return msgspec.structs.replace(pod, metadata=metadata)
-        waits = pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name
-        problem = _too_complex(pod) if waits else ""
+    def keep(pod: wire.PodView) -> facts.PodFacts:
+        known = _identity(pod)
+        if isinstance(pod, wire.UnreadablePod):
+            return msgspec.structs.replace(known, problem="it could not be decoded", resources=translate.WHOLE_NODE)
+        waits = known.scheduler_name == scheduler_name and not known.node_name
+        ports = translate.host_ports(pod)
         try:
-            container = wire.Container(name="", resources=_sum(pod, None if waits else offered), ports=_ports(pod))
+            resources = _resources(pod, None if waits else offered)
         except (ValueError, ArithmeticError) as error:
-            return _unreadable(pod, metadata, str(error), too_complex=False)
-        if problem:
-            return _unreadable(pod, metadata, problem, too_complex=True)
-        is_task = ownership.is_task(pod)
-        spec = _waiting_spec(pod.spec) if waits else wire.PodSpec(volumes=_volumes(pod.spec))
-        spec = msgspec.structs.replace(
-            spec,
-            node_name=pod.spec.node_name,
-            scheduler_name=pod.spec.scheduler_name[:NAME_LENGTH],
+            return msgspec.structs.replace(known, problem=str(error)[:MESSAGE_LENGTH], resources=translate.WHOLE_NODE)
+        is_task = known.mrjob is not None
+        if waits and (problem := _too_complex(pod, ports, is_task=is_task)):
+            return msgspec.structs.replace(
+                known, problem=problem[:MESSAGE_LENGTH], is_too_complex=True, resources=translate.WHOLE_NODE
+            )
+        is_foreign = waits and not is_task
+        return msgspec.structs.replace(
+            known,
+            status=_status(pod.status, is_task=is_task),
             priority=pod.spec.priority,
-            priority_class_name=pod.spec.priority_class_name,
-            containers=(container, *_task_container(pod.spec)) if is_task else (container,),
+            priority_class=pod.spec.priority_class_name,
+            resources=resources,
+            host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
+            claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),
+            constraints=_constraints(pod) if is_foreign else None,
+            unsupported=translate.unsupported(pod) if is_foreign else None,
+            too_many_constraints=pod.spec.too_many_constraints,
+            is_gated=bool(pod.spec.scheduling_gates),
+            memory_limit=_memory_limit(pod.spec) if is_task else "",
         )
-        return wire.PodView(metadata=metadata, spec=spec, status=_status(pod.status, is_task=is_task))
 
     return keep
+
+
+def _identity(pod: wire.PodView) -> facts.PodFacts:
+    return facts.PodFacts(
+        metadata=_metadata(pod.metadata, POD_LABELS, POD_ANNOTATIONS),
+        status=wire.PodStatus(phase=pod.status.phase),
+        node_name=pod.spec.node_name,
+        scheduler_name=pod.spec.scheduler_name[:NAME_LENGTH],
+        mrjob=ownership.owning_mrjob(pod),
+        is_bindable=pod.is_bindable,
+    )
 
 
 def node(view: wire.NodeView) -> wire.NodeView:
@@ -152,8 +172,8 @@ def _owner(owner: wire.OwnerReference) -> wire.OwnerReference:
 # Specs of pods
 
 
-def _sum(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> wire.ResourceRequirements:
-    """Return the effective requests, exactly: nano-units are the finest step there is.
+def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> model.Resources:
+    """Return the effective requests.
 
     Args:
         pod: The pod.
@@ -168,61 +188,29 @@ def _sum(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> wir
     elif len(asked) > MOST_RESOURCES:
         counted = translate.COUNTED | offered()
         asked = {name: amount for name, amount in asked.items() if name in counted}
-    return wire.ResourceRequirements(requests={name: f"{amount}n" for name, amount in asked.items() if amount})
+    return translate.resources_of(asked)
 
 
-def _ports(pod: wire.PodView) -> tuple[wire.ContainerPort, ...]:
-    taken = translate.host_ports(pod)[:MOST_HOST_PORTS]
-    return tuple(
-        wire.ContainerPort(host_port=one.port, protocol=one.protocol[:NAME_LENGTH], host_ip=one.host_ip[:NAME_LENGTH])
-        for one in taken
-    )
+def _port(port: model.HostPort) -> model.HostPort:
+    return dataclasses.replace(port, protocol=port.protocol[:NAME_LENGTH], host_ip=port.host_ip[:NAME_LENGTH])
 
 
-def _volumes(spec: wire.PodSpec) -> tuple[wire.Volume, ...]:
-    return tuple(itertools.islice(_mounted(spec), MOST_VOLUMES))
+def _constraints(pod: wire.PodView) -> model.Constraints | str:
+    try:
+        return translate.constraints(pod)
+    except ValueError as error:
+        return str(error)[:MESSAGE_LENGTH]
 
 
-def _mounted(spec: wire.PodSpec) -> Iterator[wire.Volume]:
-    return (one for one in spec.volumes if one.persistent_volume_claim is not None or one.ephemeral is not None)
-
-
-def _waiting_spec(spec: wire.PodSpec) -> wire.PodSpec:
-    """Keep what decides where the pod may go; of what is not supported, that it is there."""
-    return wire.PodSpec(
-        node_selector=spec.node_selector,
-        affinity=None if spec.affinity is None else _affinity(spec.affinity),
-        tolerations=spec.tolerations,
-        topology_spread_constraints=tuple(
-            wire.TopologySpreadConstraint(when_unsatisfiable=one)
-            for one in sorted({one.when_unsatisfiable[:NAME_LENGTH] for one in spec.topology_spread_constraints})[:2]
-        ),
-        scheduling_gates=tuple(wire.SchedulingGate() for _ in spec.scheduling_gates[:1]),
-        scheduling_group=spec.scheduling_group,
-        resource_claims=spec.resource_claims[:1],
-        volumes=_volumes(spec),
-        too_many_constraints=spec.too_many_constraints,
-    )
-
-
-def _affinity(affinity: wire.Affinity) -> wire.Affinity:
-    pod, anti, nodes = affinity.pod_affinity, affinity.pod_anti_affinity, affinity.node_affinity
-    return wire.Affinity(
-        node_affinity=None if nodes is None else wire.NodeAffinity(required=nodes.required),
-        pod_affinity=None if pod is None else wire.PodAffinity(required=pod.required[:1]),
-        pod_anti_affinity=None if anti is None else wire.PodAffinity(required=anti.required[:1]),
-    )
-
-
-def _too_complex(pod: wire.PodView) -> str:
+def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_task: bool) -> str:
     """Return what of a waiting pod is more than is kept; empty if nothing is. The API bounds no value's length."""
-    most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if ownership.is_task(pod) else MOST_CONSTRAINT_LENGTH
+    most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if is_task else MOST_CONSTRAINT_LENGTH
     for what, count, most in (
-        ("claims", sum(1 for _ in _mounted(pod.spec)), MOST_VOLUMES),
-        ("host ports", len(translate.host_ports(pod)), MOST_HOST_PORTS),
+        ("claims", sum(1 for _ in translate.claims_by_field(pod)), MOST_VOLUMES),
+        ("host ports", len(ports), MOST_HOST_PORTS),
         (
             "characters in its node selector, affinity and tolerations",
-            sum(map(len, _constraints(pod.spec))),
+            sum(map(len, _texts(pod.spec))),
             most_characters,
         ),
     ):
@@ -231,7 +219,7 @@ def _too_complex(pod: wire.PodView) -> str:
     return ""
 
 
-def _constraints(spec: wire.PodSpec) -> Iterator[str]:
+def _texts(spec: wire.PodSpec) -> Iterator[str]:
     for key, value in spec.node_selector.items():
         yield from (key, value)
     for one in spec.tolerations:
@@ -243,24 +231,10 @@ def _constraints(spec: wire.PodSpec) -> Iterator[str]:
             yield from requirement.values
 
 
-def _task_container(spec: wire.PodSpec) -> tuple[wire.Container, ...]:
-    """Keep the memory limit of a task's container; its requests are in the sum."""
-    found = next((one for one in spec.containers if one.name == names.CONTAINER), None)
-    limit = found.resources.limits.get("memory") if found is not None else None
-    if limit is None:
-        return ()
-    return (wire.Container(name=names.CONTAINER, resources=wire.ResourceRequirements(limits={"memory": limit})),)
-
-
-def _unreadable(pod: wire.PodView, metadata: wire.ObjectMeta, problem: str, *, too_complex: bool) -> wire.UnreadablePod:
-    place = wire.PodSpec(node_name=pod.spec.node_name, scheduler_name=pod.spec.scheduler_name[:NAME_LENGTH])
-    return wire.UnreadablePod(
-        metadata=metadata,
-        spec=place,
-        status=wire.PodStatus(phase=pod.status.phase),
-        problem=problem[:MESSAGE_LENGTH],
-        is_too_complex=too_complex,
-    )
+def _memory_limit(spec: wire.PodSpec) -> str:
+    """Return the memory limit of a task's container."""
+    found = (one.resources.limits.get("memory", "") for one in spec.containers if one.name == names.CONTAINER)
+    return next(found, "")
 
 
 # Statuses of pods

@@ -1,8 +1,9 @@
 """Pods made ahead: a few of a job that waits for want of nodes, so that autoscalers and people see what is missing."""
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
-from boathouse.scheduling import carrier, jobs
+from boathouse.scheduling import cycle, jobs
+from boathouse.scheduling.pods import rows, table
 from boathouse_policies import framework, model
 
 
@@ -24,13 +25,12 @@ class PendingPods:
         self._clock = clock
         self._since_s: dict[model.ClassId, float] = {}
 
-    def note(self, plan: framework.Plan) -> None:
-        """Take in what a cycle placed and left waiting."""
-        for decision in plan.decisions:
-            if isinstance(decision, model.Create | model.Bind):
-                self._since_s.pop(decision.task_class.id, None)
-        for class_id, left in plan.left.items():
-            if left.verdict.code is model.Code.UNSCHEDULABLE:
+    def note(self, result: cycle.CycleResult) -> None:
+        """Take in what a cycle placed and left pending."""
+        for class_id in result.placed:
+            self._since_s.pop(class_id, None)
+        for class_id, code in result.left.items():
+            if code is model.Code.UNSCHEDULABLE:
                 self._since_s.setdefault(class_id, self._clock())
             else:
                 self._since_s.pop(class_id, None)
@@ -41,36 +41,27 @@ class PendingPods:
         due = (since_s + self._delay_s for since_s in self._since_s.values())
         return min((due_s for due_s in due if due_s > now_s), default=float("inf"))
 
-    def due(
-        self, room: framework.SchedulingQueue, book: jobs.Jobs, existing: Container[model.TaskId]
-    ) -> Iterator[carrier.Ahead]:
-        """Yield the pods to make now.
+    def decide(
+        self, queue: framework.SchedulingQueue, known_jobs: jobs.Jobs, pods: table.PodTable
+    ) -> Iterator[rows.Operation]:
+        """Yield the operations that create pods without a node now.
 
         Args:
-            room: What waits.
-            book: Whose factories make the pods.
-            existing: Tasks that have a pod, or soon will.
+            queue: Pending tasks.
+            known_jobs: The jobs whose factories make the pods.
+            pods: The pod table.
         """
         if not self._count or not self._since_s:
             return
         limit_s = self._clock() - self._delay_s
-        for entry in list(book.entries()):
-            if entry.factory is None:
-                continue
-            for waiting in room.classes_of(entry.job.id):
-                since_s = self._since_s.get(waiting.task_class.id)
-                if since_s is not None and since_s <= limit_s:
-                    yield from _missing(waiting.task_class, self._first(waiting, book), existing)
-
-    def _first(self, waiting: framework.QueuedClass, book: jobs.Jobs) -> Iterable[model.Task]:
-        """The first tasks that are not held back: a pod made ahead would be refused as any other."""
-        first = (task for task in waiting.pool.pending()[: self._count] if not task.expected)
-        return (task for task in first if book.hold_of(task.id) is None)
-
-
-def _missing(
-    task_class: model.TaskClass, tasks: Iterable[model.Task], existing: Container[model.TaskId]
-) -> Iterator[carrier.Ahead]:
-    for task in tasks:
-        if task.pod_uid is None and task.id not in existing:
-            yield carrier.Ahead(task=task, task_class=task_class)
+        for entry in list(known_jobs.entries()):
+            for queued in queue.classes_of(entry.job.id) if entry.factory is not None else ():
+                since_s = self._since_s.get(queued.task_class.id)
+                if since_s is None or since_s > limit_s:
+                    continue
+                for task in queued.pool.pending()[: self._count]:
+                    row = pods.get(task.id)
+                    if row is None or task.expected or known_jobs.hold_of(row) is not None:
+                        continue  # a pod made ahead would be refused as any other
+                    if (operation := pods.decide_ahead(task, queued.task_class)) is not None:
+                        yield operation

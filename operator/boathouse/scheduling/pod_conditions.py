@@ -85,16 +85,14 @@ class PodConditions:
         self._clock = clock
         self._aside = aside or boundary.Boundary(events)
         self._reports: dict[str, _PendingReport] = {}
-        self._due: collections.OrderedDict[str, dict[str, tuple[wire.PodView, PendingReason]]] = (
-            collections.OrderedDict()
-        )
+        self._due: collections.OrderedDict[str, dict[str, tuple[wire.Pod, PendingReason]]] = collections.OrderedDict()
         self._writing: dict[str, asyncio.Event] = {}
-        self._held_back: dict[str, tuple[wire.PodView, PendingReason]] = {}
+        self._held_back: dict[str, tuple[wire.Pod, PendingReason]] = {}
         self._next_s = math.inf
         self._repeated_s = -math.inf
         self._wake = asyncio.Event()
 
-    def set_pending(self, pod: wire.PodView, why: PendingReason) -> None:
+    def set_pending(self, pod: wire.Pod, why: PendingReason) -> None:
         """A pod waits for this reason."""
         uid, now_s = pod.metadata.uid, self._clock()
         report = self._reports.get(uid)
@@ -117,7 +115,7 @@ class PodConditions:
             self._hold_back(pod, why, report)
         self._publish(pod, why, report, now_s)
 
-    def _hold_back(self, pod: wire.PodView, why: PendingReason, report: _PendingReport) -> None:
+    def _hold_back(self, pod: wire.Pod, why: PendingReason, report: _PendingReport) -> None:
         self._held_back[pod.metadata.uid] = (pod, why)
         self._next_s = min(self._next_s, report.condition_at_s + MESSAGE_WINDOW_S)
 
@@ -134,7 +132,7 @@ class PodConditions:
         for pod, why in list(self._held_back.values()):
             self.set_pending(pod, why)
 
-    def _publish(self, pod: wire.PodView, why: PendingReason, report: _PendingReport, now_s: float) -> None:
+    def _publish(self, pod: wire.Pod, why: PendingReason, report: _PendingReport, now_s: float) -> None:
         if now_s - report.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
             self._counters.event("FailedScheduling", "suppressed")
             return
@@ -195,7 +193,7 @@ class PodConditions:
             finally:
                 self._writing.pop(uid).set()
 
-    def _next(self) -> tuple[wire.PodView, PendingReason] | None:
+    def _next(self) -> tuple[wire.Pod, PendingReason] | None:
         """The next pod to write about: of two writes about one at a time the older might come last, and stay."""
         for namespace, pods in self._due.items():
             uid = next((uid for uid in pods if uid not in self._writing), None)
@@ -207,7 +205,7 @@ class PodConditions:
     def _is_due(self, meta: wire.ObjectMeta) -> bool:
         return meta.uid in self._due.get(meta.namespace, {})
 
-    def _take_due(self, uid: str) -> tuple[wire.PodView, PendingReason] | None:
+    def _take_due(self, uid: str) -> tuple[wire.Pod, PendingReason] | None:
         report = self._reports.get(uid)
         pods = self._due.get(report.namespace, {}) if report is not None else {}
         due = pods.pop(uid, None)
@@ -215,7 +213,7 @@ class PodConditions:
             del self._due[report.namespace]
         return due
 
-    async def _write(self, pod: wire.PodView, why: PendingReason) -> None:
+    async def _write(self, pod: wire.Pod, why: PendingReason) -> None:
         meta = pod.metadata
         try:
             await self._api.patch_status(
@@ -237,14 +235,14 @@ class PodConditions:
                 self._hold_back(pod, why, report)
 
 
-def _stated(pod: wire.PodView) -> PendingReason | None:
+def _stated(pod: wire.Pod) -> PendingReason | None:
     known = pod.condition(POD_SCHEDULED)
     return (
         None if known is None or known.status != "False" else PendingReason(reason=known.reason, message=known.message)
     )
 
 
-def _condition(pod: wire.PodView, why: PendingReason) -> dict[str, object]:
+def _condition(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
     condition: dict[str, object] = {"type": POD_SCHEDULED, "status": "False"}
     condition |= {"reason": why.reason, "message": why.message}
     if pod.metadata.generation:

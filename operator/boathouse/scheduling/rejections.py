@@ -18,7 +18,7 @@ _REASONS = {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "Unsupporte
 _REASONS |= {"AdmissionError", "NodeShutdown", "Terminated", "Taint", "PodOSNotSupported", "Preempting"}
 
 
-def rejection(pod: wire.PodView) -> str | None:
+def rejection(pod: wire.Pod) -> str | None:
     """Return why a kubelet refused a pod, or None if it did not: then the failure is the container's."""
     reason = pod.status.reason
     if pod.status.phase != "Failed" or not (reason.startswith("OutOf") or reason in _REASONS):

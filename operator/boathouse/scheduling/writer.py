@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries, wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, outcomes
+from boathouse.scheduling import outcomes
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -217,7 +217,7 @@ def judge(target: Target, owner: str | None, pod: wire.PodView | None, otherwise
         return outcomes.Vanished()
     if not pod.is_terminal and pod.spec.node_name == (target.node or ""):
         return outcomes.Done(pod=pod)
-    if target.uid is not None and jobs.may_be_bound(pod):
+    if target.uid is not None and pod.is_bindable:
         return otherwise
     return outcomes.Elsewhere(pod=pod)
 

@@ -3,6 +3,9 @@
 from typing import Any
 
 from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import kept
+from boathouse.scheduling.pods import facts
 
 
 def container(name: str = "main", **requests: str) -> wire.Container:
@@ -36,6 +39,14 @@ def pod(
         spec=wire.PodSpec(containers=containers or (container(cpu="1", memory="1Gi"),), **spec),
         status=wire.PodStatus(phase=phase, conditions=conditions, container_statuses=statuses),
     )
+
+
+KEEP = kept.pods(names.SCHEDULER_NAME)
+
+
+def facts_of(name: str = "p", **parts: Any) -> facts.PodFacts:
+    """What is kept of a pod on our scheduler."""
+    return KEEP(pod(name, **{"scheduler_name": names.SCHEDULER_NAME} | parts))
 
 
 def node(name: str = "n1", *, ready: bool = True, labels: dict[str, str] | None = None, **spec: Any) -> wire.NodeView:

@@ -8,6 +8,7 @@ from typing import Any
 from boathouse.cluster import errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import scheduler
+from boathouse.scheduling.pods import rows
 from boathouse.scheduling.volumes import rules
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model, profiles
@@ -97,16 +98,17 @@ class Desk:
     # The cluster
 
     def node(self, name: str) -> None:
-        self.scheduler.on_node(store.Added(key=name, new=builders.node(name)))
+        self.scheduler.intake.on_node(store.Added(key=name, new=builders.node(name)))
 
     def node_goes(self, name: str) -> None:
-        self.scheduler.on_node(store.Deleted(key=name, old=builders.node(name)))
+        self.scheduler.intake.on_node(store.Deleted(key=name, old=builders.node(name)))
 
     def comes(self, pod: wire.PodView) -> None:
-        self.scheduler.on_pod(store.Added(key=pod.metadata.key, new=pod))
+        self.scheduler.intake.on_pod(store.Added(key=pod.metadata.key, new=self.scheduler.keep(pod)))
 
     def goes(self, pod: wire.PodView) -> None:
-        self.scheduler.on_pod(store.Deleted(key=pod.metadata.key, old=pod, final=pod))
+        known = self.scheduler.keep(pod)
+        self.scheduler.intake.on_pod(store.Deleted(key=pod.metadata.key, old=known, final=known))
 
     def submit(self, *tasks: str, job_id: str = "j", cpu_milli: int = 1000) -> model.TaskId:
         job = model.Job(id=model.JobId(job_id), queue=QUEUE, submitted_s=0)
@@ -116,6 +118,11 @@ class Desk:
         todo = [model.Task(id=task, task_class=one.id, index=n) for n, task in enumerate(ids)]
         self.scheduler.submit(job, [one], todo, Factory())
         return ids[0]
+
+    def row(self, task: str) -> rows.PodRow:
+        row = self.scheduler.state.pods.get(model.TaskId(task))
+        assert row is not None
+        return row
 
     # The API server
 
@@ -166,7 +173,7 @@ class Desk:
 
     @contextlib.asynccontextmanager
     async def writing(self):
-        tasks = [asyncio.create_task(one.run()) for one in (self.scheduler.carrier, self.scheduler.pod_conditions)]
+        tasks = [asyncio.create_task(one.run()) for one in (self.scheduler.executor, self.scheduler.state.conditions)]
         await settled()
         yield self
         for task in tasks:

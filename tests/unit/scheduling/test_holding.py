@@ -43,8 +43,8 @@ async def test_what_is_held_takes_no_room_from_others():
         await refuse_all(desk)
         desk.submit(*tasks("b", 4), job_id="b")
         await desk.decides()
-        assert desk.scheduler.ledger.free("n1")[0] == 0
-        assert {desk.scheduler.jobs.entry_of(task).namespace for task in desk.scheduler.jobs.entry("b").tasks} == {"b"}
+        assert desk.scheduler.state.ledger.free("n1")[0] == 0
+        assert {row.namespace for row in desk.scheduler.state.pods.of_job("b").values()} == {"b"}
         assert [what for verb, what in desk.asked if verb == "create"] == ["t00000 n1", "t00001 n1"]
 
 
@@ -136,10 +136,10 @@ async def test_decisions_that_were_made_before_the_refusal_are_not_sent():
         desk.submit(*tasks("full", 100), cpu_milli=1)
         await desk.decides()
         assert await refuse_all(desk) == 2
-        while not desk.scheduler.carrier.is_idle:
+        while not desk.scheduler.executor.is_idle:
             await settled()
         assert not desk.asked
-        assert desk.scheduler.ledger.free("n1")[0] == 4000
+        assert desk.scheduler.state.ledger.free("n1")[0] == 4000
 
 
 async def test_a_job_that_is_withdrawn_while_it_is_probed_leaves_nothing_behind():
@@ -151,7 +151,7 @@ async def test_a_job_that_is_withdrawn_while_it_is_probed_leaves_nothing_behind(
         desk.now_s = 31.0
         desk.scheduler.withdraw("j")
         await desk.decides()
-        assert len(desk.scheduler.jobs.refused) == 0
+        assert len(desk.scheduler.state.jobs.refused) == 0
 
 
 async def test_pods_of_others_whose_binding_is_refused_are_held_and_told():
@@ -160,7 +160,7 @@ async def test_pods_of_others_whose_binding_is_refused_are_held_and_told():
         desk.comes(foreign("u1"))
         await desk.decides()
         await desk.answers("bind", "u1 n1", NO_CLASS)
-        assert desk.scheduler.jobs.hold_of("demo/p").scope.verb is refusals.Verb.BIND
+        assert desk.scheduler.state.jobs.hold_of(desk.row("demo/p")).scope.verb is refusals.Verb.BIND
         desk.now_s = 1.0
         assert ("bind", "u1 n1") not in await desk.decides()
         desk.now_s = 11.0

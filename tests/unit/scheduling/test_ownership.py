@@ -7,15 +7,15 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import ownership
+from boathouse.scheduling.pods import facts, ownership
 from tests.unit.scheduling import builders
 
 OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="u", controller=True)
 LABELS = {names.LABEL_JOB_UID: "u", names.LABEL_QUEUE: "nightly"}
 
 
-def pod(*owners: wire.OwnerReference, labels: dict[str, str] = LABELS, **spec) -> wire.PodView:
-    return builders.pod(meta={"labels": labels, "owner_references": owners}, node_name="n1", **spec)
+def pod(*owners: wire.OwnerReference, labels: dict[str, str] = LABELS, **spec) -> facts.PodFacts:
+    return builders.KEEP(builders.pod(meta={"labels": labels, "owner_references": owners}, node_name="n1", **spec))
 
 
 def test_a_pod_that_a_job_owns_is_charged_to_it_and_its_queue():
@@ -55,6 +55,6 @@ def test_somebody_elses_pods_are_never_of_the_job_whose_uid_their_owner_claims_t
 
 
 def test_a_pod_whose_requests_are_not_known_fills_its_node_and_is_charged_to_nobody():
-    account = ownership.unknown(pod(OWNER))
+    account = ownership.of(pod(OWNER, containers=(builders.container(cpu="much"),)))
     assert dataclasses.replace(account.resources, extended=()) == ownership.translate.WHOLE_NODE
     assert (account.node, account.job, account.queue) == ("n1", None, None)

@@ -1,7 +1,7 @@
 """Pods made ahead of their nodes, where the API server takes none."""
 
 from boathouse.cluster import errors
-from boathouse.scheduling import carrier, outcomes
+from boathouse.scheduling import executor, outcomes
 from tests.unit.scheduling.builders import container, pod
 from tests.unit.scheduling.deciding import Desk
 
@@ -28,7 +28,7 @@ async def test_of_a_job_whose_pods_are_refused_no_others_are_tried_at_once():
         await desk.decides()
         desk.now_s += 2
         await desk.decides()
-        assert await refused(desk) == carrier.SLOW_START
+        assert await refused(desk) == executor.SLOW_START
         assert await desk.decides() == []
 
 

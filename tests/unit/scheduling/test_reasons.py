@@ -18,7 +18,6 @@ JOB = model.Job(
     namespace=model.NamespaceName("demo"),
 )
 
-NODE = model.NodeName("n1")
 ASKED = {"cpu": 8000, "memory": 2 << 30}
 
 
@@ -37,17 +36,14 @@ def found(code=model.Code.UNSCHEDULABLE, *, count=1, scarce=None, name="map", me
     )
 
 
-def nobody() -> holders.Holders:
-    who = holders.Holders()
-    who.node_came(NODE)
-    return who
+def size(cpu_milli: int) -> model.Resources:
+    return model.Resources(cpu_milli=cpu_milli, memory_bytes=3 << 29)
 
 
 def held(namespace: str = "demo", who: holders.Holders | None = None, **pods: tuple[str, str]) -> holders.Holders:
-    who = nobody() if who is None else who
-    for pod, (owner, cpu) in pods.items():
-        size = model.Resources(cpu_milli=int(cpu), memory_bytes=3 << 29)
-        who.set(model.TaskId(f"{namespace}/{pod}"), owner, size, NODE)
+    who = who or holders.Holders()
+    for owner, cpu in pods.values():
+        who.add(namespace, owner, size(int(cpu)), +1)
     return who
 
 
@@ -114,33 +110,11 @@ def test_of_other_namespaces_a_line_has_the_total_only():
 
 def test_holders_are_forgotten_with_their_last_pod():
     who = held(a=("x", "100"), b=("x", "200"))
-    who.remove(model.TaskId("demo/a"))
+    who.add("demo", "x", size(100), -1)
     assert largest(who) == [("x", 200)]
-    who.remove(model.TaskId("demo/b"))
-    who.remove(model.TaskId("demo/b"))
+    who.add("demo", "x", size(200), -1)
     assert who.top("cpu", "demo") == holders.Held()
     assert who.top("cpu", "other") == holders.Held()
-
-
-def test_a_pod_that_is_resized_is_counted_once():
-    who = held(a=("x", "100"))
-    who.set(model.TaskId("demo/a"), "x", model.Resources(cpu_milli=50), NODE)
-    assert largest(who) == [("x", 50)]
-
-
-def test_what_pods_hold_of_a_node_that_does_not_exist_counts_when_the_node_is_there():
-    who, other = held(a=("x", "100")), model.NodeName("n2")
-    who.set(model.TaskId("demo/b"), "x", model.Resources(cpu_milli=50), other)
-    who.set(model.TaskId("demo/c"), "ghost", model.Resources(cpu_milli=500), other)
-    who.remove(model.TaskId("demo/c"))
-    assert largest(who) == [("x", 100)]
-    who.node_came(other)
-    assert largest(who) == [("x", 150)]
-    who.node_went(NODE)
-    assert largest(who) == [("x", 50)]
-    who.remove(model.TaskId("demo/a"))
-    who.node_came(NODE)
-    assert largest(who) == [("x", 50)]
 
 
 def test_equal_holders_are_named_in_alphabetical_order():
@@ -158,13 +132,13 @@ changes = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(changes)
 def test_holders_equal_those_added_up_anew_after_any_changes(course):
-    who, pods = nobody(), {}
+    who, pods = holders.Holders(), {}
     for pod, owner, cpu in course:
-        if cpu is None:
-            who.remove(model.TaskId(pod))
-            pods.pop(pod, None)
-        else:
-            who.set(model.TaskId(pod), owner, model.Resources(cpu_milli=cpu), NODE)
+        if pod in pods:
+            former, was = pods.pop(pod)
+            who.add(pod[0], former, model.Resources(cpu_milli=was), -1)
+        if cpu is not None:
+            who.add(pod[0], owner, model.Resources(cpu_milli=cpu), +1)
             pods[pod] = owner, cpu
     named = collections.Counter()
     for pod, (owner, cpu) in pods.items():

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import wire
-from boathouse.scheduling.pods import translate
+from boathouse.scheduling.pods import requests, translate
 from boathouse_policies import model
 from tests.unit.scheduling.builders import container, node, pod
 
@@ -14,7 +14,7 @@ def spec(**fields) -> wire.PodView:
 
 
 def test_requests_are_rounded_up_and_what_a_node_has_is_rounded_down():
-    asked = translate.pod_resources(pod(containers=(container(cpu="1500u", memory="1500m"),)))
+    asked = translate.resources_of(requests.pod_requests(pod(containers=(container(cpu="1500u", memory="1500m"),))))
     offered = translate.node(node(allocatable={"cpu": "1500u", "memory": "1500m"})).allocatable
     assert (asked.cpu_milli, asked.memory_bytes) == (2, 2)
     assert (offered.cpu_milli, offered.memory_bytes) == (1, 1)

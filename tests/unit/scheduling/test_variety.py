@@ -106,7 +106,7 @@ def waiting_pod(number: int, **spec) -> wire.PodView:
 
 
 def told(desk: Desk, number: int) -> str:
-    return desk.scheduler.pod_conditions._reports[f"uid-p{number}"].condition.reason
+    return desk.scheduler.state.conditions._reports[f"uid-p{number}"].condition.reason
 
 
 async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_have_gone():
@@ -142,12 +142,12 @@ async def test_ten_thousand_shapes_leave_few_classes_to_each_cycle():
         for number in range(2000):
             desk.comes(waiting_pod(number))
         await desk.decides()
-        assert len(desk.scheduler.queue.sorted_classes().queued) == 500
+        assert len(desk.scheduler.state.queue.sorted_classes().queued) == 500
         for number in range(2000):
             desk.goes(waiting_pod(number))
         desk.now_s += 2.0
         await desk.decides()
-        assert not any(desk.scheduler.jobs._excess_pods.values())
+        assert not any(row.is_excess for row in desk.scheduler.state.pods.waiting())
 
 
 async def test_constraints_beyond_measure_are_dropped_and_the_pod_is_told():

@@ -164,11 +164,10 @@ def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
 def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_of_them_goes():
     known = judge(claim("shared"), claim("other"), volume("v"))._known
     book = volume_book.VolumeBook(known, mounts.Mounts())
-    for task in ("ns/p1", "ns/p2"):
-        assert book.promise(task, ("ns/shared",), node("n1"))
-    book.forget("ns/p1")
+    first, second = (book.promise(task, ("ns/shared",), node("n1")) for task in ("ns/p1", "ns/p2"))
+    book.release(first)
     assert not book.promise("ns/p3", ("ns/other",), node("n1"))
-    book.forget("ns/p2")
+    book.release(second)
     assert book.promise("ns/p3", ("ns/other",), node("n1"))
 
 

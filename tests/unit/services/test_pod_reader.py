@@ -4,21 +4,37 @@ import msgspec
 import pytest
 
 from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling.pods import facts
 from boathouse.services.mrjob.attempts import pod_reader
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse_task import contract
+from tests.unit.scheduling import builders
 
-LABELS = {"boathouse.dev/task-type": "map", "boathouse.dev/task-index": "7", "boathouse.dev/attempt": "2"}
+OWNER = {"apiVersion": names.API_VERSION, "kind": "MRJob", "uid": "j", "controller": True}
+META = {"name": "p", "uid": "u", "ownerReferences": [OWNER]}
+LABELS = {
+    "boathouse.dev/job-uid": "j",
+    "boathouse.dev/task-type": "map",
+    "boathouse.dev/task-index": "7",
+    "boathouse.dev/attempt": "2",
+}
 
 
 def look(phase="Running", state=None, **status):
     containers = [{"name": "task", "state": state}] if state else []
     manifest = {
-        "metadata": {"name": "p", "uid": "u", "labels": LABELS, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "metadata": {
+            "name": "p",
+            "uid": "u",
+            "ownerReferences": [OWNER],
+            "labels": LABELS,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase, "containerStatuses": containers} | status,
     }
-    return pod_reader.task_pod(msgspec.convert(manifest, wire.PodView))
+    return pod_reader.task_pod(builders.KEEP(msgspec.convert(manifest, wire.PodView)))
 
 
 def ended(exit_code, message="", reason="Error", phase="Failed", **status):
@@ -40,7 +56,7 @@ def test_the_labels_say_which_attempt_it_is():
 
 
 def test_a_pod_without_our_labels_is_nobodys():
-    assert pod_reader.task_pod(wire.PodView(metadata=wire.ObjectMeta(name="p"))) is None
+    assert pod_reader.task_pod(facts.PodFacts(metadata=wire.ObjectMeta(name="p"))) is None
 
 
 def test_a_result_of_success_is_a_success_even_before_the_phase_says_so():
@@ -129,7 +145,7 @@ def test_a_pods_start_is_timed_from_its_placement():
 
 def out_of_memory(labels=LABELS, limit="256Mi", **annotations):
     manifest = {
-        "metadata": {"name": "p", "uid": "u", "labels": labels, "annotations": annotations},
+        "metadata": META | {"labels": labels, "annotations": annotations},
         "spec": {"nodeName": "n1", "containers": [{"name": "task", "resources": {"limits": {"memory": limit}}}]},
         "status": {
             "phase": "Failed",
@@ -147,7 +163,7 @@ def out_of_memory(labels=LABELS, limit="256Mi", **annotations):
             ],
         },
     }
-    return pod_reader.task_pod(msgspec.convert(manifest, wire.PodView))
+    return pod_reader.task_pod(builders.KEEP(msgspec.convert(manifest, wire.PodView)))
 
 
 def test_want_of_memory_names_the_field_to_raise_and_what_it_is_now():
@@ -202,13 +218,13 @@ def test_the_commands_own_exit_code_is_kept():
 )
 def test_a_pod_whose_labels_name_no_task_that_can_exist_is_nobodys(label):
     labels = LABELS | {f"boathouse.dev/{name}": value for name, value in label.items()}
-    assert pod_reader.task_pod(wire.PodView(metadata=wire.ObjectMeta(name="p", labels=labels))) is None
+    assert pod_reader.task_pod(facts.PodFacts(metadata=wire.ObjectMeta(name="p", labels=labels))) is None
 
 
 @pytest.mark.parametrize("text", ["²", "9" * 5000, "-1", str(2**63)], ids=lambda text: text[:8])
 def test_an_annotation_that_is_no_amount_of_memory_counts_for_nothing(text):
     meta = wire.ObjectMeta(name="p", annotations={"boathouse.dev/ideal-memory": text})
-    assert pod_reader.ideal_memory_bytes(wire.PodView(metadata=meta)) == 0
+    assert pod_reader.ideal_memory_bytes(facts.PodFacts(metadata=meta)) == 0
 
 
 def test_reasons_of_pods_come_from_a_closed_set_and_the_message_keeps_the_others():

@@ -6,6 +6,7 @@ import pytest
 from boathouse.cluster import store, wire
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.podindex import PodIndex
+from tests.unit.scheduling import builders
 
 UID = "job-1"
 KEY = "demo/p"
@@ -29,7 +30,7 @@ def pod(revision, phase="Running", uid="u1", owner=UID, api="boathouse.dev/v1alp
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase},
     }
-    return msgspec.convert(manifest, wire.PodView)
+    return builders.KEEP(msgspec.convert(manifest, wire.PodView))
 
 
 def added(*args, **more):

@@ -55,7 +55,7 @@ async def pods_that_claim_a_job_by_its_label(api, _tmp):
     async with world(api, pending_ahead=0) as w:
         w.submit("good", 1)
         await waiting.eventually(lambda: len(w.placed()) == 5 and w.at_rest())
-        charged = w.scheduler.ledger.snapshot(0.0).job_usage("good")[model.PODS]
+        charged = w.scheduler.state.ledger.snapshot(0.0).job_usage("good")[model.PODS]
         return [] if charged == 1 else [f"{charged} pods are charged to a job of one"]
 
 

@@ -8,7 +8,7 @@ from prometheus_client import registry
 
 from boathouse import buckets, fair
 from boathouse.cluster import wire
-from boathouse.scheduling import carrier, kept, outcomes
+from boathouse.scheduling import executor, kept, outcomes
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob.attempts import settle
@@ -72,7 +72,7 @@ async def pods_of_many_shapes(api, _tmp):
             api.add(fake_api.pod(f"p{number:02}", namespace="demo", cpu=f"{number + 1}m"))
         await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)
         reasons = [w.condition(key)["reason"] for key in w.waiting()]
-        considered = len(w.scheduler.queue.sorted_classes().queued)
+        considered = len(w.scheduler.state.queue.sorted_classes().queued)
     return [] if considered == 5 and reasons.count("TooComplex") == 15 else [f"{considered} shapes are considered"]
 
 
@@ -84,8 +84,8 @@ async def a_pod_with_a_list_of_values_of_a_megabyte(api, _tmp):
     async with world(api) as w:
         api.add(fake_api.pod("p", namespace="demo", affinity=affinity))
         await waiting.eventually(lambda: w.placed() or w.condition("demo/p"))
-        kept = w.parts.pods.get("demo/p")
-    return [] if kept.spec.affinity is None and not w.placed() else ["the list is kept and evaluated"]
+        known = w.parts.pods.get("demo/p")
+    return [] if known.constraints.affinity is None and not w.placed() else ["the list is kept and evaluated"]
 
 
 async def a_reconcile_queue_that_one_namespace_fills(_api, _tmp):
@@ -134,7 +134,7 @@ def with_a_backoff_for_each_task_alone(patch):
 
 
 def with_workers_for_whoever_comes_first(patch):
-    patch.setattr(carrier, "SLOW_START", 1000)
+    patch.setattr(executor, "SLOW_START", 1000)
     patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
 
 

@@ -67,7 +67,7 @@ async def a_pod_that_fits_nowhere_while_nodes_are_reserved(api, _tmp):
         await waiting.eventually(lambda: w.condition("greedy/giant"))
         for node in ("n1", "n2"):
             api.remove("pods", f"steady/{node}00")
-        await waiting.eventually(lambda: "steady/n200" not in w.scheduler.ledger and w.at_rest())
+        await waiting.eventually(lambda: "steady/n200" not in w.scheduler.state.ledger and w.at_rest())
         found = len(w.placed())
     return [] if found == 7 else [f"{found} pods run while one waits for an empty node"]
 
@@ -165,12 +165,12 @@ def with_jobs_for_every_queue(patch):
 
 
 def with_names_of_others(patch):
-    whole = holders.Holders.set
+    whole = holders.Holders.add
 
-    def as_one_namespace(self, pod, owner, resources, node):
-        whole(self, model.TaskId(f"demo/{pod}"), owner, resources, node)
+    def as_one_namespace(self, _namespace, owner, resources, sign):
+        whole(self, "demo", owner, resources, sign)
 
-    patch.setattr(holders.Holders, "set", as_one_namespace)
+    patch.setattr(holders.Holders, "add", as_one_namespace)
 
 
 GUARDS = {

@@ -52,73 +52,22 @@ class _Sums:
             del self.by_owner[owner]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Pod:
-    owner: str
-    amounts: Amounts
-    node: model.NodeName
-
-
 class Holders:
-    """Sums by namespace and owner of what pods hold of nodes that exist, kept up to date with each pod and node."""
+    """Sums by namespace and owner of what pods hold of nodes that exist."""
 
     def __init__(self) -> None:
-        self._nodes: set[model.NodeName] = set()
-        self._pods: dict[model.TaskId, _Pod] = {}
-        self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._namespaces: dict[str, _Sums] = {}
         self._total: Amounts = collections.defaultdict(int)
 
-    def node_came(self, node: model.NodeName) -> None:
-        """A node exists: what pods hold of it counts."""
-        self._nodes.add(node)
-        for pod in self._away.pop(node, ()):
-            self._add(pod, self._pods[pod], +1)
-
-    def node_went(self, node: model.NodeName) -> None:
-        """A node does not exist any more: its pods hold nothing until it is there again."""
-        if node not in self._nodes:
-            return
-        self._nodes.remove(node)
-        here = {pod for pod, known in self._pods.items() if known.node == node}
-        for pod in here:
-            self._add(pod, self._pods[pod], -1)
-        if here:
-            self._away[node] = here
-
-    def set(self, pod: model.TaskId, owner: str, resources: model.Resources, node: model.NodeName) -> None:
-        """A pod takes so much of a node."""
-        new = _Pod(owner, amounts(resources), node)
-        if self._pods.get(pod) == new:
-            return
-        self.remove(pod)
-        self._pods[pod] = new
-        if node in self._nodes:
-            self._add(pod, new, +1)
-        else:
-            self._away.setdefault(node, set()).add(pod)
-
-    def remove(self, pod: model.TaskId) -> None:
-        """A pod takes nothing any more; nothing happens if it took nothing."""
-        known = self._pods.pop(pod, None)
-        if known is None:
-            return
-        if known.node in self._nodes:
-            self._add(pod, known, -1)
-            return
-        self._away[known.node].remove(pod)
-        if not self._away[known.node]:
-            del self._away[known.node]
-
-    def _add(self, pod: model.TaskId, known: _Pod, sign: int) -> None:
-        namespace = pod.partition("/")[0]
-        sums = self._namespaces.get(namespace)
+    def add(self, namespace: str, owner: str, resources: model.Resources, sign: int) -> None:
+        """Add what one pod of an owner holds, or with the sign -1 take it away."""
+        held, sums = amounts(resources), self._namespaces.get(namespace)
         if sums is None:
             sums = self._namespaces[namespace] = _Sums()
-        sums.add(known.owner, known.amounts, sign)
+        sums.add(owner, held, sign)
         if not sums.by_owner:
             del self._namespaces[namespace]
-        _add(self._total, known.amounts, sign)
+        _add(self._total, held, sign)
 
     def top(self, resource: str, namespace: str, count: int = 3) -> Held:
         """Return the largest holders of a resource in a namespace, and what all others hold."""

@@ -4,59 +4,66 @@ from collections.abc import Callable
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import translate
+from boathouse.scheduling.pods import facts, translate
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
-QueueOf = Callable[[wire.PodView], model.QueueName]
+QueueOf = Callable[[wire.Pod], model.QueueName]
 """The queue that a pod names, or that of its namespace, or the default."""
 
-ChargedQueueOf = Callable[[wire.PodView], model.QueueName | None]
+ChargedQueueOf = Callable[[facts.PodFacts], model.QueueName | None]
 """The queue that a pod is charged to; None for a pod that the queue does not accept."""
 
 
-def default_queue(pod: wire.PodView) -> model.QueueName:
+def default_queue(pod: wire.Pod) -> model.QueueName:
     """Return the queue that a pod's label names, else `default`."""
     return model.QueueName(pod.metadata.labels.get(names.LABEL_QUEUE, "default"))
 
 
+def charged_queue_of(queue_of: QueueOf, known: framework.SchedulingQueue) -> ChargedQueueOf:
+    """Return what names the queue that a pod is charged to: the one that it names, if that accepts it."""
+
+    def charged(pod: facts.PodFacts) -> model.QueueName | None:
+        name = queue_of(pod)
+        queue = known.queues.get(name)
+        # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
+        priority_class = "" if is_task(pod) else pod.priority_class
+        return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None
+
+    return charged
+
+
 def of(
-    pod: wire.PodView, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: ChargedQueueOf = default_queue
+    pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: ChargedQueueOf = default_queue
 ) -> framework.Account:
     """Return the account of a pod that is not terminal.
 
-    Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue.
+    Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue. A pod whose requests
+    cannot be computed fills its node, and nobody is charged.
     """
-    is_ours = pod.spec.scheduler_name == scheduler_name
+    node, uid = model.NodeName(pod.node_name) if pod.node_name else None, model.PodUid(pod.metadata.uid)
+    if pod.problem:
+        return framework.Account(id=task_id(pod), node=node, resources=translate.WHOLE_NODE, uid=uid)
+    is_ours = pod.scheduler_name == scheduler_name
     job = job_of(pod) if is_ours or is_task(pod) else None
     return framework.Account(
         id=task_id(pod),
-        node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
-        resources=translate.pod_resources(pod),
-        uid=model.PodUid(pod.metadata.uid),
+        node=node,
+        resources=pod.resources,
+        uid=uid,
         job=job,
         queue=queue_of(pod) if is_ours else None,
         namespace=model.NamespaceName(pod.metadata.namespace),
-        host_ports=translate.host_ports(pod),
+        host_ports=pod.host_ports,
     )
 
 
-def unknown(pod: wire.PodView) -> framework.Account:
-    """Return the account of a pod whose requests cannot be computed: it fills its node, and nobody is charged."""
-    return framework.Account(
-        id=task_id(pod),
-        node=model.NodeName(pod.spec.node_name) if pod.spec.node_name else None,
-        resources=translate.WHOLE_NODE,
-        uid=model.PodUid(pod.metadata.uid),
-    )
-
-
-def task_id(pod: wire.PodView) -> model.TaskId:
+def task_id(pod: wire.Pod) -> model.TaskId:
     """Return the scheduler's name of a pod."""
     return model.TaskId(pod.metadata.key)
 
 
-def owning_mrjob(pod: wire.PodView) -> str | None:
+def owning_mrjob(pod: wire.Pod) -> str | None:
     """Return the UID of the MRJob that a pod is a task of, or None.
 
     The label must agree with the controller: anybody may write a label, and only Boathouse makes pods that a resource
@@ -68,26 +75,26 @@ def owning_mrjob(pod: wire.PodView) -> str | None:
     return uid if (owner.kind, owner.uid) == (names.MRJOB_KIND, uid) else None
 
 
-def is_task(pod: wire.PodView) -> bool:
+def is_task(pod: facts.PodFacts) -> bool:
     """Say whether a pod is a task that Boathouse made, or will have made."""
-    return owning_mrjob(pod) is not None
+    return pod.mrjob is not None
 
 
-def job_of(pod: wire.PodView) -> model.JobId:
+def job_of(pod: facts.PodFacts) -> model.JobId:
     """Return the job of a pod: that of a task, the owner of somebody else's pod, or the pod itself.
 
     Pods of one owner that differ in namespace, queue label or priority are different jobs, because these are a job's.
     Anybody can name any owner; so such a job never has the name of an MRJob, or of a job in another namespace.
     """
-    if (mrjob := owning_mrjob(pod)) is not None:
-        return model.JobId(mrjob)
+    if pod.mrjob is not None:
+        return model.JobId(pod.mrjob)
     owner, metadata = pod.metadata.controller, pod.metadata
     uid = owner.uid if owner is not None else metadata.uid
     queue = metadata.labels.get(names.LABEL_QUEUE, "")
-    return model.JobId(f"{metadata.namespace}/{uid}/{queue}/{pod.spec.priority_class_name}/{pod.spec.priority}")
+    return model.JobId(f"{metadata.namespace}/{uid}/{queue}/{pod.priority_class}/{pod.priority}")
 
 
-def holder_of(pod: wire.PodView) -> str:
+def holder_of(pod: facts.PodFacts) -> str:
     """Return who holds a pod's resources, for people: `mrjob/ns/name` for a task, else `ns/owner`."""
     namespace, owner = pod.metadata.namespace, pod.metadata.controller
     if owner is None:

@@ -41,11 +41,8 @@ def pod_requests(pod: wire.PodView) -> Amounts:
     """Return the effective requests of a pod, in nano-units by resource name, each at most `quantities.LARGEST`.
 
     Raises:
-        UnreadablePodError: The pod is known in part only.
         ValueError: An amount is no quantity.
     """
-    if isinstance(pod, wire.UnreadablePod):
-        raise UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
     infeasible = _resize_is_infeasible(pod)
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     total: Amounts = {}

@@ -19,13 +19,14 @@ COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 _DEFAULT_MAX_PODS = 110
 
 
-def pod_resources(pod: wire.PodView) -> model.Resources:
-    """Return what a pod takes of its node now.
-
-    Raises:
-        ValueError: It cannot be said: see `requests.pod_requests`.
-    """
-    return _resources(requests.pod_requests(pod))
+def resources_of(amounts: Mapping[str, int]) -> model.Resources:
+    """Return nano-units by resource name as resources, rounded up."""
+    return model.Resources.of(
+        cpu_milli=quantities.milli(amounts.get("cpu", 0)),
+        memory_bytes=quantities.ones(amounts.get("memory", 0)),
+        ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
+        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in COUNTED},
+    )
 
 
 WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST, ephemeral_storage_bytes=model.LARGEST)
@@ -45,7 +46,7 @@ def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
             resources["requests"] = resources["limits"] | resources.get("requests", {})
     asked = requests.pod_requests(msgspec.convert(manifest, wire.PodView))
     requests.check_variety(asked)
-    return _resources(asked)
+    return resources_of(asked)
 
 
 def node(view: wire.NodeView) -> model.Node:
@@ -88,7 +89,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         affinity=_affinity(spec.affinity),
         tolerations=tuple(_toleration(toleration) for toleration in spec.tolerations),
         host_ports=host_ports(pod),
-        claims=claims_of(pod),
+        claims=tuple(sorted({claim for _, claim in claims_by_field(pod)})),
     )
 
 
@@ -97,13 +98,8 @@ def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     return tuple(sorted(set(_host_ports(pod.spec))))
 
 
-def claims_of(pod: wire.PodView) -> tuple[str, ...]:
-    """Return the claims that a pod mounts, as namespace/name, sorted; an ephemeral volume's is named POD-VOLUME."""
-    return tuple(sorted({claim for _, claim in claims_by_field(pod)}))
-
-
 def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
-    """Yield each claim with the field that names it."""
+    """Yield each claim, as namespace/name, with the field that names it; an ephemeral volume's is named POD-VOLUME."""
     namespace, name = pod.metadata.namespace, pod.metadata.name
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
@@ -131,16 +127,6 @@ def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
         yield "spec.resourceClaims"
     if spec.scheduling_group is not None:
         yield "spec.schedulingGroup"
-
-
-def _resources(amounts: Mapping[str, int]) -> model.Resources:
-    """Round up, as for what is asked."""
-    return model.Resources.of(
-        cpu_milli=quantities.milli(amounts.get("cpu", 0)),
-        memory_bytes=quantities.ones(amounts.get("memory", 0)),
-        ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
-        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in COUNTED},
-    )
 
 
 def _floor(amounts: Mapping[str, int]) -> model.Resources:

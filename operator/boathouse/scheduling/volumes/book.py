@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import storage
 from boathouse.scheduling import pod_conditions
-from boathouse.scheduling.pods import mounts, translate
+from boathouse.scheduling.pods import facts, mounts
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
@@ -46,13 +46,18 @@ class VolumeBook(framework.Filter):
     Args:
         known: What the watches show.
         mounted: Who mounts what where.
+
+    Attributes:
+        known: What the watches show.
+        is_needed: Whether pods with claims were to be scheduled: the filter costs nothing until then.
     """
 
     def __init__(self, known: rules.Storage, mounted: mounts.Mounts) -> None:
         self.known = known
+        self.is_needed = False
         self._mounts = mounted
-        self._promises: dict[model.TaskId, Promise] = {}
         self._taken: dict[str, str] = {}
+        self._promises: collections.Counter[str] = collections.Counter()  # of each volume: pods may share a claim
         self._judge = rules.Judge(known, self._taken)
         self._version = 0
         self._index: tuple[int, rules.Index] | None = None
@@ -64,39 +69,32 @@ class VolumeBook(framework.Filter):
         """A watch of storage showed something new."""
         self._version += 1
 
-    def promise(self, task: model.TaskId, claims: tuple[str, ...], node: model.Node) -> bool:
-        """Set aside what a pod needs on a node; False if it is not to be had any more, though the cycle thought so."""
-        self.forget(task)
+    def promise(self, task: model.TaskId, claims: tuple[str, ...], node: model.Node) -> Promise | None:
+        """Promise to a pod what it needs on a node; None if something of it was taken since the cycle."""
         bindings = self._bindings(claims, node, task)
         if isinstance(bindings, str):
-            return False
-        self._promises[task] = Promise(node=node.name, claims=claims, bindings=bindings)
+            return None
         self._taken.update({volume: claim for claim, volume in bindings.volumes})
-        self._mounts.add(task, node.name, claims)
+        self._promises.update({volume for _, volume in bindings.volumes})
         self._version += 1
-        return True
+        return Promise(node=node.name, claims=claims, bindings=bindings)
 
-    def promised(self, task: model.TaskId) -> Promise | None:
-        """Return what was promised to a pod."""
-        return self._promises.get(task)
-
-    def forget(self, task: model.TaskId) -> None:
-        """A pod's promise is fulfilled, or void."""
-        promise = self._promises.pop(task, None)
-        if promise is not None:
-            others = {volume for other in self._promises.values() for _, volume in other.bindings.volumes}
-            for volume in {volume for _, volume in promise.bindings.volumes} - others:  # pods may share a claim
-                self._taken.pop(volume, None)
-            self._version += 1
+    def release(self, promise: Promise) -> None:
+        """Note that a promise is fulfilled, or void."""
+        for volume in {volume for _, volume in promise.bindings.volumes}:
+            self._promises[volume] -= 1
+            if not self._promises[volume]:
+                del self._promises[volume], self._taken[volume]
+        self._version += 1
 
     # What is wrong with a pod, wherever it might go
 
-    def problem(self, pod: wire.PodView) -> pod_conditions.PendingReason | None:
+    def problem(self, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
         """Return why a pod's claims cannot be mounted anywhere, naming the field; None where it is up to the node."""
-        found = (self._problem(pod, field, claim) for field, claim in translate.claims_by_field(pod))
+        found = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
         return next((one for one in found if one is not None), None)
 
-    def _problem(self, pod: wire.PodView, field: str, key: str) -> pod_conditions.PendingReason | None:
+    def _problem(self, pod: facts.PodFacts, field: str, key: str) -> pod_conditions.PendingReason | None:
         namespace, _, name = key.partition("/")
         claim, is_ephemeral = self.known.claims.get(key), field.endswith(".ephemeral")
         about = f'{field}: the PersistentVolumeClaim "{name}"'

@@ -63,7 +63,7 @@ class StorageWatches:
     def _watch(
         self, resource: catalogue.Resource[T], transform: Callable[[T], T] | None = None
     ) -> informer.Informer[T]:
-        dispatcher = boundary.Dispatcher(resource, self._aside)
+        dispatcher: boundary.Dispatcher[T] = boundary.Dispatcher(resource, self._aside)
         self._dispatchers.append(dispatcher)
         return informer.Informer(self._api, resource, on_change=dispatcher, transform=transform, aside=self._aside)
 

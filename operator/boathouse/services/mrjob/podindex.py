@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from boathouse.cluster import store, wire
-from boathouse.scheduling.pods import ownership
+from boathouse.cluster import store
+from boathouse.scheduling.pods import facts
 from boathouse.services.mrjob.attempts import pod_reader
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
@@ -33,7 +33,7 @@ class _Entry:
 
     running: tuple[int, AttemptPod] | None = None
     ended: tuple[int, AttemptPod] | None = None
-    left: wire.PodView | None = None
+    left: facts.PodFacts | None = None
 
     @property
     def pod(self) -> AttemptPod:
@@ -54,7 +54,7 @@ class PodIndex:
         self._later = later
         self._by_job: dict[JobUid, dict[str, _Entry]] = {}
 
-    def on_pod(self, change: store.Change[wire.PodView]) -> None:
+    def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of the pods that hold resources."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
@@ -62,7 +62,7 @@ class PodIndex:
             case store.Deleted(old=pod):
                 self._leave(pod)
 
-    def on_ended(self, change: store.Change[wire.PodView]) -> None:
+    def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of our pods that ended."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
@@ -79,7 +79,7 @@ class PodIndex:
         entry = self._by_job.get(uid, {}).get(pod_name)
         return entry.pod if entry else None
 
-    def _put(self, pod: wire.PodView, *, ended: bool) -> None:
+    def _put(self, pod: facts.PodFacts, *, ended: bool) -> None:
         """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
         uid, seen = _job(pod), pod_reader.task_pod(pod)
         if uid is None or seen is None:
@@ -96,7 +96,7 @@ class PodIndex:
         if entry.pod != before:
             self._on_change(uid)
 
-    def _leave(self, pod: wire.PodView) -> None:
+    def _leave(self, pod: facts.PodFacts) -> None:
         entry = self._entry(pod)
         if entry is None:
             return
@@ -112,7 +112,7 @@ class PodIndex:
 
         self._later(LIMBO_S, check)
 
-    def _end_left(self, pod: wire.PodView) -> None:
+    def _end_left(self, pod: facts.PodFacts) -> None:
         """The second watch does not show the pod any more: it is gone, or (etcd was restored) it runs."""
         entry, uid = self._entry(pod), _job(pod)
         if entry is None or uid is None:
@@ -123,13 +123,13 @@ class PodIndex:
         entry.ended = None
         self._on_change(uid)
 
-    def _entry(self, pod: wire.PodView) -> _Entry | None:
+    def _entry(self, pod: facts.PodFacts) -> _Entry | None:
         """What is known of this very pod; another one of its name is forgotten."""
         uid = _job(pod)
         entry = self._by_job.get(uid, {}).get(pod.metadata.name) if uid is not None else None
         return entry if entry is not None and entry.pod.uid == pod.metadata.uid else None
 
-    def _drop(self, pod: wire.PodView) -> None:
+    def _drop(self, pod: facts.PodFacts) -> None:
         uid = _job(pod)
         if uid is None or self._entry(pod) is None:
             return
@@ -139,7 +139,6 @@ class PodIndex:
         self._on_change(uid)
 
 
-def _job(pod: wire.PodView) -> JobUid | None:
+def _job(pod: facts.PodFacts) -> JobUid | None:
     """The job that owns the pod."""
-    uid = ownership.owning_mrjob(pod)
-    return None if uid is None else JobUid(uid)
+    return None if pod.mrjob is None else JobUid(pod.mrjob)

@@ -8,6 +8,7 @@ from boathouse.resources import names, pod_reasons, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.names import Reason
+from boathouse.scheduling.pods import facts
 from boathouse.services.frame.conditions import printable
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
@@ -28,7 +29,7 @@ MAX_ATTEMPT: Final = 0xFFFF
 """The status keeps the numbers of attempts in 16 bits."""
 
 
-def task_pod(pod: wire.PodView) -> AttemptPod | None:
+def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     """The attempt that the pod is; None for a pod that is not one of ours, or whose numbers no task of ours has."""
     labels = pod.metadata.labels
     try:
@@ -59,7 +60,7 @@ def task_pod(pod: wire.PodView) -> AttemptPod | None:
         attempt=attempt,
         state=state,
         placed_s=_placed_s(pod),
-        node=pod.spec.node_name or None,
+        node=pod.node_name or None,
         deleting_since_s=deleted.timestamp() if deleted else None,
         memory_bytes=memory_limit_bytes(pod),
         ideal_memory_bytes=ideal_memory_bytes(pod),
@@ -76,17 +77,17 @@ def _number(text: str, most: int) -> int | None:
     return number if number is not None and number <= most else None
 
 
-def _container(pod: wire.PodView) -> wire.ContainerStatus | None:
+def _container(pod: facts.PodFacts) -> wire.ContainerStatus | None:
     return next((each for each in pod.status.container_statuses if each.name == names.CONTAINER), None)
 
 
-def _state(pod: wire.PodView, status: wire.ContainerStatus | None) -> AttemptState:
+def _state(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> AttemptState:
     match pod.status.phase:
         case "Succeeded":
             return AttemptState.SUCCEEDED
         case "Failed":
             return AttemptState.FAILED
-        case _ if not pod.spec.node_name:
+        case _ if not pod.node_name:
             return AttemptState.UNPLACED
         case _:
             started = status is not None and (status.state.running or status.state.terminated)
@@ -102,7 +103,7 @@ def _moment(status: wire.ContainerStatus | None) -> float | None:
     return started.timestamp() if started is not None else None
 
 
-def _placed_s(pod: wire.PodView) -> float:
+def _placed_s(pod: facts.PodFacts) -> float:
     scheduled = pod.condition("PodScheduled")
     if scheduled is not None and scheduled.status == "True" and scheduled.last_transition_time:
         return scheduled.last_transition_time.timestamp()
@@ -132,7 +133,7 @@ def _config_reason(message: str) -> Reason:
     return Reason.INVALID_POD
 
 
-def _ending(pod: wire.PodView, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
+def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
     """What the pod's end says, the strongest first: its eviction, a disruption, want of memory, its own account."""
     ended = status.state.terminated if status else None
     when = ended.finished_at if ended else None
@@ -164,7 +165,7 @@ _Cause = tuple[str, str, bool]
 """Reason, message, and whether the user is to blame."""
 
 
-def _own_eviction(pod: wire.PodView) -> _Cause | None:
+def _own_eviction(pod: facts.PodFacts) -> _Cause | None:
     """The pod used more scratch space than it may; that the node ran out would not be its fault."""
     status = pod.status
     if status.reason != "Evicted" or not _OVER_ITS_LIMIT.search(status.message):
@@ -172,7 +173,7 @@ def _own_eviction(pod: wire.PodView) -> _Cause | None:
     return contract.Reason.OUT_OF_DISK, f"{status.message} (raise resources.requests.ephemeral-storage)", True
 
 
-def _of_the_pod(pod: wire.PodView) -> _Cause | None:
+def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
     """The kubelet refused or removed it, or somebody disrupted it."""
     if pod.status.reason:
         return *_closed(pod.status.reason, pod.status.message), False
@@ -191,7 +192,7 @@ def _closed(reason: str, message: str) -> tuple[str, str]:
 
 
 def _out_of_memory(
-    pod: wire.PodView, ended: wire.StateTerminated | None, said: contract.TaskResult | None
+    pod: facts.PodFacts, ended: wire.StateTerminated | None, said: contract.TaskResult | None
 ) -> _Cause | None:
     """The kernel killed the container, or the command in it. With less than it asked for, it is not the job's fault."""
     if (ended is None or ended.reason != _OOM_KILLED) and (
@@ -213,14 +214,12 @@ def _out_of_memory(
     return Reason.OOM_KILLED, f"out of memory: raise the {where}'s resources.requests.memory ({had})", True
 
 
-def memory_limit_bytes(pod: wire.PodView) -> int:
+def memory_limit_bytes(pod: facts.PodFacts) -> int:
     """The task container's limit; 0 where there is none."""
-    found = next((each for each in pod.spec.containers if each.name == names.CONTAINER), None)
-    limit = found.resources.limits.get("memory") if found is not None else None
-    return quantity.units(limit) if limit is not None else 0
+    return quantity.units(pod.memory_limit) if pod.memory_limit else 0
 
 
-def ideal_memory_bytes(pod: wire.PodView) -> int:
+def ideal_memory_bytes(pod: facts.PodFacts) -> int:
     """What the task asked for, where it was started with less; else 0."""
     return _number(pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
 

@@ -32,7 +32,7 @@ async def test_a_successor_that_is_being_bound_stays_in_the_book():
         assert await desk.decides() == [("bind", "u1 n1"), ("bind", "u2 n1")]
         await desk.answers("bind", "u1 n1", NOT_FOUND)
         await desk.answers("get", "p", foreign("u2", revision=3))
-        assert desk.scheduler.ledger.state("demo/p") is framework.State.ASSUMED
+        assert desk.scheduler.state.ledger.state("demo/p") is framework.State.ASSUMED
         await desk.answers("bind", "u2 n1", OVERLOADED)
         desk.now_s += 60
         assert await desk.decides() == [("bind", "u2 n1")]
@@ -48,8 +48,8 @@ async def test_a_failure_on_a_node_that_went_does_not_take_back_what_was_decided
         desk.submit()
         assert await desk.decides() == [("create", "t n1"), ("create", "t n2")]
         await desk.answers("create", "t n1", OVERLOADED)
-        assert desk.scheduler.ledger.state(task) is framework.State.ASSUMED
-        assert desk.scheduler.carrier.is_writing(task)
+        assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
+        assert desk.row(task).operation.has_begun
 
 
 async def test_a_pod_that_went_while_it_was_bound_waits_no_more():
@@ -60,7 +60,7 @@ async def test_a_pod_that_went_while_it_was_bound_waits_no_more():
         await desk.answers("bind", "u1 n1", NOT_FOUND)
         await desk.answers("get", "p", NOT_FOUND)
         assert await desk.decides() == []
-        assert not desk.scheduler.seen.waiting
+        assert not list(desk.scheduler.state.pods.waiting())
 
 
 async def test_a_pod_is_bound_after_what_is_being_written_of_its_waiting():
@@ -109,7 +109,7 @@ async def test_an_answer_that_is_older_than_what_the_watch_showed_since_changes_
         desk.comes(stale)
         desk.goes(made(task, node=elsewhere, revision=6))
         await desk.answers("get", "t", stale)
-        assert len(desk.scheduler.ledger) == 0
+        assert len(desk.scheduler.state.ledger) == 0
 
 
 async def test_a_pod_that_turns_out_to_have_no_node_is_not_asked_for_again_and_again():
@@ -120,7 +120,7 @@ async def test_a_pod_that_turns_out_to_have_no_node_is_not_asked_for_again_and_a
         await desk.answers("create", "t n1", TAKEN)
         await desk.answers("get", "t", made(task, node="", revision=5))
         desk.now_s += 60
-        assert not list(desk.scheduler.carrier.stale(30))
+        assert not desk.scheduler.state.pods.unconfirmed(30)
         assert await desk.decides() == [("bind", "uid-t n1")]
 
 
@@ -152,7 +152,7 @@ async def test_a_pod_made_anew_while_its_volume_is_asked_for_is_bound_when_it_is
         await desk.answers("patch", "c 2", claims["demo/c"])
         await desk.answers("patch", "c 1", claims["demo/c"])
         claims["demo/c"] = claim(5, bound=True)
-        desk.scheduler.carrier.check_volumes()
+        desk.scheduler.executor.check_volumes()
         assert await desk.decides() == [("bind", "u2 n1")]
 
 
@@ -173,7 +173,7 @@ async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():
 async def test_the_end_of_a_former_pod_is_not_that_of_one_that_has_its_name():
     async with Desk().writing() as desk:
         desk.comes(foreign("new", revision=7))
-        desk.scheduler.seen.answered(foreign("old", revision=5, phase="Failed"))
+        desk.scheduler.intake._answered(desk.row("demo/p"), foreign("old", revision=5, phase="Failed"))
         desk.node("n1")
         assert await desk.decides() == [("bind", "new n1")]
 
@@ -233,5 +233,5 @@ async def test_a_placement_that_is_written_is_not_refused():
 def test_what_the_operator_cannot_carry_out_is_refused(kind):
     desk, task = Desk(), model.Task(id=model.TaskId("demo/t"), task_class=model.ClassId("j/map"))
     size = model.Resources(cpu_milli=1, memory_bytes=1)
-    desk.scheduler._carry_out(kind(task=task, node=model.NodeName("n1"), resources=size, reason="test"))
+    desk.scheduler.decider._begin(kind(task=task, node=model.NodeName("n1"), resources=size, reason="test"))
     assert desk.refused == [("demo/t", "n1", "NotSupported")]

@@ -1,0 +1,75 @@
+"""One scheduling cycle. The framework's plan never leaves this module: others get plain values."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from boathouse.scheduling import jobs
+from boathouse_policies import framework, model
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CycleResult:
+    """What a cycle decided.
+
+    Attributes:
+        decisions: For the shell to assume and carry out.
+        placed: Classes of which tasks were placed.
+        left: Classes of which tasks are left pending, and why.
+        diagnoses: For some of these, the diagnosis and the namespace of the job.
+    """
+
+    decisions: Sequence[model.Decision]
+    placed: frozenset[model.ClassId]
+    left: Mapping[model.ClassId, model.Code]
+    diagnoses: Mapping[model.ClassId, tuple[model.Diagnosis, str]]
+
+
+def run(
+    queue: framework.SchedulingQueue,
+    profile: framework.Profile,
+    view: framework.ClusterView,
+    wants: Callable[[model.ClassId, model.Code], bool],
+) -> CycleResult:
+    """Run a cycle, and settle it in the queue.
+
+    Args:
+        queue: Pending tasks.
+        profile: The policies.
+        view: What nodes hold.
+        wants: Says whether a diagnosis of a class is to be worked out.
+    """
+    plan = framework.run_cycle(queue, profile, view)
+    diagnoses: dict[model.ClassId, tuple[model.Diagnosis, str]] = {}
+    for class_id, left in plan.left.items():
+        if wants(class_id, left.verdict.code) and (found := plan.diagnosis(class_id)) is not None:
+            diagnoses[class_id] = found, left.pending.job.namespace
+    result = CycleResult(
+        decisions=plan.decisions,
+        placed=frozenset(one.task_class.id for one in plan.decisions if isinstance(one, model.Create | model.Bind)),
+        left={class_id: left.verdict.code for class_id, left in plan.left.items()},
+        diagnoses=diagnoses,
+    )
+    queue.apply(plan, view.now_s)
+    return result
+
+
+def culprits(
+    tasks: Iterable[tuple[jobs.Entry, Sequence[model.Task]]],
+    queues: Sequence[model.Queue],
+    profile: framework.Profile,
+    axis: model.Axis,
+    view: framework.ClusterView,
+) -> list[tuple[jobs.Entry, Exception]]:
+    """Return the jobs with which alone a cycle raises, and what it raises.
+
+    It takes one small cycle for each job, and is done only after a cycle failed.
+    """
+    found = []
+    for entry, todo in tasks:
+        try:
+            queue = framework.SchedulingQueue(axis, queues)
+            queue.submit(entry.job, entry.classes, todo)
+            run(queue, profile, view, lambda *_: True)
+        except Exception as error:  # noqa: BLE001 - the question is which job makes it raise
+            found.append((entry, error))
+    return found

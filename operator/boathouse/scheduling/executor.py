@@ -1,0 +1,203 @@
+"""Effects out: a queue of operations, and workers that write them. What came of each is an event for the intake."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from boathouse import fair
+from boathouse.resources import names
+from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling.pods import rows, translate
+from boathouse.scheduling.state import ClusterState
+from boathouse.scheduling.volumes import writer as volume_writer
+from boathouse.telemetry import logs
+from boathouse_policies import model
+
+log = logs.get(__name__)
+
+VOLUMES_BOUND_WITHIN_S = 600.0
+"""As kube-scheduler's bindTimeoutSeconds."""
+SLOW_START = 2
+"""How many writes of a namespace may be in flight at first: more as they succeed."""
+Finished = Callable[[rows.Operation, outcomes.Outcome, float], None]
+
+
+class Executor:
+    """Writes operations, several at a time, of several namespaces in turn.
+
+    Args:
+        state: The state of the scheduler, to judge by whether an operation is still valid.
+        pod_writer: Writes pods.
+        volumes: Writes claims and volumes.
+        finished: Called with an operation, what came of it, and how many seconds it took.
+        unprovisioned: The same for one whose volumes were not bound.
+        workers: How many writes may be in flight.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        pod_writer: writer.Writer,
+        volumes: volume_writer.VolumeWriter,
+        *,
+        finished: Finished,
+        unprovisioned: Finished,
+        workers: int,
+    ) -> None:
+        self._axis = state.axis
+        self._ledger = state.ledger
+        self._nodes = state.pods.nodes
+        self._jobs = state.jobs
+        self._conditions = state.conditions
+        self._clock = state.clock
+        self._writer = pod_writer
+        self._volumes = volumes
+        self._finished = finished
+        self._unprovisioned = unprovisioned
+        self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
+        self._queue: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
+        self._may_start = asyncio.Event()
+
+    def start(self, operation: rows.Operation) -> None:
+        """Queue an operation."""
+        self._queue.put(operation.row.namespace, operation)
+        self._may_start.set()
+
+    @property
+    def backlog(self) -> int:
+        """Operations whose write has not begun."""
+        return len(self._queue)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is queued and no write is in flight."""
+        return not self._queue and not self._queue.in_flight
+
+    def check_volumes(self) -> None:
+        """Queue the operations whose volumes are bound by now, and give up those whose cannot be."""
+        parked, self._parked = self._parked, []
+        for operation in parked:
+            promise, awaits = operation.row.promise, operation.awaits
+            if not operation.is_current or promise is None or awaits is None or self._volumes.is_bound(promise):
+                self.start(operation)
+                continue
+            failed = self._volumes.failure(promise, awaits.revisions)
+            if failed is None and self._clock() >= operation.until_s:
+                message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
+                failed = outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
+            if failed is None:
+                self._parked.append(operation)
+            else:
+                self._unprovisioned(operation, failed, time.perf_counter() - operation.decided_s)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._may_start.clear()
+                while (taken := self._queue.take()) is not None:
+                    group.create_task(self._work(*taken))
+                await self._may_start.wait()
+
+    async def _work(self, namespace: str, operation: rows.Operation) -> None:
+        succeeded = None
+        operation.has_begun = True
+        try:
+            outcome = await self._carry_out(operation)
+            operation.has_begun = False
+            if isinstance(outcome, volume_writer.Awaits):
+                operation.awaits, operation.until_s = outcome, self._clock() + VOLUMES_BOUND_WITHIN_S
+                self._parked.append(operation)
+                self.check_volumes()  # they may have been bound while the last write was answered
+            else:
+                succeeded = _news(outcome)
+                self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
+        finally:
+            self._queue.done(namespace, succeeded=succeeded)
+            self._may_start.set()
+
+    # Writing
+
+    async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Awaits:
+        if operation.task.pod_uid is not None:
+            await self._conditions.write_deferred(operation.task.pod_uid)
+        if not self._is_valid(operation):
+            return outcomes.Skipped()
+        promise = operation.row.promise
+        if promise is not None and (so_far := await self._volumes.prepare(promise)) is not None:
+            return so_far
+        if operation.task.pod_uid is None:
+            return await self._create(operation)
+        return await self._bind(operation, operation.task.pod_uid)
+
+    async def _create(self, operation: rows.Operation) -> outcomes.Outcome:
+        manifest = self._build(operation, operation.node)
+        if isinstance(manifest, outcomes.NotDone):
+            return manifest
+        return await self._writer.create(writer.Target(task=operation.row.id, node=operation.node), manifest)
+
+    async def _bind(self, operation: rows.Operation, uid: model.PodUid) -> outcomes.Outcome:
+        target = writer.Target(task=operation.row.id, node=operation.node, uid=uid)
+        entry = self._jobs.entry_of(operation.row)
+        if operation.resources == operation.task_class.resources or entry is None or entry.factory is None:
+            return await self._writer.bind(target)
+        manifest = self._build(operation, None)
+        if isinstance(manifest, outcomes.NotDone):
+            return manifest
+        sizes = {one["name"]: one["resources"] for one in manifest["spec"]["containers"]}
+        resized = await self._writer.resize(target, sizes)
+        if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
+            return resized
+        return await self._writer.bind(target, _sized(manifest))
+
+    def _build(self, operation: rows.Operation, node: model.NodeName | None) -> dict[str, Any] | outcomes.NotDone:
+        """Return the manifest of the pod, unless it requests more than was decided."""
+        task, resources, entry = operation.row.id, operation.resources, self._jobs.entry_of(operation.row)
+        if entry is None or entry.factory is None:
+            return outcomes.NotDone(reason="JobGone", message="the job of the task no longer exists")
+        try:
+            manifest = entry.factory.build(task, resources, node)
+            asked = translate.manifest_resources(manifest)
+        except Exception as error:  # one job's pods must not stop all others
+            log.exception("a pod could not be built", pod=task, job=entry.job.name)
+            return outcomes.NotDone(reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=10)
+        if not resources.covers(asked):
+            log.error(
+                "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(asked)
+            )
+            message = f"the pod requests {asked}, but the scheduler decided {resources}"
+            return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=10)
+        return manifest
+
+    def _is_valid(self, operation: rows.Operation) -> bool:
+        """Say, just before the write, whether it still makes sense."""
+        row = operation.row
+        if not operation.is_current or row.task is None or self._jobs.hold_of(row) is not None:
+            return False  # it is void, its job is gone, or its namespace was refused a pod since
+        if row.pending_uid != operation.task.pod_uid or not row.may_be_placed:
+            return False  # a watch shows a pod, or the pod is being deleted
+        if operation.node is None:
+            return True
+        wanted, free = self._axis.amounts(operation.resources), self._ledger.free(operation.node)
+        if free is None or operation.node not in self._nodes:
+            return False
+        return all(left >= 0 for left, amount in zip(free, wanted, strict=False) if amount)
+
+
+def _news(outcome: outcomes.Outcome) -> bool | None:
+    """Return what an outcome says of the namespace's next writes: taken, refused, or nothing."""
+    match outcome:
+        case outcomes.Done():
+            return True
+        case outcomes.NotDone() | outcomes.NameTaken():
+            return False
+        case _:
+            return None
+
+
+def _sized(manifest: dict[str, Any]) -> dict[str, str]:
+    """Return the annotations that a pod of this size has."""
+    annotations: dict[str, str] = manifest["metadata"].get("annotations", {})
+    kept = (names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION)
+    return {key: annotations[key] for key in kept if key in annotations}

@@ -1,0 +1,372 @@
+"""Events in: what watches, services and the answers to writes say is taken into the state of the scheduler.
+
+Synchronous: each event is in the pod table and the ledger before the next await.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
+
+from boathouse.cluster import boundary, catalogue, store, wire
+from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
+from boathouse.scheduling.pods import facts, ownership, rows, translate
+from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.state import ClusterState
+from boathouse.scheduling.tenants import refusals
+from boathouse.telemetry import logs
+from boathouse_policies import framework, model
+
+log = logs.get(__name__)
+
+OUTDATED = "Outdated"
+"""Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
+_ASSUMED = {PodState.CREATING, PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
+
+
+class Intake:
+    """Takes events in. Every method is synchronous and returns at once.
+
+    Args:
+        state: The state of the scheduler.
+        keep: Returns what is kept of a pod that a request brought.
+        wake: Called when a cycle may have something to decide.
+        on_fatal: Called with the reason when the process must end.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        *,
+        keep: Callable[[wire.PodView], facts.PodFacts],
+        wake: Callable[[], None],
+        on_fatal: Callable[[str], None],
+    ) -> None:
+        self._state = state
+        self._pods = state.pods
+        self._jobs = state.jobs
+        self._queue = state.queue
+        self._volumes = state.volumes
+        self._conditions = state.conditions
+        self._diagnoses = state.diagnoses
+        self._counters = state.counters
+        self._aside = state.aside
+        self._refusals = state.jobs.refused
+        self._keep = keep
+        self._wake = wake
+        self._on_fatal = on_fatal
+
+    # Services
+
+    def submit(
+        self,
+        job: model.Job,
+        classes: Sequence[model.TaskClass],
+        tasks: Sequence[model.Task],
+        factory: jobs.PodFactory,
+    ) -> list[model.TaskId]:
+        """Replace the tasks that a job still has to do.
+
+        Args:
+            job: The job.
+            classes: Its classes, in the order in which they are served.
+            tasks: Its tasks that are not done, those that run included.
+            factory: Makes its pods.
+
+        Returns:
+            Tasks of which a pod ended or was deleted: they are not scheduled, and need another task.
+
+        Raises:
+            ValueError: A task's class is not among the classes.
+        """
+        known = {task_class.id for task_class in classes}
+        if strange := next((task for task in tasks if task.task_class not in known), None):
+            raise ValueError(f"{strange.id} is of class {strange.task_class!r}, which was not submitted with {job.id}")
+        if any(task_class.constraints.claims for task_class in classes):
+            self._volumes.is_needed = True
+        self._wake()
+        return self._jobs.submit(job, classes, tasks, factory)
+
+    def withdraw(self, job_id: model.JobId) -> None:
+        """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
+        entry = self._jobs.entry(job_id)
+        if entry is not None:
+            self._diagnoses.forget(job_id, entry.classes)
+            self._jobs.withdraw(job_id)
+            self._wake()
+
+    def set_queues(self, queues: Sequence[model.Queue]) -> None:
+        """Replace the queues."""
+        self._queue.set_queues(queues)
+        self._wake()
+
+    # Watches
+
+    def on_node(self, change: store.Change[wire.NodeView]) -> None:
+        """Take in a change of a node."""
+        match change:
+            case store.Added() | store.Modified():
+                if self._pods.set_node(self._node(change.new)):
+                    self._nodes_changed()
+            case store.Deleted():
+                self._node_lost(model.NodeName(change.key))
+            case _:
+                assert_never(change)
+
+    def _node(self, view: wire.NodeView) -> model.Node:
+        try:
+            return translate.node(view)
+        except ValueError as error:
+            self._aside.set_aside(catalogue.NODES, view.metadata, boundary.Reason.TRANSLATION, error)
+            return translate.unusable(view)
+
+    def _node_lost(self, name: model.NodeName) -> None:
+        queues, changes = self._pods.remove_node(name)
+        for queue in queues:  # what pods hold of a node that does not exist is not charged
+            self._room_freed(framework.Freed(name, queue))
+        self._nodes_changed()
+        for change in changes:
+            if change.operation is None or not change.operation.has_begun:  # else its answer is awaited
+                self._jobs.mark_changed(change.row)
+
+    def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
+        """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
+        match change:
+            case store.Added() | store.Modified():
+                pod = change.new
+                if pod.problem:
+                    self._report_problem(pod)
+                self._apply(self._pods.observe(pod, change.old if isinstance(change, store.Modified) else None))
+            case store.Deleted():
+                self._apply(self._pods.left(change.final or change.old))
+                self._refusals.relieved(change.old.metadata.namespace)
+            case _:
+                assert_never(change)
+
+    def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
+        """Take in a change of a task's pod that has ended: this watch also shows what the other one missed."""
+        if isinstance(change, store.Added) and change.new.is_terminal:
+            if ownership.is_task(change.new):
+                self._exclude_node(change.new)
+            self._apply(self._pods.end(change.new))
+
+    def on_namespace(self, name: str) -> None:
+        """Take in that a namespace may have another default queue: pods that wait there may name it."""
+        for row in self._pods.waiting():
+            if row.namespace == name:
+                self._admit(row)
+
+    def on_storage(self) -> None:
+        """Take in a change of claims, volumes, or of what provisions them."""
+        self._volumes.changed()
+        if not self._volumes.is_needed:
+            return
+        for row in sorted(self._pods.waiting(), key=lambda row: row.id):
+            if row.facts is not None and row.facts.claims_by_field and row.promise is None:
+                self._aside.run(catalogue.PODS, row.facts.metadata, boundary.Reason.HANDLING, self._admit, row)
+        self._nodes_changed()
+
+    def read(self, row: rows.PodRow, pod: wire.PodView | None) -> None:
+        """Take in what a GET shows of a pod that was placed and that no watch has shown; None for no pod."""
+        if row.state is not PodState.BOUND:
+            return  # the watch was faster
+        log.warning("a bound pod is missing from the watch", pod=row.id, exists=pod is not None)
+        if pod is None:
+            self._apply(self._pods.lose(row))
+        else:
+            self._answered(row, pod)
+
+    def _answered(self, row: rows.PodRow, pod: wire.PodView) -> None:
+        with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
+            known = self._keep(pod)
+            if known.problem:
+                self._report_problem(known)
+            self._apply(self._pods.answered(row, known))
+
+    def _report_problem(self, pod: facts.PodFacts) -> None:
+        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
+
+    def _exclude_node(self, pod: facts.PodFacts) -> None:
+        """Keep pods of a class from a node for a while whose kubelet refused one."""
+        reason = rejections.rejection(pod)
+        if reason is None:
+            return
+        self._counters.rejection(reason)
+        log.warning("a kubelet refused a pod", pod=pod.metadata.key, node=pod.node_name, reason=reason)
+        row = self._pods.get(pod.id)
+        if row is not None and row.task is not None:
+            self._state.exclusions.exclude(row.task.task_class, model.NodeName(pod.node_name))
+
+    # What follows from a transition
+
+    def _apply(self, changes: Iterable[rows.Change]) -> None:
+        for change in changes:
+            for freed in change.freed:
+                self._room_freed(freed)
+            row = change.row
+            if row.state is PodState.PENDING:
+                self._admit(row)
+            elif row.state is PodState.CONFIRMED:
+                if change.before not in _ASSUMED and row.facts is not None and self._pods.is_ours(row.facts):
+                    self._conditions.forget(row.facts.metadata.uid)
+                    self._jobs.mark_changed(row)
+            elif row.state in {None, PodState.GONE}:
+                self._ended(change)
+
+    def _ended(self, change: rows.Change) -> None:
+        if change.has_unmounted:
+            self._nodes_changed()
+        self._conditions.forget(change.row.uid or "")
+        if change.job is not None:
+            self._jobs.mark_ended(change.job, was_pending=change.before not in {PodState.BOUND, PodState.CONFIRMED})
+        self._wake()
+
+    def _room_freed(self, freed: framework.Freed) -> None:
+        self._queue.capacity_freed(freed, self._state.ledger.free(freed.node))
+        self._wake()
+
+    def count_nominations(self) -> None:
+        """Count nominated pods whose priority is at least the lowest among the jobs."""
+        for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
+            self._room_freed(freed)
+
+    def _nodes_changed(self) -> None:
+        self._queue.nodes_changed()
+        self._wake()
+
+    # Pods without a node
+
+    def _admit(self, row: rows.PodRow) -> None:
+        """Let a pod without a node be scheduled, or set the condition that says why it is not."""
+        pod, scope = row.facts, self._state.options.namespaces
+        if pod is None or not self._pods.is_ours(pod) or (scope and row.namespace not in scope):
+            return
+        try:
+            if ownership.is_task(pod):
+                self._jobs.mark_changed(row)
+            elif (why := self._problem(row, pod)) is not None:
+                self._jobs.dismiss(row, is_excess=row.is_excess)
+                self._conditions.set_pending(pod, why)
+        except (ValueError, ArithmeticError) as error:
+            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, error)
+            self._jobs.dismiss(row)
+            self._conditions.set_pending(pod, reasons.set_aside(error))
+        self._wake()
+
+    def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
+        """Admit somebody else's pod; return why not if it is not.
+
+        Raises:
+            ValueError, ArithmeticError: It cannot be represented.
+        """
+        if not pod.is_bindable:
+            self._jobs.dismiss(row)
+            return None
+        if pod.too_many_constraints:
+            return reasons.of_too_many_constraints(pod.too_many_constraints)
+        if pod.unsupported is not None:
+            return reasons.unsupported(pod.unsupported)
+        if pod.claims_by_field:
+            self._volumes.is_needed = True
+            if (why := self._volumes.problem(pod)) is not None:
+                return why
+        excess = self._jobs.add_foreign(row, pod)
+        return None if excess is None else reasons.too_complex(excess)
+
+    # Answers to writes
+
+    def finished(self, operation: rows.Operation, outcome: outcomes.Outcome, duration_s: float) -> None:
+        """Take in what came of a write."""
+        row = operation.row
+        match outcome:
+            case outcomes.Done():
+                self._done(operation, outcome.pod, duration_s)
+            case outcomes.NotDone():
+                self._take_back(operation, outcome.reason, has_failed=True)
+                self._retry(operation, outcome)
+                self._counters.attempt("error", duration_s)
+            case outcomes.Elsewhere():
+                self._take_back(operation, "PodElsewhere")
+                self._answered(row, outcome.pod)
+                self._jobs.mark_changed(row)
+            case outcomes.Vanished():
+                self._take_back(operation, "PodGone")
+                if row.uid == operation.task.pod_uid and row.state is PodState.PENDING:  # else it is another pod's turn
+                    self._apply(self._pods.lose(row))
+            case outcomes.NameTaken():
+                self._take_back(operation, "NameTaken", has_failed=True)
+                self._retry(operation, _name_taken(outcome.pod))
+            case outcomes.Skipped():
+                self._take_back(operation, OUTDATED)
+                self._jobs.mark_changed(row)
+            case outcomes.Fenced():
+                self._on_fatal(outcome.message)
+            case _:
+                assert_never(outcome)
+        self._wake()
+
+    def unprovisioned(self, operation: rows.Operation, outcome: outcomes.Outcome, duration_s: float) -> None:
+        """Take in that the volumes of a placement were not bound: other nodes are tried."""
+        if operation.node is not None:
+            self._state.exclusions.exclude(operation.task_class.id, operation.node)
+        self.finished(operation, outcome, duration_s)
+
+    def _done(self, operation: rows.Operation, pod: wire.PodView | None, duration_s: float) -> None:
+        row, entry = operation.row, self._jobs.entry_of(operation.row)
+        if entry is not None:
+            self._diagnoses.api_refusal(entry.job.id, None)
+            self._refusals.succeeded(_subject(operation, entry))
+        if operation.placement is None:
+            assert pod is not None
+            self._jobs.mark_changed(row)
+            self._apply(self._pods.accept_ahead(operation, self._keep(pod)))
+            return
+        self._counters.attempt("scheduled", duration_s)
+        self._counters.pod_attempts.observe(row.failures + 1)
+        if entry is not None:
+            self._counters.pod_sli_s.observe(self._state.clock() - row.arrived_s)
+        self._queue.succeeded(row.id)
+        self._pods.accept(operation)
+        uid = pod.metadata.uid if pod is not None else operation.task.pod_uid or ""
+        self._conditions.scheduled(row.id, uid, operation.placement.node)
+
+    def _take_back(self, operation: rows.Operation, why: str, *, has_failed: bool = False) -> None:
+        """Take back what was assumed, and say so, unless the pod runs on the node all the same."""
+        row = operation.row
+        is_there = row.state is PodState.CONFIRMED and row.facts is not None and row.facts.node_name == operation.node
+        if operation.placement is not None and not is_there:
+            self._state.report_refused(operation.placement, why)
+        self._apply(self._pods.refuse(operation, has_failed=has_failed))
+        if operation.placement is None:
+            self._jobs.mark_changed(row)
+
+    def _retry(self, operation: rows.Operation, why: outcomes.NotDone) -> None:
+        row, task_class = operation.row, operation.task_class.id
+        entry = self._jobs.entry_of(row)
+        if entry is None or not row.is_undecided:
+            return
+        job = entry.job
+        self._diagnoses.api_refusal(job.id, pod_conditions.PendingReason(reason=why.reason, message=why.message))
+        log.warning("a pod was not scheduled", pod=row.id, job=job.name, reason=why.reason, error=why.message)
+        if self._refusals.refused(_subject(operation, entry), why):
+            return  # the task is held back with others, and waits again with them
+        now_s = self._state.clock()
+        if not self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s):
+            self._jobs.mark_changed(row)  # the job was submitted again while the write was in flight
+            self._state.sync_jobs()
+            self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s)
+
+
+def _subject(operation: rows.Operation, entry: jobs.Entry) -> refusals.Subject:
+    return refusals.Subject(
+        verb=refusals.Verb.CREATE if operation.task.pod_uid is None else refusals.Verb.BIND,
+        namespace=entry.namespace,
+        job=entry.job.id,
+        task_class=operation.task_class.id,
+        task=operation.row.id,
+    )
+
+
+def _name_taken(pod: wire.PodView) -> outcomes.NotDone:
+    owner = pod.metadata.controller
+    whose = f"{owner.kind} {owner.name}" if owner is not None else "nobody"
+    message = f"a pod {pod.metadata.key} that belongs to {whose} has the task's name: delete it"
+    return outcomes.NotDone(reason="NameTaken", message=message, at_least_s=outcomes.QUOTA_BACKOFF_S)

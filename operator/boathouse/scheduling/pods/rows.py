@@ -1,0 +1,139 @@
+"""The values of the pod table: rows, operations, and what a transition changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse.scheduling.pods.states import ASSUMED, UNDECIDED, PodState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse.scheduling.pods.facts import PodFacts
+    from boathouse.scheduling.volumes import book, writer
+    from boathouse_policies import framework, model
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Operation:
+    """A decided write of a pod. It is void as soon as its row does not refer to it.
+
+    Attributes:
+        row: The pod.
+        task: The task as it was decided.
+        task_class: Its class.
+        placement: The decision; None to create the pod without a node.
+        decided_s: When it was decided, by the process's clock.
+        awaits: What was written for its volumes, while it awaits them.
+        until_s: When it stops awaiting its volumes, by the scheduler's clock.
+        has_begun: Whether its write was begun.
+    """
+
+    row: PodRow
+    task: model.Task
+    task_class: model.TaskClass
+    placement: model.Placement | None
+    decided_s: float
+    awaits: writer.Awaits | None = None
+    until_s: float = 0.0
+    has_begun: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is still what was decided last for its pod."""
+        return self.row.operation is self
+
+    @property
+    def resources(self) -> model.Resources:
+        """Return the size that was decided."""
+        return self.task_class.resources if self.placement is None else self.placement.resources
+
+    @property
+    def node(self) -> model.NodeName | None:
+        """Return the node that was decided."""
+        return None if self.placement is None else self.placement.node
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class PodRow:
+    """A pod, or a task that is to get one. The table is its only writer.
+
+    Attributes:
+        id: `namespace/name`.
+        namespace: Its namespace.
+        state: Its state; None before it enters the table and after it left.
+        since_s: Since when it is in this state.
+        uid: Its UID, once known.
+        facts: The newest version that was shown.
+        task: What is to be scheduled; None for a pod that is not considered.
+        job: The job of the task.
+        is_submitted: Whether the owner of the job submitted the task. Its name is used once.
+        has_ended: Whether a pod of the submitted task ended: the task is not scheduled again.
+        is_excess: Whether it is not considered, for its namespace has too many shapes.
+        arrived_s: Since when the task is known.
+        failures: Refused operations in a row.
+        operation: Its write that is queued or in flight.
+        promise: What is promised of volumes to the operation.
+        mounted: The node where it mounts claims, and these.
+        nominated: What is counted for it on the node that another scheduler nominated it for.
+    """
+
+    id: model.TaskId
+    namespace: str
+    state: PodState | None = None
+    since_s: float = 0.0
+    uid: model.PodUid | None = None
+    facts: PodFacts | None = None
+    task: model.Task | None = None
+    job: model.JobId | None = None
+    is_submitted: bool = False
+    has_ended: bool = False
+    is_excess: bool = False
+    arrived_s: float = 0.0
+    failures: int = 0
+    operation: Operation | None = None
+    promise: book.Promise | None = None
+    mounted: tuple[model.NodeName, tuple[str, ...]] | None = None
+    nominated: framework.Account | None = None
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it has no node, and none was decided."""
+        return self.state in UNDECIDED or (self.operation is not None and self.operation.placement is None)
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether it is being written, or was written and is not confirmed."""
+        return self.state in ASSUMED
+
+    @property
+    def may_be_placed(self) -> bool:
+        """Whether the API server would accept a node for it."""
+        return self.facts is None or self.facts.is_bindable
+
+    @property
+    def pending_uid(self) -> model.PodUid | None:
+        """Return its UID if it exists without a node: it needs a bind."""
+        return self.uid if self.facts is not None and not self.facts.node_name else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """A transition.
+
+    Attributes:
+        row: The pod.
+        before: Its state before.
+        job: Its job before.
+        freed: Room that came free.
+        has_unmounted: Whether it mounted claims and does not any more.
+        operation: The operation that it had before.
+    """
+
+    row: PodRow
+    before: PodState | None
+    job: model.JobId | None
+    freed: Sequence[framework.Freed]
+    has_unmounted: bool
+    operation: Operation | None

@@ -1,0 +1,123 @@
+"""States of a pod in the scheduler, and every transition between them.
+
+    submitted (no pod)            shown without a node
+          |                                |
+          v        accepted ahead          v
+       PLANNED --> CREATING ----------> PENDING <--+
+          ^         |    |                 |       | returned
+          +---------+    | accepted        v       |
+           refused       |              BINDING ---+
+                         v                 |
+                       BOUND <-------------+ accepted
+                         |
+                         v shown on its node
+                     CONFIRMED
+
+A watch event may skip states: it leads from any state to PENDING, CONFIRMED or GONE. GONE follows any state: the pod
+ended or was deleted. A GONE row is the tombstone of a task's name.
+
+The ledger counts a pod as assumed in CREATING (unless it is created without a node), BINDING and BOUND, and as
+confirmed in CONFIRMED.
+"""
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+
+class PodState(enum.Enum):
+    """What the scheduler knows of a pod."""
+
+    PLANNED = "planned"  # its owner submitted it; no pod and no write
+    CREATING = "creating"  # a create request is queued or in flight
+    PENDING = "pending"  # the pod exists without a node
+    BINDING = "binding"  # a bind request is queued, in flight, or awaits volumes
+    BOUND = "bound"  # the API server accepted the placement; no watch shows it yet
+    CONFIRMED = "confirmed"  # it is on its node
+    GONE = "gone"  # it ended or was deleted: it holds nothing
+
+
+class Trigger(enum.Enum):
+    """What changes a pod's state."""
+
+    SUBMITTED = "submitted"
+    DECIDED = "decided"
+    DECIDED_AHEAD = "decided ahead"  # to be created without a node
+    ACCEPTED = "accepted"
+    ACCEPTED_AHEAD = "accepted ahead"
+    REFUSED = "refused"  # there is no pod: nothing was written, or the node is gone
+    RETURNED = "returned"  # there is a pod without a node: nothing was written, or the node is gone
+    SHOWN_PENDING = "shown pending"
+    SHOWN_PLACED = "shown placed"
+    ENDED = "ended"  # it is terminal, deleted, or a read finds no pod
+
+
+class LedgerAction(enum.Enum):
+    """What a transition does to the ledger."""
+
+    KEEP = "keep"
+    ASSUME = "assume"
+    OBSERVE = "observe"
+    FREE = "free"
+
+
+Origin: TypeAlias = PodState | None
+"""A state, or None for a pod without a row."""
+
+
+class Transition(NamedTuple):
+    """The next state, and what happens in the ledger."""
+
+    state: PodState
+    ledger: LedgerAction
+
+
+class ImpossibleTransition(Exception):  # noqa: N818 - a fault of the caller, named as what happened
+    """A trigger that cannot occur in a state."""
+
+
+def after(state: Origin, trigger: Trigger) -> Transition:
+    """Return the transition of a trigger.
+
+    Raises:
+        ImpossibleTransition: The trigger cannot occur in this state.
+    """
+    transition = TRANSITIONS.get((state, trigger))
+    if transition is None:
+        origin = "without a row" if state is None else state.value
+        raise ImpossibleTransition(f"a pod {origin} cannot become {trigger.value}: this is a fault of the scheduler")
+    return transition
+
+
+UNDECIDED = frozenset({PodState.PLANNED, PodState.PENDING})
+WITH_OPERATION = frozenset({PodState.CREATING, PodState.BINDING})
+ASSUMED = (PodState.CREATING, PodState.BINDING, PodState.BOUND)
+_UNWRITTEN = (None, PodState.PLANNED, PodState.PENDING, PodState.GONE)
+_EXISTING = (*PodState,)
+
+_RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (
+    # trigger, states that it may occur in, next state (None: unchanged), ledger
+    (Trigger.SUBMITTED, (None,), PodState.PLANNED, LedgerAction.KEEP),
+    (Trigger.DECIDED, (PodState.PLANNED,), PodState.CREATING, LedgerAction.ASSUME),
+    (Trigger.DECIDED, (PodState.PENDING,), PodState.BINDING, LedgerAction.ASSUME),
+    (Trigger.DECIDED_AHEAD, (PodState.PLANNED,), PodState.CREATING, LedgerAction.KEEP),
+    (Trigger.ACCEPTED, (PodState.CREATING, PodState.BINDING), PodState.BOUND, LedgerAction.KEEP),
+    (Trigger.ACCEPTED_AHEAD, (PodState.CREATING,), PodState.PENDING, LedgerAction.KEEP),
+    (Trigger.REFUSED, (PodState.CREATING, PodState.BOUND), PodState.PLANNED, LedgerAction.FREE),
+    (Trigger.RETURNED, ASSUMED, PodState.PENDING, LedgerAction.FREE),
+    (Trigger.SHOWN_PENDING, _UNWRITTEN, PodState.PENDING, LedgerAction.KEEP),
+    (Trigger.SHOWN_PENDING, ASSUMED, None, LedgerAction.KEEP),  # the watch is behind
+    (Trigger.SHOWN_PENDING, (PodState.CONFIRMED,), PodState.PENDING, LedgerAction.FREE),  # etcd was restored
+    (Trigger.SHOWN_PLACED, (None, *_EXISTING), PodState.CONFIRMED, LedgerAction.OBSERVE),
+    (Trigger.ENDED, _EXISTING, PodState.GONE, LedgerAction.FREE),
+)
+
+TRANSITIONS: Mapping[tuple[Origin, Trigger], Transition] = MappingProxyType(
+    {
+        (origin, trigger): Transition(to or origin or PodState.PLANNED, ledger)
+        for trigger, origins, to, ledger in _RULES
+        for origin in origins
+    }
+)
+"""Every possible pair of a state and a trigger. A pair that is absent is impossible."""

@@ -1,0 +1,437 @@
+"""The scheduler's one record of pods: a row for each pod and each task, with its state, its facts and its operation.
+
+Every change of a pod goes through a transition of `states`. Methods are synchronous, call none of the scheduler's
+parts, and return what others act on. The table is the only writer of the ledger's pods and of the sums and indexes
+over rows: holders, mounts, promises of volumes.
+"""
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from boathouse.scheduling.pods import facts, holders, mounts, ownership
+from boathouse.scheduling.pods.rows import Change, Operation, PodRow
+from boathouse.scheduling.pods.states import ASSUMED, UNDECIDED, WITH_OPERATION, LedgerAction, PodState, Trigger, after
+from boathouse.scheduling.volumes import book
+from boathouse_policies import framework, model
+
+_NOMINATED = "nominated:"
+_LISTED = (PodState.PENDING, *ASSUMED)
+_NONE: Mapping[model.TaskId, PodRow] = {}
+
+
+class PodTable:
+    """All pods that the scheduler knows, and all tasks that are to get one.
+
+    Args:
+        ledger: What nodes hold.
+        volumes: What volumes allow.
+        mounted: Claims that pods mount, by node.
+        clock: The scheduler's seconds.
+        scheduler_name: The scheduler that this is.
+        queue_of: The queue that a pod is charged to.
+
+    Attributes:
+        ledger: What nodes hold, to be read.
+        holders: Sums of what pods hold, by namespace and owner.
+        nodes: The nodes that exist.
+    """
+
+    def __init__(
+        self,
+        ledger: framework.Ledger,
+        volumes: book.VolumeBook,
+        mounted: mounts.Mounts,
+        clock: Callable[[], float],
+        *,
+        scheduler_name: str,
+        queue_of: ownership.ChargedQueueOf,
+    ) -> None:
+        self.ledger = ledger
+        self.holders = holders.Holders()
+        self.nodes: dict[model.NodeName, model.Node] = {}
+        self._volumes = volumes
+        self._mounts = mounted
+        self._clock = clock
+        self._scheduler_name = scheduler_name
+        self._queue_of = queue_of
+        self._rows: dict[model.TaskId, PodRow] = {}
+        self._listed: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in _LISTED}
+        self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
+        self._ended: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
+        self._newest = 0
+        self._least_priority = 0
+
+    # Tasks
+
+    def submit(self, job: model.JobId, tasks: Iterable[model.Task]) -> list[model.TaskId]:
+        """Replace the tasks of a job.
+
+        Returns:
+            Those of which a pod ended: they need another task.
+        """
+        former = self._by_job.pop(job, {})
+        self._by_job[job] = current = {}
+        ended = []
+        for task in tasks:
+            row = former.pop(task.id, None) or self._rows.get(task.id)
+            if row is not None and row.has_ended and row.job == job:
+                ended.append(task.id)
+                continue
+            if row is None:
+                row = PodRow(task.id, task.id.partition("/")[0])
+            current[task.id] = row
+            self._set_task(row, job, task, is_submitted=True)
+            if row.state is None:
+                self._apply(row, Trigger.SUBMITTED)
+        for row in former.values():
+            self._clear_task(row)
+        return ended
+
+    def withdraw(self, job: model.JobId) -> None:
+        """Remove the tasks of a job. Their pods remain: they are their owner's to delete."""
+        for row in [*self._by_job.pop(job, {}).values(), *self._ended.pop(job, {}).values()]:
+            self._clear_task(row)
+
+    def admit(self, row: PodRow, job: model.JobId, task: model.Task) -> None:
+        """Let somebody else's pod be scheduled as a task."""
+        self._set_task(row, job, task, is_submitted=False)
+        self._by_job.setdefault(job, {})[row.id] = row
+
+    def dismiss(self, row: PodRow, *, is_excess: bool = False) -> None:
+        """Let somebody else's pod be scheduled no more, or not now."""
+        if row.job is not None:
+            self._by_job[row.job].pop(row.id, None)
+        self._clear_task(row)
+        row.is_excess = is_excess
+
+    def _set_task(self, row: PodRow, job: model.JobId, task: model.Task, *, is_submitted: bool) -> None:
+        if row.job != job:
+            if row.job is not None:
+                self._by_job.get(row.job, {}).pop(row.id, None)
+            row.arrived_s, row.has_ended = self._clock(), False
+        row.task, row.job, row.is_submitted, row.is_excess = task, job, is_submitted, False
+        _set_pod(row)
+
+    def _clear_task(self, row: PodRow) -> None:
+        row.task, row.job, row.is_submitted, row.has_ended = None, None, False, False
+        if row.state in {PodState.PLANNED, PodState.GONE}:
+            self._rows.pop(row.id, None)
+            row.state = None
+
+    # Nodes
+
+    def set_node(self, node: model.Node) -> bool:
+        """Add or replace a node; return whether anything changed."""
+        is_new = node.name not in self.nodes
+        self.nodes[node.name] = node
+        if is_new:
+            self._count_holders(node.name, +1)
+        return self.ledger.set_node(node)
+
+    def remove_node(self, name: model.NodeName) -> tuple[set[model.QueueName], list[Change]]:
+        """Remove a node, and void the operations that place pods on it.
+
+        Returns:
+            The queues that its pods charge, and what changed.
+        """
+        if name in self.nodes:
+            self._count_holders(name, -1)
+            del self.nodes[name]
+        queues = self.ledger.queues_on(name)
+        return queues, [self._release(self._rows[task]) for task in self.ledger.remove_node(name)]
+
+    def _count_holders(self, node: model.NodeName, sign: int) -> None:
+        for row in self._rows.values():
+            if row.state is PodState.CONFIRMED and row.facts is not None and row.facts.node_name == node:
+                self._add_holder(row.namespace, row.facts, sign)
+
+    def _add_holder(self, namespace: str, pod: facts.PodFacts, sign: int) -> None:
+        self.holders.add(namespace, ownership.holder_of(pod), pod.resources, sign)
+
+    # Evidence
+
+    def observe(self, pod: facts.PodFacts, former: facts.PodFacts | None = None) -> list[Change]:
+        """Take over what the watch of pods that hold resources shows.
+
+        Args:
+            pod: The pod.
+            former: The version that the watch showed before.
+        """
+        revision, row = pod.revision, self._rows.get(pod.id)
+        is_restored = former is not None and revision < former.revision  # etcd was restored
+        self._newest = revision if is_restored else max(self._newest, revision)
+        if former is not None and pod.node_name and not pod.is_terminal and former.charge == pod.charge:
+            if row is not None and row.uid == pod.metadata.uid and row.state is PodState.CONFIRMED:
+                row.facts = pod  # most changes are of this kind: a kubelet tells how its pod fares
+            return []
+        return self._observe(pod, row)
+
+    def left(self, pod: facts.PodFacts) -> list[Change]:
+        """Note that the watch of pods that hold resources does not show a pod any more."""
+        self._newest = max(self._newest, pod.revision)
+        return self.end(pod)
+
+    def answered(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
+        """Take over what the answer to a request shows of a pod, unless the watch has shown more since."""
+        former, row = row, self._rows.get(pod.id) or row
+        is_older = pod.revision < self._newest
+        if row.uid is None:
+            has_ended = pod.is_terminal or is_older  # the watch has shown it, and its end
+            return self.end(pod) if has_ended else self._observe(pod, row)
+        if pod.is_terminal:
+            return self.end(pod)
+        if row.uid == pod.metadata.uid:
+            is_stale = row.state in {None, PodState.GONE} or row.facts is None or pod.revision < row.facts.revision
+        else:
+            is_stale = is_older or former.uid == pod.metadata.uid
+        return [] if is_stale else self._observe(pod, row)
+
+    def _observe(self, pod: facts.PodFacts, row: PodRow | None) -> list[Change]:
+        changes = []
+        if row is not None and row.uid not in {None, pod.metadata.uid} and row.state is not PodState.GONE:
+            changes.append(self._apply(row, Trigger.ENDED))
+        if pod.is_terminal:
+            return changes + self.end(pod)
+        if not pod.node_name and pod.mrjob is None and row is not None and row.is_submitted:
+            return changes  # somebody else's pod that has a task's name
+        if row is None:
+            row = PodRow(pod.id, pod.metadata.namespace)
+        trigger = Trigger.SHOWN_PLACED if pod.node_name else Trigger.SHOWN_PENDING
+        changes.append(self._apply(row, trigger, pod))
+        return changes
+
+    def end(self, pod: facts.PodFacts) -> list[Change]:
+        """Note that a pod ended or was deleted. The end of an earlier pod of the name changes nothing."""
+        row = self._rows.get(pod.id)
+        if row is None or row.uid not in {None, pod.metadata.uid}:
+            return []
+        row.uid = model.PodUid(pod.metadata.uid)
+        return self.lose(row)
+
+    def lose(self, row: PodRow) -> list[Change]:
+        """Note that a pod is not there any more."""
+        return [self._apply(row, Trigger.ENDED)]
+
+    def is_ours(self, pod: facts.PodFacts) -> bool:
+        """Say whether a pod is this scheduler's to place, or was."""
+        return pod.mrjob is not None or pod.scheduler_name == self._scheduler_name
+
+    # Operations
+
+    def decide(self, row: PodRow, placement: model.Placement) -> Operation | str:
+        """Assume a placement and return its operation; a word says why there is none: something changed since."""
+        claims = placement.task_class.constraints.claims
+        verb = PodState.PENDING if isinstance(placement, model.Bind) else PodState.PLANNED
+        if row.state is not verb or row.pending_uid != placement.task.pod_uid:
+            return "Outdated"
+        if claims:
+            row.promise = self._volumes.promise(row.id, claims, self.nodes[placement.node])
+            if row.promise is None:
+                return "VolumeTaken"
+        return self._begin(row, Trigger.DECIDED, placement.task, placement.task_class, placement)
+
+    def decide_ahead(self, task: model.Task, task_class: model.TaskClass) -> Operation | None:
+        """Return the operation that creates a task's pod without a node; None if the task has a pod, or soon will."""
+        row = self._rows.get(task.id)
+        if row is None or row.state is not PodState.PLANNED:
+            return None
+        return self._begin(row, Trigger.DECIDED_AHEAD, task, task_class, None)
+
+    def _begin(
+        self,
+        row: PodRow,
+        trigger: Trigger,
+        task: model.Task,
+        task_class: model.TaskClass,
+        placement: model.Placement | None,
+    ) -> Operation:
+        row.operation = Operation(row, task, task_class, placement, time.perf_counter())
+        self._apply(row, trigger)
+        return row.operation
+
+    def accept(self, operation: Operation) -> None:
+        """Note that the API server accepted a placement; nothing happens if the operation is void."""
+        operation.row.failures = 0
+        if operation.is_current:
+            self._apply(operation.row, Trigger.ACCEPTED)
+
+    def accept_ahead(self, operation: Operation, pod: facts.PodFacts) -> list[Change]:
+        """Note that the API server created a pod without a node."""
+        row = operation.row
+        if not operation.is_current:
+            return self.answered(row, pod)
+        if row.facts is not None and row.facts.revision > pod.revision:
+            pod = row.facts
+        return [self._apply(row, Trigger.ACCEPTED_AHEAD, pod)]
+
+    def refuse(self, operation: Operation, *, has_failed: bool = False) -> list[Change]:
+        """Take back what was assumed; nothing happens if the operation is void.
+
+        Args:
+            operation: The write that was not done.
+            has_failed: Whether it was tried.
+        """
+        operation.row.failures += has_failed
+        return [self._release(operation.row)] if operation.is_current else []
+
+    def _release(self, row: PodRow) -> Change:
+        return self._apply(row, Trigger.REFUSED if row.facts is None else Trigger.RETURNED)
+
+    # Nominations: a pod that another scheduler is about to put on a node, at the cost of others if need be
+
+    def count_nominations(self, least_priority: int) -> list[framework.Freed]:
+        """Count nominated pods of at least this priority: the lowest among the jobs. Return the room that came free."""
+        if least_priority == self._least_priority:
+            return []
+        self._least_priority = least_priority
+        freed = (self._count_nomination(row) for row in list(self._listed[PodState.PENDING].values()))
+        return [one for one in freed if one is not None]
+
+    def _count_nomination(self, row: PodRow) -> framework.Freed | None:
+        pod, counted = row.facts, row.nominated
+        if row.state is not PodState.PENDING or pod is None or self.is_ours(pod):
+            node = ""
+        else:
+            node = pod.status.nominated_node_name if pod.priority >= self._least_priority else ""
+        if pod is None or not node:
+            row.nominated = None
+            return None if counted is None else self.ledger.gone(counted.id)
+        row.nominated = framework.Account(
+            id=model.TaskId(_NOMINATED + row.id),
+            node=model.NodeName(node),
+            resources=pod.resources,
+            uid=row.uid,
+            host_ports=pod.host_ports,
+        )
+        return self.ledger.observe(row.nominated)
+
+    # Reading
+
+    def get(self, task: model.TaskId) -> PodRow | None:
+        """Return the row of a pod."""
+        return self._rows.get(task)
+
+    def of_job(self, job: model.JobId) -> Mapping[model.TaskId, PodRow]:
+        """Return the rows of a job's tasks of which no pod has ended, in the order of their submission."""
+        return self._by_job.get(job, _NONE)
+
+    def waiting(self) -> Iterator[PodRow]:
+        """Yield the pods of this scheduler without a node."""
+        rows = itertools.chain(self._listed[PodState.PENDING].values(), self._listed[PodState.BINDING].values())
+        return (row for row in list(rows) if row.facts is not None and self.is_ours(row.facts))
+
+    def unconfirmed(self, age_s: float = 0.0) -> list[PodRow]:
+        """Return the pods that were placed at least this long ago and that no watch shows on their node."""
+        limit_s = self._clock() - age_s
+        return [row for row in self._listed[PodState.BOUND].values() if row.since_s <= limit_s]
+
+    def assumed(self) -> Iterator[PodRow]:
+        """Yield the pods that are being written, or that were written and are not confirmed."""
+        return itertools.chain.from_iterable(list(self._listed[state].values()) for state in ASSUMED)
+
+    def offered(self) -> frozenset[str]:
+        """Return the names of the extended resources that nodes have."""
+        return frozenset(name for node in self.nodes.values() for name, _ in node.allocatable.extended)
+
+    def drift(self, pods: Iterable[facts.PodFacts]) -> framework.Drift:
+        """Compare the ledger with these pods and with the nodes."""
+        nominated = [row.nominated for row in self._listed[PodState.PENDING].values() if row.nominated is not None]
+        accounts = [self._account(pod) for pod in pods if pod.node_name]
+        return self.ledger.compare(accounts + nominated, self.nodes.values())
+
+    # Transitions
+
+    def _apply(self, row: PodRow, trigger: Trigger, pod: facts.PodFacts | None = None) -> Change:
+        before, operation, job = row.state, row.operation, row.job
+        to, action = after(before, trigger)
+        if before is not None:
+            self._unindex(row, before)
+        if pod is not None:
+            row.facts, row.uid = pod, model.PodUid(pod.metadata.uid)
+        freed = self._charge(row, action)
+        has_unmounted = row.mounted is not None and action is LedgerAction.FREE
+        if action is not LedgerAction.KEEP:
+            self._mount(row, action)
+        if to is not before:
+            row.state, row.since_s = to, self._clock()
+        if to not in WITH_OPERATION:
+            row.operation = None
+            if row.promise is not None:
+                self._volumes.release(row.promise)
+                row.promise = None
+        if to is PodState.GONE:
+            self._bury(row)
+        if row.state is not None:
+            self._index(row, to)
+        if row.task is not None and to in UNDECIDED:
+            _set_pod(row)
+        more = self._count_nomination(row) if row.nominated is not None or to is PodState.PENDING else None
+        return Change(
+            row, before, job, tuple(one for one in (freed, more) if one is not None), has_unmounted, operation
+        )
+
+    def _charge(self, row: PodRow, action: LedgerAction) -> framework.Freed | None:
+        if action is LedgerAction.OBSERVE:
+            assert row.facts is not None
+            return self.ledger.observe(self._account(row.facts))
+        if action is LedgerAction.FREE:
+            return self.ledger.gone(row.id)
+        if action is LedgerAction.ASSUME:
+            assert row.operation is not None
+            assert row.operation.placement is not None
+            self.ledger.assume(row.operation.placement)
+        return None
+
+    def _account(self, pod: facts.PodFacts) -> framework.Account:
+        return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
+
+    def _mount(self, row: PodRow, action: LedgerAction) -> None:
+        mounted = None
+        if action is LedgerAction.OBSERVE and row.facts is not None and row.facts.claims:
+            mounted = model.NodeName(row.facts.node_name), row.facts.claims
+        elif action is LedgerAction.ASSUME and row.promise is not None:
+            mounted = row.promise.node, row.promise.claims
+        if mounted != row.mounted:
+            if row.mounted is not None:
+                self._mounts.remove(row.id, *row.mounted)
+            if mounted is not None:
+                self._mounts.add(row.id, *mounted)
+            row.mounted = mounted
+
+    def _bury(self, row: PodRow) -> None:
+        """Keep of a submitted task what says that its name was used, and nothing of somebody else's pod."""
+        row.facts, row.is_excess = None, False
+        if row.job is not None:
+            self._by_job.get(row.job, {}).pop(row.id, None)
+        if row.is_submitted and row.job is not None:
+            row.has_ended = True
+            self._ended.setdefault(row.job, {})[row.id] = row
+        else:
+            self._rows.pop(row.id, None)
+            row.task = row.job = row.state = None
+
+    def _index(self, row: PodRow, state: PodState) -> None:
+        if (listed := self._listed.get(state)) is not None:
+            listed[row.id] = row
+        self._rows[row.id] = row
+        if state is PodState.CONFIRMED:
+            self._hold(row, +1)
+
+    def _unindex(self, row: PodRow, state: PodState) -> None:
+        if (listed := self._listed.get(state)) is not None:
+            del listed[row.id]
+        if state is PodState.CONFIRMED:
+            self._hold(row, -1)
+
+    def _hold(self, row: PodRow, sign: int) -> None:
+        if row.facts is not None and row.facts.node_name in self.nodes:
+            self._add_holder(row.namespace, row.facts, sign)
+
+
+def _set_pod(row: PodRow) -> None:
+    """Let a row's task name the pod that needs a bind."""
+    assert row.task is not None
+    if row.task.pod_uid != row.pending_uid:
+        row.task = dataclasses.replace(row.task, pod_uid=row.pending_uid)

@@ -1,0 +1,73 @@
+"""What the three parts of the scheduler share: events change it, decisions read it, effects are judged by it."""
+
+import dataclasses
+from collections.abc import Callable
+
+from boathouse.cluster import boundary, catalogue, wire
+from boathouse.scheduling import diagnoses, options, pod_conditions, reasons, rejections
+from boathouse.scheduling.jobs import Entry, Jobs
+from boathouse.scheduling.pods import table
+from boathouse.scheduling.volumes import book as volume_book
+from boathouse.telemetry import metrics
+from boathouse_policies import framework, model
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """The scheduler's picture of the cluster and of what is to be scheduled.
+
+    Attributes:
+        options: How the scheduler behaves.
+        profile: The policies.
+        clock: The scheduler's seconds.
+        axis: The resources that the ledger and the queue count.
+        ledger: What nodes hold.
+        queue: Pending tasks.
+        pods: All pods and tasks.
+        jobs: Their jobs.
+        volumes: What volumes allow.
+        exclusions: Nodes that refused pods.
+        diagnoses: Why classes and jobs are pending.
+        conditions: Conditions and events of pods.
+        counters: Metrics.
+        aside: Objects that cannot be represented.
+    """
+
+    options: options.Options
+    profile: framework.Profile
+    clock: Callable[[], float]
+    axis: model.Axis
+    ledger: framework.Ledger
+    queue: framework.SchedulingQueue
+    pods: table.PodTable
+    jobs: Jobs
+    volumes: volume_book.VolumeBook
+    exclusions: rejections.Exclusions
+    diagnoses: diagnoses.Diagnoses
+    conditions: pod_conditions.PodConditions
+    counters: metrics.SchedulerMetrics
+    aside: boundary.Boundary
+
+    def sync_jobs(self) -> None:
+        """Tell the scheduling queue what changed of jobs; set those aside that it cannot take."""
+        for entry, error in self.jobs.sync():
+            self.set_job_aside(entry, error)
+
+    def set_job_aside(self, entry: Entry, error: Exception) -> None:
+        """Schedule nothing of a job: the scheduler fails because of it."""
+        why, job = reasons.set_aside(error), entry.job
+        self.jobs.set_aside(job.id)
+        self.diagnoses.api_refusal(job.id, why)
+        if entry.factory is not None:
+            namespace, _, name = job.name.partition("/")
+            subject = wire.ObjectMeta(namespace=namespace, name=name, uid=job.id)
+            self.aside.set_aside(catalogue.MRJOBS, subject, boundary.Reason.SCHEDULING, error)
+        for row in self.jobs.rows(entry):
+            if row.facts is not None and row.pending_uid is not None:
+                self.aside.set_aside(catalogue.PODS, row.facts.metadata, boundary.Reason.SCHEDULING, error)
+                self.conditions.set_pending(row.facts, why)
+
+    def report_refused(self, decision: model.Decision, reason: str) -> None:
+        """Tell the policies of a decision that is not carried out, and why in a word."""
+        for observer in self.profile.observers:
+            observer.observe(model.Refused(now_s=self.clock(), decision=decision, reason=reason))
