@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final
 
@@ -34,6 +34,7 @@ from boathouse.services.mrjob.state.job_state import JobState
 from boathouse.services.progress import trust_bundle
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
+from boathouse_task.contract import TaskType
 
 RETRIES_DISTANCE_S: Final = 1.0
 """The interval at which a job takes its share of retries, for all attempts that became pending meanwhile."""
@@ -85,7 +86,7 @@ class Submitted:
             return False
         if now.waiting - self.waiting:
             return False
-        known = {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in placed if pod.node is not None}
+        known = _attempts(pod for pod in placed if pod.node is not None)
         gone = self.waiting - now.waiting
         return all((each.step, each.task_type, each.index, each.number) in known for each in gone)
 
@@ -331,18 +332,24 @@ class MRJobKind:
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self.pod_settings, splits=plan.splits if plan else ())
+        factory = submission.Factory.of(builder, waiting)
         over = self.scheduler.submit(
             submission.scheduler_job(job, priority),
             submission.classes_in_use(job, waiting, classes),
-            submission.planned(job, waiting, plan),
-            submission.Factory(builder),
+            factory.tasks(plan),
+            factory,
         )
         failpoints.hit("after-mrjob.submit")
-        pod_names = (task.partition("/")[2] for task in over)
-        unseen = [pod_builder.parse_attempt(name) for name in pod_names if self.pod_index.find(job.uid, name) is None]
+        known = _attempts(self.pod_index.of(job.uid)) if over else ()
+        lost = (factory.attempts[task] for task in over)
+        unseen = [each for each in lost if (each.step, each.task_type, each.index, each.number) not in known]
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
+
+
+def _attempts(pods: Iterable[AttemptPod]) -> set[tuple[int, TaskType, int, int]]:
+    return {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in pods}
 
 
 def _without_plan(known: JobState, now_s: float) -> JobState:

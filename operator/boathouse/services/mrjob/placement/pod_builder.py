@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -55,24 +54,6 @@ def derived_name(job: Job, suffix: str) -> str:
         digest = hashlib.sha256(job.name.encode()).hexdigest()[:_HASH]
         name = f"{name[: _MAX_NAME - len(end) - _HASH - 1].rstrip('-')}-{digest}"
     return name + end
-
-
-_ATTEMPT_NAME: Final = re.compile(r"-s(?P<step>\d+)-(?P<task>m-\d+|r-\d+|setup|uber|commit|cleanup)-a(?P<number>\d+)$")
-_LETTERS: Final = {"m": TaskType.MAP, "r": TaskType.REDUCE}
-
-
-def parse_attempt(name: str) -> Attempt:
-    """The attempt that a pod is named after: the inverse of `pod_name`.
-
-    Raises:
-        ValueError: The name is not one of a task pod.
-    """
-    match = _ATTEMPT_NAME.search(name)
-    if match is None:
-        raise ValueError(f"{name} is not the name of a task pod")
-    letter, _, index = match["task"].partition("-")
-    task_type = _LETTERS.get(letter) or TaskType(letter)
-    return Attempt(step=int(match["step"]), task_type=task_type, index=int(index or 0), number=int(match["number"]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

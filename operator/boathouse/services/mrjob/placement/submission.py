@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from boathouse.resources import names, quantity
@@ -86,20 +86,29 @@ def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
             return 0.0
 
 
-def planned(job: Job, attempts: Sequence[Attempt], plan: contract.Plan | None) -> list[model.Task]:
-    """The attempts, maps with the nodes that hold their split."""
-    return [_task(job, attempt, plan) for attempt in attempts]
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Factory:
-    """Builds the pod of a task that the scheduler has placed; registered with each job."""
+    """Builds the pods of the tasks that were submitted with it.
+
+    Attributes:
+        attempts: What each of these tasks is.
+    """
 
     builder: pod_builder.PodBuilder
+    attempts: Mapping[model.TaskId, Attempt]
+
+    @classmethod
+    def of(cls, builder: pod_builder.PodBuilder, attempts: Iterable[Attempt]) -> "Factory":
+        """Return a factory for these attempts."""
+        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts})
+
+    def tasks(self, plan: contract.Plan | None) -> list[model.Task]:
+        """Return the attempts as tasks, maps with the nodes that hold their split."""
+        return [_task(self.builder.job, task, attempt, plan) for task, attempt in self.attempts.items()]
 
     def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
         """The pod's manifest, without the fence's epoch."""
-        attempt = pod_builder.parse_attempt(task.rpartition("/")[2])
+        attempt = self.attempts[task]
         decided = pod_builder.resized(
             self.builder.job.stage(attempt.task_type, attempt.step).resources,
             cpu_milli=resources.cpu_milli,
@@ -155,13 +164,13 @@ def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> 
     )
 
 
-def _task(job: Job, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
+def _task(job: Job, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
     locations: Sequence[str] = ()
     if attempt.task_type is TaskType.MAP and plan is not None:
         which = plan.splits[attempt.index].locations
         locations = plan.location_sets[which] if which >= 0 else ()
     return model.Task(
-        id=task_id(job, attempt),
+        id=task,
         task_class=class_id(job, attempt.task_type, attempt.step),
         index=attempt.index,
         locations=tuple(model.NodeName(each) for each in locations),
