@@ -12,7 +12,7 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.status_writer import stripped
-from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state import job_state
@@ -67,8 +67,8 @@ def pod(task_type, index, message, phase):
 
 
 def look(known_job, known, *pods, **more):
-    timeouts = observation.Timeouts(start_s=600, image_pull_s=600)
-    seen = observation.Observation(job=known_job, state=known, pods=pods, now_s=1.8e9, timeouts=timeouts, **more)
+    limits = settle.Limits(start_timeout_s=600, image_pull_timeout_s=600)
+    seen = observation.Observation(job=known_job, state=known, pods=pods, now_s=1.8e9, limits=limits, **more)
     return planner.plan(seen).state
 
 

@@ -8,6 +8,7 @@ import pytest
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
+from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
@@ -86,11 +87,11 @@ class Build:
         return reasons.JobDiagnosis(job=UID, reason=reason, message=message, waiting=1)
 
     @classmethod
-    def look(cls, job: model.Job, *pods: AttemptPod, state: JobState | None = None, **more: Any) -> planner.Desired:
+    def look(cls, job: model.Job, *pods: AttemptPod, state: JobState | None = None, **more: Any) -> observation.Desired:
         """One look at a job; 1,000 s after its creation unless `now_s` says otherwise."""
         values = {
             "now_s": CREATED_S + 1000,
-            "timeouts": observation.Timeouts(start_s=10_000, image_pull_s=10_000),
+            "limits": settle.Limits(start_timeout_s=10_000, image_pull_timeout_s=10_000),
         } | more
         return planner.plan(observation.Observation(job=job, state=state or JobState(), pods=pods, **values))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
+from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
-from boathouse.services.mrjob.planning import observation
 from boathouse_task.contract import TaskType
 
 
@@ -169,8 +169,8 @@ def test_no_reduce_makes_way_for_a_map_that_fits_no_node(build):
 
 def test_a_task_that_is_lost_again_and_again_fails_the_job_in_the_end(build, job):
     lost = [build.failed("m-0", n, user=False, reason="OutOfcpu", message="no CPU") for n in range(1, 4)]
-    limits = observation.Timeouts(start_s=600, image_pull_s=300, max_infrastructure_failures=3)
-    desired = build.look(job, *lost, build.pod("m-1"), state=build.mapping(job), timeouts=limits)
+    limits = settle.Limits(start_timeout_s=600, image_pull_timeout_s=300, max_infrastructure=3)
+    desired = build.look(job, *lost, build.pod("m-1"), state=build.mapping(job), limits=limits)
     assert told(desired, ConditionType.FAILED) == ("True", "OutOfcpu")
     assert "3 times for infrastructure reasons" in desired.state.condition(ConditionType.FAILED).message
 

@@ -8,7 +8,7 @@ from boathouse.resources.names import ConditionType
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
-from boathouse.services.mrjob.planning import observation, planner
+from boathouse.services.mrjob.planning import planner
 from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskType
 
@@ -311,7 +311,9 @@ def test_a_missing_config_map_is_named_and_the_job_waits_for_it(build):
 
 def test_a_config_map_that_never_comes_fails_the_job(build):
     desired = build.look(
-        build.job(), missing=["there is no ConfigMap wc"], timeouts=observation.Timeouts(start_s=600, image_pull_s=300)
+        build.job(),
+        missing=["there is no ConfigMap wc"],
+        limits=settle.Limits(start_timeout_s=600, image_pull_timeout_s=300),
     )
     assert status(desired, ConditionType.FAILED) == ("True", "ConfigMapNotFound")
 
@@ -328,7 +330,7 @@ def test_a_missing_secret_is_named_at_once_and_fails_the_job_after_the_timeout(b
 
 def test_a_pod_that_does_not_start_without_saying_why_is_replaced(build):
     pod = build.pod("setup", state=AttemptState.STARTING)
-    desired = build.look(build.job(), pod, timeouts=observation.Timeouts(start_s=600, image_pull_s=300))
+    desired = build.look(build.job(), pod, limits=settle.Limits(start_timeout_s=600, image_pull_timeout_s=300))
     assert [each.name for each in desired.delete] == ["setup-a1"]
     assert desired.state.stages[TaskType.SETUP].infrastructure_failures == [1]
 

@@ -23,8 +23,7 @@ from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import pod_builder, submission
 from boathouse.services.mrjob.planning import cleanup, planner, steps
-from boathouse.services.mrjob.planning.observation import Observation, Timeouts
-from boathouse.services.mrjob.planning.planner import Desired
+from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.progress.task_messages import TaskMessages
 from boathouse.services.mrjob.splits.shards import StoredPlan
@@ -202,11 +201,11 @@ class MRJobKind:
             state=known,
             pods=pods_seen,
             now_s=now_s(),
-            timeouts=Timeouts(
-                start_s=task.start_timeout_seconds,
-                image_pull_s=task.image_pull_timeout_seconds,
-                missing_object_s=task.missing_object_timeout_seconds,
-                max_infrastructure_failures=task.max_infrastructure_failures,
+            limits=settle.Limits(
+                start_timeout_s=task.start_timeout_seconds,
+                image_pull_timeout_s=task.image_pull_timeout_seconds,
+                missing_object_timeout_s=task.missing_object_timeout_seconds,
+                max_infrastructure=task.max_infrastructure_failures,
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,

@@ -38,9 +38,9 @@ class Limits:
         missing_object_timeout_s: how long a Secret or ConfigMap that a pod needs may be missing.
     """
 
-    max_attempts: int
     start_timeout_s: float
     image_pull_timeout_s: float
+    max_attempts: int = 4
     max_infrastructure: int = 50
     missing_object_timeout_s: float = 120.0
 

@@ -11,14 +11,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import times
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt, Settlement
+from boathouse.services.mrjob.attempts.settle import Settlement
 from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.planning.observation import Observation
+from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.state import conditions
 from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
 from boathouse_task import contract
@@ -31,23 +30,6 @@ _HOLD: Final = settle.StageControl(indices=frozenset())
 """Attempts that run go on, and none starts."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaning:
-    """What is to be done for a job that has ended or is being deleted.
-
-    Attributes:
-        in_progress: the job must stay until this is over.
-    """
-
-    state: JobState
-    in_progress: bool = False
-    delete: Sequence[AttemptPod] = ()
-    waiting: Sequence[Attempt] = ()
-    recheck_at_s: float | None = None
-    results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
-    failures: Sequence[mrjob_status.TaskFailure] = ()
-
-
 def begin(job: Job, state: JobState, now_s: float) -> JobState:
     """The state of a job that has just failed, with the cleaning begun if the job asks for it."""
     if state.phase != "Failed" or job.life.clean_up != "OnEnd" or not _leaves_something(state):
@@ -55,7 +37,7 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
     return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
-def plan(everything: Observation, seen: Observation, known: JobState) -> Cleaning:
+def plan(everything: Observation, seen: Observation, known: JobState) -> Desired:
     """What cleaning needs next.
 
     Args:
@@ -65,21 +47,21 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Cleanin
     """
     state = _begun(everything, known)
     if not is_in_progress(state):
-        return Cleaning(state=state, delete=[pod for pod in everything.pods if pod.is_active])
+        return Desired(state=state, delete=[pod for pod in everything.pods if pod.is_active])
     others = [pod for pod in everything.pods if pod.task_type is not TaskType.CLEANUP]
     settlement = _settle(seen, state, _HOLD if _writers(others, seen.now_s) else settle.RUN)
     state = _advance(seen, state, settlement)
     if not is_in_progress(state):
-        return Cleaning(
+        return Desired(
             state=state,
             delete=[pod for pod in everything.pods if pod.is_active],
             results=[(TaskType.CLEANUP, each) for each in settlement.results],
             failures=settlement.failures,
         )
     moments = (settlement.recheck_at_s, _deadline_s(state))
-    return Cleaning(
+    return Desired(
         state=state,
-        in_progress=True,
+        cleaning=True,
         delete=[*(pod for pod in others if pod.is_active), *settlement.obsolete],
         waiting=[dataclasses.replace(each, step=state.step) for each in settlement.waiting],
         recheck_at_s=min((each for each in moments if each is not None), default=None),
@@ -127,13 +109,7 @@ def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:
 
 
 def _settle(seen: Observation, state: JobState, stop: settle.StageControl) -> Settlement:
-    limits = settle.Limits(
-        max_attempts=MAX_ATTEMPTS,
-        start_timeout_s=seen.timeouts.start_s,
-        image_pull_timeout_s=seen.timeouts.image_pull_s,
-        max_infrastructure=MAX_ATTEMPTS,
-        missing_object_timeout_s=seen.timeouts.missing_object_s,
-    )
+    limits = dataclasses.replace(seen.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
     pods = [pod for pod in seen.pods if pod.task_type is TaskType.CLEANUP]
     stage = state.stages[TaskType.CLEANUP]
     return settle.settle(TaskType.CLEANUP, stage, pods, state.counters, limits, seen.now_s, stop)

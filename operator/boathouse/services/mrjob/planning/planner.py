@@ -24,33 +24,10 @@ from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptSta
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
 from boathouse.services.mrjob.job.model import Resources
 from boathouse.services.mrjob.planning import cleanup, lifetime, steps
-from boathouse.services.mrjob.planning.observation import Observation
+from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.state import conditions
 from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState, StageState
-from boathouse_task import contract
 from boathouse_task.contract import TaskType
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Desired:
-    """What is to be done, in this order.
-
-    Attributes:
-        write_plan: keep the posted plan as ConfigMaps, then look again.
-        delete: pods that work for nothing.
-        waiting: every attempt that needs a node; replaces what waited before.
-        recheck_at_s: look again then, even if nothing happens.
-        cleaning: a job that has ended or is being deleted must stay, because it is being cleaned up.
-    """
-
-    state: JobState
-    write_plan: bool = False
-    delete: Sequence[AttemptPod] = ()
-    waiting: Sequence[Attempt] = ()
-    recheck_at_s: float | None = None
-    cleaning: bool = False
-    results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
-    failures: Sequence[mrjob_status.TaskFailure] = ()
 
 
 def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
@@ -69,7 +46,7 @@ def plan(seen: Observation) -> Desired:
     everything, seen = seen, steps.at_hand(seen, seen.state)
     state = _accept_plan(seen)
     if state.finished or seen.job.deleting_since_s is not None:
-        return _clean_up(everything, seen, state)
+        return cleanup.plan(everything, seen, state)
     suspend = seen.job.life.suspend
     if seen.missing and state.plan is None and not everything.pods and not suspend:
         return _held(seen, state)
@@ -110,19 +87,6 @@ def plan(seen: Observation) -> Desired:
     )
 
 
-def _clean_up(everything: Observation, seen: Observation, state: JobState) -> Desired:
-    step = cleanup.plan(everything, seen, state)
-    return Desired(
-        state=step.state,
-        delete=step.delete,
-        waiting=step.waiting,
-        recheck_at_s=step.recheck_at_s,
-        cleaning=step.in_progress,
-        results=step.results,
-        failures=step.failures,
-    )
-
-
 def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
     """The state of a job of which these attempts' pods came and went unseen: the next look settles them as lost."""
     stages = {kind: stage.copy() for kind, stage in state.stages.items()}
@@ -155,13 +119,7 @@ def _accept_plan(seen: Observation) -> JobState:
 
 
 def _settle(seen: Observation, state: JobState, stage_type: TaskType, stop: settle.StageControl) -> Settlement:
-    limits = settle.Limits(
-        max_attempts=seen.job.stage(stage_type, state.step).max_attempts,
-        start_timeout_s=seen.timeouts.start_s,
-        image_pull_timeout_s=seen.timeouts.image_pull_s,
-        max_infrastructure=seen.timeouts.max_infrastructure_failures,
-        missing_object_timeout_s=seen.timeouts.missing_object_s,
-    )
+    limits = dataclasses.replace(seen.limits, max_attempts=seen.job.stage(stage_type, state.step).max_attempts)
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
     lost = state.stages[stage_type].settled(0) if stage_type is TaskType.SETUP else 0
     pods = [
@@ -207,7 +165,7 @@ def _strays(seen: Observation, stage_type: TaskType) -> list[AttemptPod]:
 def _held(seen: Observation, state: JobState) -> Desired:
     """A job whose ConfigMaps are missing waits for them a while, as a pod would."""
     message = f"{'; '.join(seen.missing)}: create it in namespace {seen.job.namespace}, or correct spec.files"
-    deadline_s = seen.job.created_s + seen.timeouts.start_s
+    deadline_s = seen.job.created_s + seen.limits.start_timeout_s
     if seen.now_s >= deadline_s:
         verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
         return Desired(state=conditions.failed(_common(seen, state), verdict, seen.now_s))
