@@ -7,7 +7,7 @@ from boathouse.services.mrjob.job.model import Job
 async def missing(api: client.ApiClient, job: Job) -> list[str]:
     """Return the missing ConfigMaps and keys; a pod that mounts a missing one would be pending without a reason."""
     messages = []
-    for file in job.files:
+    for file in job.spec.files or ():
         reference = file.config_map_key_ref
         if reference is None:
             continue

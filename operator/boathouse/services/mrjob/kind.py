@@ -151,8 +151,10 @@ class MRJobKind:
 
     def life(self, job: Job) -> protocols.Life:
         """Return when the job was created, and what happens after its end."""
-        wants_finalizer = job.life.clean_up == "OnDelete"
-        return protocols.Life(created_s=job.created_s, ttl_s=job.life.ttl_s, wants_finalizer=wants_finalizer)
+        wants_finalizer = job.spec.clean_up == "OnDelete"
+        return protocols.Life(
+            created_s=job.created_s, ttl_s=job.spec.ttl_seconds_after_finished, wants_finalizer=wants_finalizer
+        )
 
     def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
         """Return the state that a status describes."""
@@ -327,7 +329,7 @@ class MRJobKind:
         needs_plan = desired.state.plan and not desired.cleaning
         kept = self.plans.held(job.uid, desired.state.step) if needs_plan else None
         plan = kept.plan if kept else None
-        priority = await self._related_objects.priority(job.template.priority_class)
+        priority = await self._related_objects.priority(job.priority_class)
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self.pod_settings, splits=plan.splits if plan else ())

@@ -1,11 +1,11 @@
-"""An MRJob as the services see it: values with every default decided, and steps instead of the shorthand for one step.
+"""An MRJob as the services see it: its spec, with values converted and steps instead of the shorthand for one step.
 
 `from_resource` is the only door: what it refuses is a value with a reason that a user can act on.
 """
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import pydantic
 
@@ -82,37 +82,12 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Uber:
-    """What a step may have at most to run in one pod."""
-
-    max_maps: int
-    max_reduces: int
-    max_bytes: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
-    """Whether a job may run, and how long it may take.
-
-    Attributes:
-        task_timeout_s: how long a command may do nothing; 0 for ever.
-        slow_start: the part of the maps that must be done before reduces start.
-    """
-
-    suspend: bool = False
-    deadline_s: float | None = None
-    ttl_s: float | None = None
-    clean_up: Literal["OnEnd", "OnDelete", "Never"] = "OnEnd"
-    task_timeout_s: int = 0
-    slow_start: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A valid MRJob.
+    """A valid MRJob: its spec, and what depends on the operator's configuration or has to be converted.
 
     Attributes:
         deleting_since_s: when it was deleted; it stays until its finalizers are gone.
+        uber_max_bytes: the largest input of a step that runs in one pod, if `spec.uber` is set.
     """
 
     uid: JobUid
@@ -120,27 +95,31 @@ class Job:
     namespace: str
     generation: int
     created_s: float
+    spec: mrjob_spec.MRJobSpec
     queue: str
     image: str
     image_pull_policy: str
-    inputs: tuple[str, ...]
-    output: str
     split_max_bytes: int
+    max_record_bytes: int
+    uber_max_bytes: int
     steps: tuple[Step, ...]
-    combine_files: bool = False
-    output_compression: str = ""
-    max_record_bytes: int = 16 * MIB
-    uber: Uber | None = None
-    files: tuple[mrjob_spec.File, ...] = ()
-    env: tuple[mrjob_spec.EnvVar, ...] = ()
-    s3: mrjob_storage.S3 | None = None
-    volume: mrjob_storage.StorageVolume | None = None
-    node_selector: tuple[tuple[str, str], ...] = ()
-    tolerations: tuple[mrjob_spec.Toleration, ...] = ()
-    life: Life = Life()
-    template: pod_template.Template = dataclasses.field(default_factory=pod_template.Template)
-    housekeeping: Stage = HOUSEKEEPING
+    housekeeping: Stage
     deleting_since_s: float | None = None
+
+    @property
+    def s3(self) -> mrjob_storage.S3 | None:
+        """The object storage, if the job uses one."""
+        return self.spec.storage.s3 if self.spec.storage else None
+
+    @property
+    def volume(self) -> mrjob_storage.StorageVolume | None:
+        """The volume with input and output, if the job uses one."""
+        return self.spec.storage.volume if self.spec.storage else None
+
+    @property
+    def priority_class(self) -> str:
+        """The PriorityClass of the pods; empty for the cluster's default."""
+        return pod_template.priority_class(self.spec)
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -156,18 +135,18 @@ class Job:
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
         """Whether the step, with so many splits of so many bytes in all, runs in one pod."""
-        limits = self.uber
+        limits = self.spec.uber
         return (
             limits is not None
             and splits <= limits.max_maps
             and self.steps[step].reduces <= limits.max_reduces
-            and size_bytes <= limits.max_bytes
+            and size_bytes <= self.uber_max_bytes
         )
 
     @property
     def work_url(self) -> str:
         """The folder for everything that is not yet output."""
-        return f"{self.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
+        return f"{self.spec.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
 
 
 def _uber_stage(step: Step) -> Stage:
@@ -212,12 +191,13 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
             reason=names.Reason.QUEUE_NOT_FOUND,
             message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
         )
-    refusal = _not_accepted(config.queue(queue), metadata["namespace"], pod_template.of(spec).priority_class)
+    refusal = _not_accepted(config.queue(queue), metadata["namespace"], pod_template.priority_class(spec))
     if refusal is not None:
         return refusal
     image = spec.image or config.task.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    uber = spec.uber or mrjob_steps.Uber()
     return Job(
         uid=JobUid(metadata["uid"]),
         name=metadata["name"],
@@ -225,25 +205,14 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
         generation=metadata.get("generation", 1),
         created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
         deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        spec=spec,
         queue=queue,
         image=image,
         image_pull_policy=_pull_policy(spec, config),
-        inputs=tuple(spec.input),
-        output=spec.output,
         split_max_bytes=quantity.units(spec.split_max_size),
-        steps=tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
-        combine_files=spec.input_format == "CombineTextInputFormat",
-        output_compression=spec.output_compression or "",
         max_record_bytes=quantity.units(spec.max_record_bytes),
-        uber=_uber(spec),
-        files=tuple(spec.files or ()),
-        env=tuple(spec.env or ()),
-        s3=spec.storage.s3 if spec.storage else None,
-        volume=spec.storage.volume if spec.storage else None,
-        node_selector=tuple(sorted((spec.node_selector or {}).items())),
-        tolerations=tuple(spec.tolerations or ()),
-        life=_life(spec),
-        template=pod_template.of(spec),
+        uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
+        steps=tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
         housekeeping=dataclasses.replace(
             HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
         ),
@@ -264,17 +233,6 @@ def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Re
     else:
         return None
     return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
-
-
-def _life(spec: mrjob_spec.MRJobSpec) -> Life:
-    return Life(
-        suspend=spec.suspend,
-        deadline_s=spec.active_deadline_seconds,
-        ttl_s=spec.ttl_seconds_after_finished,
-        clean_up=spec.clean_up,
-        task_timeout_s=spec.task_timeout_seconds,
-        slow_start=spec.slow_start_completed_maps_percent / 100,
-    )
 
 
 def _pull_policy(spec: mrjob_spec.MRJobSpec, config: OperatorConfig) -> str:
@@ -309,14 +267,6 @@ def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
         field_separator=spec.map_output_field_separator or "\t",
         comparator_options=spec.comparator.options if spec.comparator else None,
     )
-
-
-def _uber(spec: mrjob_spec.MRJobSpec) -> Uber | None:
-    asked = spec.uber
-    if asked is None:
-        return None
-    most = spec.split_max_size if asked.max_bytes is None else asked.max_bytes
-    return Uber(max_maps=asked.max_maps, max_reduces=asked.max_reduces, max_bytes=quantity.units(most))
 
 
 def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) -> Stage:

@@ -1,49 +1,28 @@
 """What a job wants of its pods beside what they need: put into manifests and the scheduler's constraints. Pure."""
 
-import dataclasses
 from typing import Any
 
 from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse_policies import model
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
-    """Every field of a job that is for its pods as they are."""
-
-    image_pull_secrets: tuple[str, ...] = ()
-    service_account: str = ""
-    env_from: tuple[mrjob_template.EnvFrom, ...] = ()
-    pod: mrjob_template.PodTemplate = dataclasses.field(default_factory=mrjob_template.PodTemplate)
-
-    @property
-    def priority_class(self) -> str:
-        """The PriorityClass of the pods; empty for the cluster's default."""
-        return self.pod.priority_class_name or ""
+def priority_class(spec: mrjob_template.TemplateFields) -> str:
+    """Return the PriorityClass of the pods; empty for the cluster's default."""
+    return (spec.pod_template and spec.pod_template.priority_class_name) or ""
 
 
-def of(spec: mrjob_template.TemplateFields) -> Template:
-    """The template that a spec describes."""
-    return Template(
-        image_pull_secrets=tuple(each.name for each in spec.image_pull_secrets or ()),
-        service_account=spec.service_account_name or "",
-        env_from=tuple(spec.env_from or ()),
-        pod=spec.pod_template or mrjob_template.PodTemplate(),
-    )
-
-
-def apply(manifest: dict[str, Any], template: Template) -> dict[str, Any]:
+def apply(manifest: dict[str, Any], template: mrjob_template.TemplateFields) -> dict[str, Any]:
     """The manifest with the template's fields; ours win."""
-    metadata, spec, pod = manifest["metadata"], manifest["spec"], template.pod
+    metadata, spec, pod = manifest["metadata"], manifest["spec"], template.pod_template or mrjob_template.PodTemplate()
     if pod.metadata is not None:
         metadata["labels"] = {**(pod.metadata.labels or {}), **metadata["labels"]}
         metadata["annotations"] = {**(pod.metadata.annotations or {}), **metadata["annotations"]}
     if template.image_pull_secrets:
         known = spec.get("imagePullSecrets", [])
-        ours = [{"name": name} for name in template.image_pull_secrets if {"name": name} not in known]
-        spec["imagePullSecrets"] = [*known, *ours]
-    if template.service_account:
-        spec["serviceAccountName"] = template.service_account
+        ours = [{"name": each.name} for each in template.image_pull_secrets]
+        spec["imagePullSecrets"] = [*known, *(each for each in ours if each not in known)]
+    if template.service_account_name:
+        spec["serviceAccountName"] = template.service_account_name
     if template.env_from:
         sources = [each.model_dump(by_alias=True, exclude_none=True) for each in template.env_from]
         for container in spec["containers"]:
@@ -57,12 +36,11 @@ def apply(manifest: dict[str, Any], template: Template) -> dict[str, Any]:
     return manifest
 
 
-def node_affinity(template: Template) -> tuple[model.AffinityTerm, ...] | None:
+def node_affinity(spec: mrjob_template.TemplateFields) -> tuple[model.AffinityTerm, ...] | None:
     """The terms of which a node must meet one; None for every node."""
-    affinity = template.pod.affinity
-    if affinity is None:
+    if spec.pod_template is None or spec.pod_template.affinity is None:
         return None
-    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    required = spec.pod_template.affinity.node_affinity.required_during_scheduling_ignored_during_execution
     return tuple(
         model.AffinityTerm(expressions=tuple(map(_expression, term.match_expressions)))
         for term in required.node_selector_terms

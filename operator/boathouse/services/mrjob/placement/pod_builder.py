@@ -86,16 +86,16 @@ class PodBuilder:
             },
             "containers": [self._container(attempt, resources)],
             "volumes": self._volumes(attempt, resources),
-            "tolerations": [*map(_toleration, job.tolerations), *self._patience()],
+            "tolerations": [*map(_toleration, job.spec.tolerations or ()), *self._patience()],
         }
-        if job.node_selector:
-            spec["nodeSelector"] = dict(job.node_selector)
+        if job.spec.node_selector:
+            spec["nodeSelector"] = dict(sorted(job.spec.node_selector.items()))
         if self.settings.image_pull_secrets:
             spec["imagePullSecrets"] = [{"name": name} for name in self.settings.image_pull_secrets]
         if node is not None:
             spec["nodeName"] = node
         manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
-        return pod_template.apply(manifest, job.template)
+        return pod_template.apply(manifest, job.spec)
 
     def _metadata(self, attempt: Attempt) -> dict[str, Any]:
         job = self.job
@@ -130,7 +130,7 @@ class PodBuilder:
 
     def _files(self, attempt: Attempt) -> Sequence[mrjob_spec.File]:
         """A cleanup task runs no command, so it does not wait for ConfigMaps that may be gone by then."""
-        return () if attempt.task_type is TaskType.CLEANUP else self.job.files
+        return () if attempt.task_type is TaskType.CLEANUP else self.job.spec.files or ()
 
     def _container(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
         job = self.job
@@ -160,7 +160,7 @@ class PodBuilder:
 
     def _env(self, attempt: Attempt) -> list[dict[str, Any]]:
         """The user's variables last but for ours, so that theirs may refer to nothing of ours and never replace it."""
-        env: list[dict[str, Any]] = [_variable(each) for each in self.job.env]
+        env: list[dict[str, Any]] = [_variable(each) for each in self.job.spec.env or ()]
         secret = self.job.s3.secret_ref if self.job.s3 else None
         if secret is not None:
             env += [
@@ -193,10 +193,10 @@ class PodBuilder:
             index=attempt.index,
             attempt=attempt.number,
             work_url=job.work_url,
-            output_url=job.output,
-            input_urls=list(job.inputs) if is_setup and not attempt.step else [],
+            output_url=job.spec.output,
+            input_urls=list(job.spec.input) if is_setup and not attempt.step else [],
             previous_reduces=job.steps[attempt.step - 1].reduces if is_setup and attempt.step else 0,
-            combine_files=is_setup and job.combine_files,
+            combine_files=is_setup and job.spec.input_format == "CombineTextInputFormat",
             split=self._split(attempt),
             splits=list(self.splits) if attempt.task_type is TaskType.UBER else [],
             maps=0 if is_setup else len(self.splits),
@@ -206,14 +206,16 @@ class PodBuilder:
             reducer=list(step.reducer.command) if step.reducer else None,
             partitioner=step.partitioner,
             split_max_bytes=job.split_max_bytes,
-            output_compression=job.output_compression,
+            output_compression=job.spec.output_compression or "",
             max_record_bytes=job.max_record_bytes,
             files=[_file(each) for each in self._files(attempt)],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             cluster=self.settings.cluster,
             progress_url=self.settings.progress_url,
-            task_timeout_s=job.life.task_timeout_s,
-            secret_variables=[each.name for each in job.env if each.value_from and each.value_from.secret_key_ref],
+            task_timeout_s=job.spec.task_timeout_seconds,
+            secret_variables=[
+                each.name for each in job.spec.env or () if each.value_from and each.value_from.secret_key_ref
+            ],
         )
 
     def _mounts(self, attempt: Attempt) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         name=f"{job.namespace}/{job.name}",
         namespace=model.NamespaceName(job.namespace),
         priority=priority,
-        priority_class=job.template.priority_class,
+        priority_class=job.priority_class,
         kind=program(job),
     )
 
@@ -35,7 +35,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
 def program(job: Job) -> str:
     """Return the identity of a job's program, `NAMESPACE/HASH`: of its commands, files and image."""
     stages = [(step.mapper.command, step.reducer.command if step.reducer else (), step.combiner) for step in job.steps]
-    files = sorted(file.model_dump_json() for file in job.files)
+    files = sorted(file.model_dump_json() for file in job.spec.files or ())
     text = json.dumps([job.image, stages, files], default=str)
     return f"{job.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
@@ -156,9 +156,9 @@ def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> 
         step=step,
         estimates=known,
         constraints=model.Constraints(
-            node_selector=job.node_selector,
-            affinity=pod_template.node_affinity(job.template),
-            tolerations=tuple(_toleration(each) for each in job.tolerations),
+            node_selector=tuple(sorted((job.spec.node_selector or {}).items())),
+            affinity=pod_template.node_affinity(job.spec),
+            tolerations=tuple(_toleration(each) for each in job.spec.tolerations or ()),
             claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
         ),
     )

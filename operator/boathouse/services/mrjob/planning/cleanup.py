@@ -32,7 +32,7 @@ _HOLD: Final = settle.StageControl(indices=frozenset())
 
 def begin(job: Job, state: JobState, now_s: float) -> JobState:
     """The state of a job that has just failed, with the cleaning begun if the job asks for it."""
-    if state.phase != "Failed" or job.life.clean_up != "OnEnd" or not _leaves_something(state):
+    if state.phase != "Failed" or job.spec.clean_up != "OnEnd" or not _leaves_something(state):
         return state
     return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
@@ -76,14 +76,11 @@ def _begun(seen: Observation, state: JobState) -> JobState:
         return state
     if job.deleting_since_s is not None:
         leaves = state.phase != "Succeeded" and (_leaves_something(state) or bool(seen.pods))
-        if job.life.clean_up != "OnDelete" or not leaves:
+        if job.spec.clean_up != "OnDelete" or not leaves:
             return state
         return _noted(job, state, seen.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
-    is_due = (
-        job.life.ttl_s is not None
-        and state.completion_s is not None
-        and seen.now_s >= state.completion_s + job.life.ttl_s
-    )
+    ttl_s = job.spec.ttl_seconds_after_finished
+    is_due = ttl_s is not None and state.completion_s is not None and seen.now_s >= state.completion_s + ttl_s
     return begin(job, state, seen.now_s) if is_due else state
 
 

@@ -5,7 +5,6 @@ for room for a while, as many reduces make way (Hadoop: mapreduce.job.reducer.pr
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -34,10 +33,10 @@ def early_reduces(seen: Observation, state: JobState, waiting: Sequence[Attempt]
         state: The maps are settled in it.
         waiting: Maps that wait for a node.
     """
-    if seen.job.life.suspend:
+    if seen.job.spec.suspend:
         return HALT
     maps = state.stages[TaskType.MAP]
-    if maps.succeeded < math.ceil(maps.total * seen.job.life.slow_start) and not maps.done:
+    if maps.succeeded * 100 < maps.total * seen.job.spec.slow_start_completed_maps_percent and not maps.done:
         return StageControl(indices=frozenset())
     if not waiting or not _hungry(seen, state):
         return settle.RUN
@@ -64,7 +63,9 @@ def overdue(seen: Observation, state: JobState) -> Verdict | None:
     end_s = _deadline_s(seen, state)
     if end_s is None or seen.now_s < end_s:
         return None
-    message = f"the job was active for longer than spec.activeDeadlineSeconds ({seen.job.life.deadline_s:.0f} s)"
+    message = (
+        f"the job was active for longer than spec.activeDeadlineSeconds ({seen.job.spec.active_deadline_seconds} s)"
+    )
     return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
 
 
@@ -77,15 +78,15 @@ def next_reconcile_s(seen: Observation, state: JobState, known_s: float | None) 
 
 
 def _deadline_s(seen: Observation, state: JobState) -> float | None:
-    limit_s = seen.job.life.deadline_s
-    if limit_s is None or state.start_s is None or seen.job.life.suspend:
+    limit_s = seen.job.spec.active_deadline_seconds
+    if limit_s is None or state.start_s is None or seen.job.spec.suspend:
         return None
     return state.start_s + limit_s
 
 
 def with_leftovers(verdict: Verdict, seen: Observation, state: JobState) -> Verdict:
     """Say what a job that fails leaves in the storage, if no task is to remove it."""
-    if state.plan is None or seen.job.life.clean_up != "Never":
+    if state.plan is None or seen.job.spec.clean_up != "Never":
         return verdict
     message = f"{verdict.message} (remove what it leaves: {seen.job.work_url})"
     return dataclasses.replace(verdict, message=message)

@@ -47,7 +47,7 @@ def plan(seen: Observation) -> Desired:
     state = _accept_plan(seen)
     if state.finished or seen.job.deleting_since_s is not None:
         return cleanup.plan(everything, seen, state)
-    suspend = seen.job.life.suspend
+    suspend = seen.job.spec.suspend
     if seen.missing and state.plan is None and not everything.pods and not suspend:
         return _held(seen, state)
     stage_type = steps.current(state, seen.job)
@@ -221,7 +221,7 @@ def _describe(seen: Observation, state: JobState, stage_type: TaskType, settleme
     verdict = settlement.verdict or lifetime.overdue(seen, state)
     if verdict is not None:
         return conditions.failed(state, lifetime.with_leftovers(verdict, seen, state), seen.now_s)
-    if seen.job.life.suspend:
+    if seen.job.spec.suspend:
         return conditions.suspended(state, seen.now_s, live=sum(pod.state.is_live for pod in seen.pods))
     phase = _phase(seen, state)
     state = dataclasses.replace(state, phase=phase)
