@@ -11,12 +11,14 @@ def priority_class(spec: mrjob_template.TemplateFields) -> str:
     return (spec.pod_template and spec.pod_template.priority_class_name) or ""
 
 
-def apply(manifest: dict[str, Any], template: mrjob_template.TemplateFields) -> dict[str, Any]:
-    """The manifest with the template's fields; ours win."""
-    metadata, spec, pod = manifest["metadata"], manifest["spec"], template.pod_template or mrjob_template.PodTemplate()
-    if pod.metadata is not None:
-        metadata["labels"] = {**(pod.metadata.labels or {}), **metadata["labels"]}
-        metadata["annotations"] = {**(pod.metadata.annotations or {}), **metadata["annotations"]}
+def metadata(spec: mrjob_template.TemplateFields) -> mrjob_template.Metadata:
+    """Return the labels and annotations that a job wants its pods to have."""
+    return (spec.pod_template and spec.pod_template.metadata) or mrjob_template.Metadata()
+
+
+def apply(spec: dict[str, Any], template: mrjob_template.TemplateFields) -> dict[str, Any]:
+    """Return the spec of a pod with the fields of the template."""
+    pod = template.pod_template or mrjob_template.PodTemplate()
     if template.image_pull_secrets:
         known = spec.get("imagePullSecrets", [])
         ours = [{"name": each.name} for each in template.image_pull_secrets]
@@ -33,7 +35,7 @@ def apply(manifest: dict[str, Any], template: mrjob_template.TemplateFields) -> 
         spec["priorityClassName"] = pod.priority_class_name
     if pod.security_context is not None:
         spec["securityContext"] |= pod.security_context.model_dump(by_alias=True, exclude_none=True)
-    return manifest
+    return spec
 
 
 def node_affinity(spec: mrjob_template.TemplateFields) -> tuple[model.AffinityTerm, ...] | None:

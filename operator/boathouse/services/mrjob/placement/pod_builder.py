@@ -67,9 +67,23 @@ class PodBuilder:
     job: Job
     settings: PodSettings
     splits: Sequence[contract.Split] = ()
+    _specs: dict[tuple[TaskType, int, Resources], dict[str, Any]] = dataclasses.field(default_factory=dict, init=False)
 
     def build(self, attempt: Attempt, resources: Resources, node: str | None) -> dict[str, Any]:
-        """The manifest; without `node`, of a pod that waits for the scheduler."""
+        """Return the manifest; without `node`, of a pod that is pending.
+
+        Pods of a stage share all parts of their specs that do not name the task or the node: do not change them.
+        """
+        key = attempt.task_type, attempt.step, resources
+        shared = self._specs.get(key) or self._specs.setdefault(key, self._spec(attempt, resources))
+        (container,) = shared["containers"]
+        task = {"name": contract.TASK_ENV, "value": _escaped(msgspec.json.encode(self.task_spec(attempt)).decode())}
+        env = [task if each["name"] == contract.TASK_ENV else each for each in container["env"]]
+        spec = shared | {"containers": [container | {"env": env}]} | ({"nodeName": node} if node is not None else {})
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
+
+    def _spec(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
+        """Return the spec of the pods of a stage, without the task and the node."""
         job = self.job
         spec: dict[str, Any] = {
             "schedulerName": names.SCHEDULER_NAME,
@@ -92,17 +106,15 @@ class PodBuilder:
             spec["nodeSelector"] = dict(sorted(job.spec.node_selector.items()))
         if self.settings.image_pull_secrets:
             spec["imagePullSecrets"] = [{"name": name} for name in self.settings.image_pull_secrets]
-        if node is not None:
-            spec["nodeName"] = node
-        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
-        return pod_template.apply(manifest, job.spec)
+        return pod_template.apply(spec, job.spec)
 
     def _metadata(self, attempt: Attempt) -> dict[str, Any]:
-        job = self.job
+        job, asked = self.job, pod_template.metadata(self.job.spec)
         metadata: dict[str, Any] = {
             "name": pod_name(job, attempt),
             "namespace": job.namespace,
             "labels": {
+                **(asked.labels or {}),
                 names.APP_NAME: "boathouse-task",
                 names.APP_INSTANCE: job.name if len(job.name) <= _MAX_NAME else job.uid,
                 names.APP_COMPONENT: attempt.task_type.value,
@@ -116,7 +128,7 @@ class PodBuilder:
                 names.LABEL_ATTEMPT: str(attempt.number),
                 names.LABEL_QUEUE: job.queue,
             },
-            "annotations": {names.ANNOTATION_JOB_NAME: job.name},
+            "annotations": {**(asked.annotations or {}), names.ANNOTATION_JOB_NAME: job.name},
             "ownerReferences": [owner(job)],
         }
         split = self._split(attempt)
@@ -140,7 +152,7 @@ class PodBuilder:
             "imagePullPolicy": job.image_pull_policy,
             "command": ["boathouse-task"],
             "workingDir": contract.WORK_PATH,
-            "env": self._env(attempt),
+            "env": self._env(),
             "resources": _requirements(resources),
             "resizePolicy": [
                 {"resourceName": "cpu", "restartPolicy": "NotRequired"},
@@ -158,7 +170,7 @@ class PodBuilder:
             "volumeMounts": self._mounts(attempt),
         }
 
-    def _env(self, attempt: Attempt) -> list[dict[str, Any]]:
+    def _env(self) -> list[dict[str, Any]]:
         """The user's variables last but for ours, so that theirs may refer to nothing of ours and never replace it."""
         env: list[dict[str, Any]] = [_variable(each) for each in self.job.spec.env or ()]
         secret = self.job.s3.secret_ref if self.job.s3 else None
@@ -173,8 +185,7 @@ class PodBuilder:
             (contract.POD_UID_ENV, "metadata.uid"),
             (contract.NODE_NAME_ENV, "spec.nodeName"),
         )
-        task = msgspec.json.encode(self.task_spec(attempt)).decode()
-        env.append({"name": contract.TASK_ENV, "value": _escaped(task)})
+        env.append({"name": contract.TASK_ENV})
         env.append({"name": contract.MEMORY_LIMIT_ENV, "valueFrom": {"resourceFieldRef": limit}})
         env += [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields]
         return env
