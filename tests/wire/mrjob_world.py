@@ -16,9 +16,9 @@ from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import kept
-from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer, work_queue
+from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.mrjob import podindex, policy_events, shares, task_metrics
-from boathouse.services.mrjob.kind import MRJOB, MRJobKind
+from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.mrjob.splits import shards, split_plans
@@ -129,27 +129,21 @@ class Operator:
     ) -> None:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
-        self.queue = work_queue.WorkQueue(self._look, workers=2, metrics=self.telemetry.registry)
-        self.jobs = object_store.ObjectStore(
-            MRJOB, self.queue.add, admission.Admission(config.tenant_limits.max_unfinished_jobs)
-        )
-        self.pods = podindex.PodIndex(
-            lambda uid: self.queue.add(self.jobs.key(uid) or KEY), asyncio.get_running_loop().call_later
-        )
-        self.plans = split_plans.Plans(client)
-        self.scheduler = scheduler or PlaceAtOnce(client)
-        self.hub = task_messages.TaskMessages()
-        self.bundle = Bundle()
         self.leads = True
         context = reconciler.Context(
             api=client,
-            objects=self.jobs,
             events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
-            metrics=metrics.ObjectMetrics(MRJOB, self.telemetry.registry, self.telemetry.gauges),
             statuses=status_writer.StatusShare(config.tenant_limits.status_writes_per_second, time.monotonic),
             may_lead=lambda: self.leads,
             now=lambda: NOW_S + time.monotonic() - start,
         )
+        self.controllers = controllers.Controllers(context, config, self.telemetry)
+        self.queue = self.controllers.queue
+        self.pods = podindex.PodIndex(self.controllers.mark, asyncio.get_running_loop().call_later)
+        self.plans = split_plans.Plans(client)
+        self.scheduler = scheduler or PlaceAtOnce(client)
+        self.hub = task_messages.TaskMessages()
+        self.bundle = Bundle()
         kind = MRJobKind(
             frame=context,
             pod_index=self.pods,
@@ -163,7 +157,7 @@ class Operator:
             shares=shares.Shares(config.tenant_limits, time.monotonic),
             policy_events=policy_events.PolicyEvents(observers, run_times.Learner(), time.monotonic),
         )
-        self._reconciler = reconciler.Reconciler(kind, context)
+        self.jobs = self.controllers.add(kind).objects
         self._pods = informer.Informer(
             client,
             catalogue.PODS,
@@ -194,9 +188,6 @@ class Operator:
 
     def kill(self) -> None:
         self.scheduler.kill()
-
-    async def _look(self, key: str) -> float | None:
-        return await self._reconciler.reconcile(key)
 
     def _job_changed(self, change: store.Change[Any]) -> None:
         match change:

@@ -1,38 +1,28 @@
-"""Kopf as the source of "this MRJob changed". What follows from it is the services' business.
+"""Kopf as the source of "this object changed". What follows from it is the services' business.
 
 Handlers of raw events only: they put no annotations on resources, need no finalizer, and lose nothing when the process
 dies, because the next list shows everything again.
 """
 
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable
 
 import kopf
 
-from boathouse.resources import names
+from boathouse.services.frame.object_store import ObjectStore
 
 
-class Sink(Protocol):
-    """Takes resources in: the job store is one."""
-
-    def seen(self, body: dict[str, Any]) -> None:
-        """A watch or a list showed the resource."""
-        ...
-
-    def gone(self, body: dict[str, Any]) -> None:
-        """The resource was deleted."""
-        ...
-
-
-def registry(sink: Sink) -> kopf.OperatorRegistry:
-    """A registry of its own, so that importing this module registers nothing."""
+def registry(stores: Iterable[ObjectStore]) -> kopf.OperatorRegistry:
+    """Return a registry of its own, whose handlers pass the events of each kind to its store."""
     result = kopf.OperatorRegistry()
-
-    @kopf.on.event(names.GROUP, names.VERSION, names.MRJOB_PLURAL, registry=result)
-    async def changed(event: kopf.RawEvent, **_: object) -> None:
-        body = dict(event["object"])
-        if event["type"] == "DELETED":
-            sink.gone(body)
-        else:
-            sink.seen(body)
-
+    for objects in stores:
+        resource = objects.kind.resource
+        kopf.on.event(resource.group, resource.version, resource.plural, registry=result)(_handler(objects))
     return result
+
+
+def _handler(objects: ObjectStore) -> Callable[..., Awaitable[None]]:
+    async def changed(event: kopf.RawEvent, **_: object) -> None:
+        take_in = objects.gone if event["type"] == "DELETED" else objects.seen
+        take_in(dict(event["object"]))
+
+    return changed

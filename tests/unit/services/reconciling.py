@@ -55,14 +55,13 @@ class Desk:
         self.jobs = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
         context = self._context(limits)
-        self.reconciler = reconciler.Reconciler(self._kind(context, config), context)
+        counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
+        self.reconciler = reconciler.Reconciler(self._kind(context, config), context, self.jobs, counts)
 
     def _context(self, limits: TenantLimits) -> reconciler.Context:
         return reconciler.Context(
             api=self,
-            objects=self.jobs,
             events=self,
-            metrics=metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges()),
             statuses=status_writer.StatusShare(limits.status_writes_per_second, self.clock),
             may_lead=lambda: True,
             now=self.clock,

@@ -51,7 +51,7 @@ def ended(cluster):
 def failing(cluster, key=KEY):
     """Whether a look at the job has failed."""
     operator = cluster.kubelet.operator
-    return operator is not None and bool(operator.queue._failures.get(key))
+    return operator is not None and bool(operator.queue._failures.get(f"{key}:MRJob"))
 
 
 async def ends(cluster):

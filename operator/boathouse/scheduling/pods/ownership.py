@@ -72,7 +72,7 @@ def owning_mrjob(pod: wire.Pod) -> str | None:
     owner, uid = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_JOB_UID)
     if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
         return None
-    return uid if (owner.kind, owner.uid) == (names.MRJOB_KIND, uid) else None
+    return uid if owner.uid == uid else None
 
 
 def is_task(pod: facts.PodFacts) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from boathouse.cluster import boundary, wire
 from boathouse.services.frame.admission import Admission
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, key_of, revision
 
@@ -51,12 +52,18 @@ class ObjectStore:
     Args:
         on_change: Called with the key of an object that was created, changed, deleted or admitted.
         admission: Decides which objects are admitted; without limits when absent.
+        aside: Where objects go that cannot be kept.
     """
 
     def __init__(
-        self, kind: KindDefinition, on_change: Callable[[str], None], admission: Admission | None = None
+        self,
+        kind: KindDefinition,
+        on_change: Callable[[str], None],
+        admission: Admission | None = None,
+        aside: boundary.Boundary | None = None,
     ) -> None:
-        self._kind = kind
+        self.kind = kind
+        self._aside = aside or boundary.Boundary()
         self._on_change = on_change
         self._admission = admission or Admission(limit=2**63, limit_bytes=2**63)
         self._entries: dict[str, _Entry] = {}
@@ -66,8 +73,13 @@ class ObjectStore:
 
     def seen(self, body: Body, began: int | None = None) -> None:
         """Take in an object from a watch, or from a LIST that began at that tick."""
-        if self.put(body, began):
-            self._on_change(key_of(body))
+        metadata = body["metadata"]
+        subject = wire.ObjectMeta(
+            name=metadata["name"], namespace=metadata.get("namespace", ""), uid=metadata.get("uid", "")
+        )
+        with self._aside.guard(self.kind.resource, subject, boundary.Reason.STORING):
+            if self.put(body, began):
+                self._on_change(key_of(body))
 
     def begin(self) -> int:
         """Return the tick at which a read of the API server begins, for `put` and `seen`."""
@@ -108,7 +120,7 @@ class ObjectStore:
         self._entries[key] = _Entry(body, self._next())
         self._keys[ObjectUid(uid)] = key
         size_bytes = len(msgspec.json.encode(body.get("spec")))
-        ended = self._kind.has_ended(body)
+        ended = self.kind.has_ended(body)
         admission = self._admission
         self._admit(admission.remove(key, body) if ended else admission.put(key, body, size_bytes))
         if (size_bytes > SMALL_SPEC_BYTES) if ended else not admission.admits(key, body):
@@ -135,7 +147,7 @@ class ObjectStore:
     def admits(self, key: str) -> bool:
         """Return whether an object is among those of its namespace that may run."""
         entry = self._entries.get(key)
-        return entry is None or self._kind.has_ended(entry.body) or self._admission.admits(key, entry.body)
+        return entry is None or self.kind.has_ended(entry.body) or self._admission.admits(key, entry.body)
 
     @property
     def limits(self) -> tuple[int, int]:

@@ -32,7 +32,7 @@ CONFLICTS_AT_ONCE: Final = 1
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the reconciler of a kind works with.
+    """What the reconcilers of all kinds work with.
 
     Attributes:
         statuses: Limits the statuses of a namespace.
@@ -42,9 +42,7 @@ class Context:
     """
 
     api: client.ApiClient
-    objects: object_store.ObjectStore
     events: event_writer.EventWriter
-    metrics: metrics.ObjectMetrics
     statuses: status_writer.StatusShare
     may_lead: Callable[[], bool]
     now: Callable[[], float] = time.time
@@ -53,16 +51,22 @@ class Context:
 
 
 class Reconciler(Generic[O, S, V, M]):
-    """Reconciles one object at a time."""
+    """Reconciles the objects of one kind, one at a time."""
 
-    def __init__(self, kind: Kind[O, S, V, M], context: Context) -> None:
-        self._kind, self._context = kind, context
-        self._objects, self._resource = context.objects, kind.definition.resource
+    def __init__(
+        self,
+        kind: Kind[O, S, V, M],
+        context: Context,
+        objects: object_store.ObjectStore,
+        counts: metrics.ObjectMetrics,
+    ) -> None:
+        self._kind, self._context, self._objects, self._metrics = kind, context, objects, counts
+        self._resource = kind.definition.resource
         self._memories: dict[str, M] = {}
         self._uids: dict[str, ObjectUid] = {}
         self._conflicts: dict[str, int] = {}
         self._events = object_events.ObjectEvents(kind.definition, context.events)
-        self._writes = Writes(kind=kind.definition, api=context.api, objects=context.objects, may_lead=context.may_lead)
+        self._writes = Writes(kind=kind.definition, api=context.api, objects=objects, may_lead=context.may_lead)
         self._status_writer: status_writer.StatusWriter[S] = status_writer.StatusWriter(
             kind.status_format,
             self._writes,
@@ -204,7 +208,7 @@ class Reconciler(Generic[O, S, V, M]):
 
     def _report(self, key: str, uid: ObjectUid, obj: O, before: S, after: S) -> None:
         """Count the phase of an object; log and publish it if it changed."""
-        self._context.metrics.phase(key, after.phase)
+        self._metrics.phase(key, after.phase)
         if after.phase == before.phase:
             return
         _log.info(
@@ -218,7 +222,7 @@ class Reconciler(Generic[O, S, V, M]):
         )
         if self._has_ended(after):
             end_s, created_s = after.completion_s, self._kind.life(obj).created_s
-            self._context.metrics.ended(after.phase, None if end_s is None else end_s - created_s)
+            self._metrics.ended(after.phase, None if end_s is None else end_s - created_s)
         self._events.phase_changed(key, uid, before.phase, after.phase, self._kind.note(obj, after))
 
     async def _refuse(self, key: str, body: Body, refusal: Refusal, *, again_s: float = RESYNC_S) -> float:
@@ -232,7 +236,7 @@ class Reconciler(Generic[O, S, V, M]):
             refused, wire = await self._status_writer.patch(key, metadata["uid"], refused)
             if memory is not None:
                 memory.state, memory.written = refused, wire
-        self._context.metrics.phase(key, refused.phase)
+        self._metrics.phase(key, refused.phase)
         return again_s
 
     async def _release(self, key: str, why: str = "") -> None:
@@ -265,7 +269,7 @@ class Reconciler(Generic[O, S, V, M]):
         self._memories.pop(key, None)
         self._conflicts.pop(key, None)
         self._context.statuses.forget(key)
-        self._context.metrics.forget(key)
+        self._metrics.forget(key)
         uid = self._uids.pop(key, None)
         if uid is not None:
             self._kind.forget(uid, namespace_of(key))

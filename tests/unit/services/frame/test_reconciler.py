@@ -98,15 +98,14 @@ def boats(api):
 def reconcile(api, boats):
     context = reconciler.Context(
         api=api,
-        objects=api.objects,
         events=api,
-        metrics=ObjectMetrics(KIND, prometheus_client.CollectorRegistry(), gauges.ScrapeGauges()),
         statuses=StatusShare(10.0, lambda: 0.0),
         may_lead=lambda: True,
         now=lambda: NOW_S,
         monotonic=lambda: 0.0,
     )
-    made = reconciler.Reconciler(boats, context)
+    counts = ObjectMetrics(KIND, prometheus_client.CollectorRegistry(), gauges.ScrapeGauges())
+    made = reconciler.Reconciler(boats, context, api.objects, counts)
     return lambda: made.reconcile(KEY)
 
 

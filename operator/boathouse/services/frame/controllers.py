@@ -1,0 +1,116 @@
+"""Reconcile the objects of all kinds: a store and a reconciler for each kind, one queue for all."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Final
+
+from boathouse.cluster import loops
+from boathouse.resources.config import OperatorConfig
+from boathouse.scheduling import assembly
+from boathouse.services import learned
+from boathouse.services.frame import admission, metrics, object_store, reconciler, resync, work_queue
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.protocols import Kind
+from boathouse.services.frame.writes import NotLeading
+from boathouse.services.progress import server, trust_bundle
+from boathouse.telemetry import metrics as telemetry
+from boathouse_policies import framework
+
+WORKERS: Final = 4
+NOT_LEADING_REQUEUE_S: Final = 1.0
+_KIND: Final = ":"
+"""Separates the key of an object from its kind in a key of the queue."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """What reconciles the objects of one kind."""
+
+    objects: object_store.ObjectStore
+    reconciler: reconciler.Reconciler[Any, Any, Any, Any]
+    resync: resync.Resync
+
+
+class Controllers:
+    """Reconciles the objects of the kinds that were added, until cancelled.
+
+    Args:
+        context: What the reconcilers work with.
+        settings: The limits of a namespace, and the namespaces to watch.
+        target: Where to count.
+
+    Attributes:
+        by_kind: The controllers by the name of their kind.
+    """
+
+    def __init__(self, context: reconciler.Context, settings: OperatorConfig, target: telemetry.Metrics) -> None:
+        self.context = context
+        self.by_kind: dict[str, Controller] = {}
+        self._settings, self._target = settings, target
+        self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
+
+    def add(self, kind: Kind[Any, Any, Any, Any]) -> Controller:
+        """Reconcile the objects of a kind too."""
+        context, definition, limits = self.context, kind.definition, self._settings.tenant_limits
+        name = definition.resource.kind
+        objects = object_store.ObjectStore(
+            definition,
+            lambda key: self.queue.add(f"{key}{_KIND}{name}"),
+            admission.Admission(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20),
+            context.aside,
+        )
+        counts = metrics.ObjectMetrics(definition, self._target.registry, self._target.gauges)
+        namespaces = tuple(self._settings.watch_namespaces)
+        self.by_kind[name] = Controller(
+            objects=objects,
+            reconciler=reconciler.Reconciler(kind, context, objects, counts),
+            resync=resync.Resync(definition, context.api, objects, namespaces),
+        )
+        return self.by_kind[name]
+
+    def mark(self, uid: ObjectUid) -> None:
+        """Reconcile the object with this UID, if there is one."""
+        for name, controller in self.by_kind.items():
+            if (key := controller.objects.key(uid)) is not None:
+                self.queue.add(f"{key}{_KIND}{name}")
+
+    async def run(self) -> None:
+        """Reconcile until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.queue.run())
+            for controller in self.by_kind.values():
+                group.create_task(controller.resync.run())
+
+    async def _reconcile(self, queue_key: str) -> float | None:
+        key, _, name = queue_key.rpartition(_KIND)
+        try:
+            return await self.by_kind[name].reconciler.reconcile(key)
+        except NotLeading:
+            return NOT_LEADING_REQUEUE_S  # this process is about to end; what is due is its successor's
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderServices:
+    """What the leader has for its kinds; each adds itself.
+
+    Attributes:
+        saved: What outlives the process, by names that stay the same over versions.
+        limited: Return how often an operation was delayed because a namespace used up its limit.
+        loops: Run while this process leads.
+    """
+
+    settings: OperatorConfig
+    cluster_id: str
+    profile: framework.Profile
+    scheduling: assembly.Scheduling
+    controllers: Controllers
+    endpoint: server.ProgressServer
+    bundles: trust_bundle.Bundles
+    metrics: telemetry.Metrics
+    saved: dict[str, learned.Part]
+    limited: dict[str, Callable[[], int]]
+    loops: list[loops.Loop]
+
+
+AddKind = Callable[[LeaderServices], None]
