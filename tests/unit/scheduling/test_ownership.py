@@ -28,7 +28,6 @@ def test_a_pod_that_a_job_owns_is_charged_to_it_and_its_queue():
     [
         {"api_version": "batch/v1"},
         {"api_version": "boathouse.dev.example.com/v1"},
-        {"kind": "Job"},
         {"uid": "another"},
         {"controller": False},
     ],
@@ -38,6 +37,11 @@ def test_a_pod_that_claims_a_job_is_charged_to_nobody(owner):
     account = ownership.of(forged)
     assert (account.job, account.queue) == (None, None)
     assert not ownership.is_task(forged)
+
+
+def test_a_pod_of_another_kind_of_the_group_is_charged_to_its_object():
+    of_another_kind = pod(msgspec.structs.replace(OWNER, kind="DriverApp"))
+    assert (ownership.of(of_another_kind).job, ownership.is_task(of_another_kind)) == ("u", True)
 
 
 def test_the_label_alone_makes_no_task():

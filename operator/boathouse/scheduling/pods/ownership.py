@@ -64,7 +64,7 @@ def task_id(pod: wire.Pod) -> model.TaskId:
 
 
 def owning_mrjob(pod: wire.Pod) -> str | None:
-    """Return the UID of the MRJob that a pod is a task of, or None.
+    """Return the UID of the job that a pod is a task of, or None: an MRJob, or an object of another kind of the group.
 
     The label must agree with the controller: anybody may write a label, and only Boathouse makes pods that a resource
     of its own owns.
