@@ -46,7 +46,7 @@ format: setup ## Format the code and apply the safe fixes
 
 .PHONY: test-unit
 test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about three minutes on two cores)
-	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire -q -n auto -m "not long" --junit-xml=build/reports/unit.xml
+	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds -q -n auto -m "not long" --junit-xml=build/reports/unit.xml
 
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)

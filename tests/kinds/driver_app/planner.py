@@ -1,0 +1,81 @@
+"""What an app needs next, from its object, its driver and the driver's executors. Pure."""
+
+import dataclasses
+
+from boathouse.services.frame.conditions import ConditionTable
+from tests.kinds.driver_app.state import TERMINAL
+
+CONDITIONS = ("Admitted", "Suspended", "Running")
+UNSEEN_S = 0.05
+"""When to look again for a driver that ran and that no watch shows: its end is shown by another watch."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class App:
+    """A valid DriverApp."""
+
+    uid: str
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    queue: str
+    executors: int
+    suspend: bool
+    ttl_s: float | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seen:
+    """All that a plan depends on."""
+
+    app: App
+    state: object
+    driver: object | None
+    executors: tuple[object, ...]
+    now_s: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What the app needs next."""
+
+    state: object
+    delete: tuple[object, ...] = ()
+    wants_driver: bool = False
+    recheck_at_s: float | None = None
+
+
+def plan(seen):
+    """Return what the app needs next."""
+    state = dataclasses.replace(seen.state, observed_generation=seen.app.generation, executors=len(seen.executors))
+    pods = tuple(pod for pod in (seen.driver, *seen.executors) if pod is not None)
+    live = tuple(pod for pod in pods if not pod.is_terminal and pod.metadata.deletion_timestamp is None)
+    if state.phase in TERMINAL:
+        return Plan(state=state, delete=live)
+    if seen.app.suspend:
+        starts = state.starts + (seen.driver is not None and state.phase != "Suspended")
+        return Plan(state=_enter(seen, dataclasses.replace(state, starts=starts), "Suspended"), delete=live)
+    if seen.driver is None and state.phase == "Running":
+        return Plan(state=state, recheck_at_s=seen.now_s + UNSEEN_S)
+    if seen.driver is None or not seen.driver.node_name:
+        return Plan(state=_enter(seen, state, "Pending"), wants_driver=True)
+    if seen.driver.is_terminal:
+        ended = _enter(seen, state, seen.driver.status.phase)
+        return Plan(state=dataclasses.replace(ended, completion_s=seen.now_s), delete=live)
+    return Plan(state=_enter(seen, state, "Running"), wants_driver=True)
+
+
+def _enter(seen, state, phase):
+    table = ConditionTable(state.conditions, seen.app.generation, seen.now_s, order=CONDITIONS)
+    table.set("Admitted", True, "Admitted", "")
+    table.set("Suspended", phase == "Suspended", phase, "")
+    table.set("Running", phase == "Running", phase, "")
+    return dataclasses.replace(state, phase=phase, conditions=table.conditions)
+
+
+def refuse(state, refusal, generation, now_s):
+    """Return the state of an app that cannot run."""
+    table = ConditionTable(state.conditions, generation, now_s, order=CONDITIONS)
+    table.set("Admitted", False, refusal.reason, refusal.message)
+    return dataclasses.replace(state, reason=refusal.reason, conditions=table.conditions)

@@ -1,0 +1,171 @@
+"""MRJobs and DriverApps beside one another: real scheduler and controllers, a fake API server, pretended kubelets."""
+
+import asyncio
+import contextlib
+import dataclasses
+import time
+import types
+
+import msgspec
+
+from boathouse.cluster import events, informer, store, wire
+from boathouse.resources import names
+from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.mrjob import wiring
+from boathouse.services.progress import server
+from boathouse_policies import profiles
+from tests.kinds.driver_app import kind as driver_app
+from tests.wire import fake_api, mrjob_world, scheduling_world, waiting
+
+KINDS = (wiring.add, driver_app.add)
+APP = "demo/app"
+SPLITS = 2
+
+
+def app(name="app", **spec):
+    """Return a DriverApp with two executors."""
+    metadata = {"name": name, "namespace": "demo"}
+    return {"apiVersion": names.API_VERSION, "kind": "DriverApp", "metadata": metadata, "spec": {"executors": 2} | spec}
+
+
+class Nodes:
+    """Runs pods that have a node: tasks of MRJobs, drivers, and the executors that drivers create.
+
+    Attributes:
+        holds: Whether drivers run on when their executors run.
+    """
+
+    def __init__(self, api):
+        self._api, self.holds = api, False
+        self.tasks = mrjob_world.Kubelet(api, SPLITS)
+
+    async def run(self):
+        while True:
+            for key, pod in list(self._api.objects("pods").items()):
+                if pod["metadata"].get("deletionTimestamp") or self._is_orphan(pod):
+                    self._api.remove("pods", key)
+                elif pod["spec"].get("nodeName"):
+                    self._step(key, pod)
+            await asyncio.sleep(0.005)
+
+    def _is_orphan(self, pod):
+        """Say whether the driver that owns a pod is gone or has ended; the garbage collector deletes the pod then."""
+        owner = pod["metadata"]["ownerReferences"][0]
+        drivers = self._api.objects("pods").values()
+        live = {other["metadata"]["uid"] for other in drivers if other["status"]["phase"] in {"Pending", "Running"}}
+        return owner["kind"] == "Pod" and owner["uid"] not in live
+
+    def _step(self, key, pod):
+        phase, count = pod["status"]["phase"], int(pod["metadata"].get("annotations", {}).get("executors", 0))
+        if names.LABEL_TASK_TYPE in pod["metadata"]["labels"]:
+            if phase == "Pending":
+                self.tasks._step(key, pod)
+            return
+        if phase == "Pending":
+            self._api.set_phase(key, "Running")
+            for number in range(count):
+                self._api.add(executor(pod, number))
+        elif count and not self.holds and self.executors() == count:
+            self._api.end_pod(key)
+
+    def executors(self):
+        """Return how many executors run."""
+        pods = self._api.objects("pods").values()
+        return sum(pod["metadata"]["name"].startswith("exec-") and pod["status"]["phase"] == "Running" for pod in pods)
+
+
+def executor(driver, number, **owner):
+    """Return a pod as a driver creates it."""
+    metadata = driver["metadata"]
+    controller = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+    labels = {names.LABEL_QUEUE: metadata["labels"][names.LABEL_QUEUE]}
+    name, namespace = f"exec-{metadata['uid']}-{number}", owner.pop("namespace", metadata["namespace"])
+    controller |= {"controller": True} | owner
+    return fake_api.pod(name, namespace=namespace, cpu="100m", labels=labels, owner=controller)
+
+
+@dataclasses.dataclass(kw_only=True)
+class World:
+    """What a test acts on and asserts about."""
+
+    api: fake_api.FakeApi
+    nodes: Nodes
+    leader: controllers.LeaderServices
+
+    def status(self, plural="driverapps", key=APP):
+        return (self.api.get(plural, key) or {}).get("status") or {}
+
+    def phase(self, plural="driverapps", key=APP):
+        return self.status(plural, key).get("phase")
+
+    def condition(self, kind, key=APP):
+        return next((each for each in self.status(key=key).get("conditions") or () if each["type"] == kind), None)
+
+    def drivers(self):
+        return [key for key in self.api.objects("pods") if "-driver-" in key]
+
+    def kind(self, name):
+        return self.leader.controllers.by_kind[name].reconciler._kind
+
+    def statuses(self):
+        """Return the statuses of DriverApps that were written, in order."""
+        return [call.body["status"] for call in self.api.calls if call.name == "patch driverapps/status"]
+
+
+@contextlib.asynccontextmanager
+async def world(api):
+    """Run a leader with both kinds, and the nodes; stop both at the end, as a crash would."""
+    if api.get("nodes", "n1") is None:
+        api.add(fake_api.node("n1", cpu="16", memory="32Gi"))
+    async with scheduling_world.world(api) as below, api.client() as client, contextlib.AsyncExitStack() as stack:
+        leader = _leader(below, client)
+        for add in KINDS:
+            add(leader)
+        made = World(api=api, nodes=Nodes(api), leader=leader)
+        mrjobs = made.kind("MRJob")
+        made.nodes.tasks.operator = types.SimpleNamespace(hub=mrjobs.task_messages, plans=mrjobs.plans)
+        followers = [_follow(api, client, each) for each in leader.controllers.by_kind.values()]
+        for each in (made.nodes.run(), leader.controllers.run(), *(follower.run() for follower in followers)):
+            stack.push_async_callback(scheduling_world._stop, asyncio.create_task(each))
+        yield made
+
+
+def _leader(below, client):
+    start, figures = time.monotonic(), below.figures
+    context = reconciler.Context(
+        api=client,
+        events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
+        statuses=status_writer.StatusShare(10.0, time.monotonic),
+        may_lead=below.leader.valid,
+        now=lambda: mrjob_world.NOW_S + time.monotonic() - start,
+        aside=below.parts.aside,
+    )
+    return controllers.LeaderServices(
+        settings=mrjob_world.CONFIG,
+        cluster_id="",
+        profile=profiles.build("fair"),
+        scheduling=below.parts,
+        controllers=controllers.Controllers(context, mrjob_world.CONFIG, figures),
+        endpoint=server.ProgressServer(client, figures),
+        bundles=mrjob_world.Bundle(),
+        metrics=figures,
+        saved={},
+        limited={},
+        loops=[],
+    )
+
+
+def _follow(api, client, controller):
+    """Return a watch that reports the objects of a kind to its store, as Kopf does."""
+    objects, resource = controller.objects, controller.objects.kind.resource
+
+    def changed(change):
+        if isinstance(change, store.Deleted):
+            objects.gone({"metadata": msgspec.to_builtins(change.old.metadata)})
+        elif body := api.get(resource.plural, change.key):
+            objects.seen(body)
+
+    return informer.Informer(client, resource.viewed_as(wire.ObjectView), on_change=changed)
+
+
+eventually = waiting.eventually
