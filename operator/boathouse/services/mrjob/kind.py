@@ -356,7 +356,7 @@ def _attempts(pods: Iterable[AttemptPod]) -> set[tuple[int, TaskType, int, int]]
 def _without_plan(known: JobState, now_s: float) -> JobState:
     """Fail a job whose accepted plan's ConfigMaps were deleted."""
     message = "the ConfigMaps with the job's split plan are gone, or they were changed: create the job again"
-    return conditions.failed(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
+    return conditions.finished(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
 
 
 def _of_less(less: Sequence[AttemptPod]) -> str:

@@ -6,9 +6,9 @@ knows nothing, and says so.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable
-from typing import Protocol
+from collections.abc import Callable, Collection
 
+from boathouse.scheduling.scheduler import Scheduler
 from boathouse.services.frame.kind import Body
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.mrjob.job.model import JobUid
@@ -17,18 +17,6 @@ from boathouse.services.mrjob.state.job_state import TERMINAL
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import OwnerState
-
-
-class InFlight(Protocol):
-    """Knows which pods may still come: the scheduler."""
-
-    def has_job(self, job_id: policy.JobId) -> bool:
-        """Whether tasks of the job may still be placed."""
-        ...
-
-    def in_flight(self) -> Iterable[policy.TaskId]:
-        """Tasks whose pod is being written, or was written and not observed yet."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +32,7 @@ class Owners:
 
     jobs: ObjectStore
     pods: PodIndex
-    scheduler: InFlight
+    scheduler: Scheduler
     cluster: str
     namespaces: Collection[str]
     listed: Callable[[], bool]

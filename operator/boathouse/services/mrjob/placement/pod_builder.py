@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+import pydantic
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec as mrjob_spec
@@ -100,7 +101,7 @@ class PodBuilder:
             },
             "containers": [self._container(attempt, resources)],
             "volumes": self._volumes(attempt, resources),
-            "tolerations": [*map(_toleration, job.spec.tolerations or ()), *self._patience()],
+            "tolerations": [*map(_manifest, job.spec.tolerations or ()), *self._patience()],
         }
         if job.spec.node_selector:
             spec["nodeSelector"] = dict(sorted(job.spec.node_selector.items()))
@@ -172,7 +173,7 @@ class PodBuilder:
 
     def _env(self) -> list[dict[str, Any]]:
         """The user's variables last but for ours, so that theirs may refer to nothing of ours and never replace it."""
-        env: list[dict[str, Any]] = [_variable(each) for each in self.job.spec.env or ()]
+        env: list[dict[str, Any]] = [*map(_manifest, self.job.spec.env or ())]
         secret = self.job.s3.secret_ref if self.job.s3 else None
         if secret is not None:
             env += [
@@ -311,12 +312,9 @@ def _escaped(text: str) -> str:
     return text.replace("$(", "$$(")
 
 
-def _variable(variable: mrjob_spec.EnvVar) -> dict[str, Any]:
-    return variable.model_dump(by_alias=True, exclude_none=True)
-
-
-def _toleration(toleration: mrjob_spec.Toleration) -> dict[str, Any]:
-    return toleration.model_dump(by_alias=True, exclude_none=True)
+def _manifest(part: pydantic.BaseModel) -> dict[str, Any]:
+    """Return a part of the spec as it is in a manifest."""
+    return part.model_dump(by_alias=True, exclude_none=True)
 
 
 def _file(file: mrjob_spec.File) -> contract.FileSource:

@@ -17,6 +17,7 @@ from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Settlement
 from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.state import conditions
 from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
@@ -49,7 +50,9 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Desired
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in everything.pods if pod.is_active])
     others = [pod for pod in everything.pods if pod.task_type is not TaskType.CLEANUP]
-    settlement = _settle(seen, state, _HOLD if _writers(others, seen.now_s) else settle.RUN)
+    limits = dataclasses.replace(seen.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
+    control = _HOLD if _writers(others, seen.now_s) else settle.RUN
+    settlement = steps.settled(seen, state, TaskType.CLEANUP, limits, control)
     state = _advance(seen, state, settlement)
     if not is_in_progress(state):
         return Desired(
@@ -103,13 +106,6 @@ def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:
         pod.state.is_live and (pod.deleting_since_s is None or now_s < pod.deleting_since_s + settle.LOST_AFTER_S)
         for pod in pods
     )
-
-
-def _settle(seen: Observation, state: JobState, stop: settle.StageControl) -> Settlement:
-    limits = dataclasses.replace(seen.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
-    pods = [pod for pod in seen.pods if pod.task_type is TaskType.CLEANUP]
-    stage = state.stages[TaskType.CLEANUP]
-    return settle.settle(TaskType.CLEANUP, stage, pods, state.counters, limits, seen.now_s, stop)
 
 
 def _deadline_s(state: JobState) -> float:

@@ -118,18 +118,9 @@ def _accept_plan(seen: Observation) -> JobState:
     return dataclasses.replace(state, plan=stored, stages=stages)
 
 
-def _settle(seen: Observation, state: JobState, stage_type: TaskType, stop: settle.StageControl) -> Settlement:
+def _settle(seen: Observation, state: JobState, stage_type: TaskType, control: settle.StageControl) -> Settlement:
     limits = dataclasses.replace(seen.limits, max_attempts=seen.job.stage(stage_type, state.step).max_attempts)
-    # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
-    lost = state.stages[stage_type].settled(0) if stage_type is TaskType.SETUP else 0
-    pods = [
-        pod
-        for pod in seen.pods
-        if pod.task_type is stage_type and not (pod.state is AttemptState.SUCCEEDED and pod.attempt <= lost)
-    ]
-    return settle.settle(
-        stage_type, state.stages[stage_type], pods, state.counters, limits, seen.now_s, stop, seen.failed_s
-    )
+    return steps.settled(seen, state, stage_type, limits, control)
 
 
 def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
@@ -168,7 +159,7 @@ def _held(seen: Observation, state: JobState) -> Desired:
     deadline_s = seen.job.created_s + seen.limits.start_timeout_s
     if seen.now_s >= deadline_s:
         verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-        return Desired(state=conditions.failed(_common(seen, state), verdict, seen.now_s))
+        return Desired(state=conditions.finished(_common(seen, state), verdict, seen.now_s))
     held = refuse(
         state, Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message), seen.job.generation, seen.now_s
     )
@@ -217,10 +208,10 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
 def _describe(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
     """Phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
-        return conditions.succeeded(state, seen.now_s)
+        return conditions.finished(state, None, seen.now_s)
     verdict = settlement.verdict or lifetime.overdue(seen, state)
     if verdict is not None:
-        return conditions.failed(state, lifetime.with_leftovers(verdict, seen, state), seen.now_s)
+        return conditions.finished(state, lifetime.with_leftovers(verdict, seen, state), seen.now_s)
     if seen.job.spec.suspend:
         return conditions.suspended(state, seen.now_s, live=sum(pod.state.is_live for pod in seen.pods))
     phase = _phase(seen, state)

@@ -7,7 +7,8 @@ task in their place. The commit follows the last step.
 import dataclasses
 from collections.abc import Sequence
 
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state.job_state import JobState, StageState
@@ -34,6 +35,21 @@ def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
     else:
         work = (TaskType.MAP, TaskType.REDUCE) if job.steps[state.step].reduces else (TaskType.MAP,)
     return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else work
+
+
+def settled(
+    seen: Observation, state: JobState, task_type: TaskType, limits: settle.Limits, control: settle.StageControl
+) -> settle.Settlement:
+    """Settle the attempts of a stage."""
+    # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
+    lost = state.stages[task_type].settled(0) if task_type is TaskType.SETUP else 0
+    pods = [
+        pod
+        for pod in seen.pods
+        if pod.task_type is task_type and not (pod.state is AttemptState.SUCCEEDED and pod.attempt <= lost)
+    ]
+    stage = state.stages[task_type]
+    return settle.settle(task_type, stage, pods, state.counters, limits, seen.now_s, control, seen.failed_s)
 
 
 def follow(state: JobState, job: Job) -> JobState:

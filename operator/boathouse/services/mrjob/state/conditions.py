@@ -16,26 +16,21 @@ def table(state: JobState, now_s: float, generation: int | None = None) -> Condi
     return ConditionTable(state.conditions, generation, now_s, order=ConditionType)
 
 
-def failed(state: JobState, verdict: Verdict, now_s: float) -> JobState:
-    """The job has failed."""
-    reason = Reason.TASK_FAILED if verdict.reason == contract.Reason.USER_COMMAND_FAILED else verdict.reason
+def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState:
+    """Return the state of a job that has failed, or whose output is complete if there is no verdict."""
+    reason, message = (verdict.reason, verdict.message) if verdict else (Reason.SUCCEEDED, "the output is complete")
+    reason = Reason.TASK_FAILED if reason == contract.Reason.USER_COMMAND_FAILED else reason
     known = table(state, now_s)
     known.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
-    known.set(ConditionType.SUCCEEDED, False, reason, verdict.message)
-    known.set(ConditionType.FAILED, True, reason, verdict.message)
+    known.set(ConditionType.SUCCEEDED, verdict is None, reason, message)
+    known.set(ConditionType.FAILED, verdict is not None, reason, message if verdict else "")
     return dataclasses.replace(
-        state, phase="Failed", reason=str(reason), completion_s=now_s, active={}, conditions=known.conditions
-    )
-
-
-def succeeded(state: JobState, now_s: float) -> JobState:
-    """The output is complete."""
-    known = table(state, now_s)
-    known.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
-    known.set(ConditionType.SUCCEEDED, True, Reason.SUCCEEDED, "the output is complete")
-    known.set(ConditionType.FAILED, False, Reason.SUCCEEDED, "")
-    return dataclasses.replace(
-        state, phase="Succeeded", reason="", completion_s=now_s, active={}, conditions=known.conditions
+        state,
+        phase="Failed" if verdict else "Succeeded",
+        reason=str(reason) if verdict else "",
+        completion_s=now_s,
+        active={},
+        conditions=known.conditions,
     )
 
 
