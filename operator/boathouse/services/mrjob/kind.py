@@ -256,9 +256,8 @@ class MRJobKind:
 
     async def _send(self, seen: Observation, state: JobState, _writes: Writes) -> None:
         """Update the orders for the tasks, and keep the reports of those that run."""
-        job, messages = seen.job, self.task_messages
-        messages.update(job.uid, job.namespace, state)
-        messages.retain_reports(job.uid, {pod.name for pod in seen.pods if pod.state.is_live})
+        live = {pod.name for pod in seen.pods if pod.state.is_live}
+        self.task_messages.update(seen.job.uid, seen.job.namespace, state, live)
 
     async def _over(self, _memory: JobMemory, desired: Desired, seen: Observation, _writes: Writes) -> None:
         self._end(seen.job.uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)

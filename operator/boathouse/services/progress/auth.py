@@ -85,11 +85,8 @@ class Authenticator:
     def _start(self, digest: bytes, token: str, claimed: Caller) -> asyncio.Task[Verdict] | Reason:
         """Begin a review, if there is budget for it. The namespace pays first: it must not empty what all share."""
         namespace = claimed.namespace
-        if len(self._in_flight) >= IN_FLIGHT or self._reviewing[namespace] >= IN_FLIGHT_OF_NAMESPACE:
-            return Reason.TOO_MANY_REVIEWS
-        if not self._budgets.of(namespace).take():
-            return Reason.TOO_MANY_REVIEWS
-        if not self._budget.take():
+        at_once = len(self._in_flight) < IN_FLIGHT and self._reviewing[namespace] < IN_FLIGHT_OF_NAMESPACE
+        if not (at_once and self._budgets.of(namespace).take() and self._budget.take()):
             return Reason.TOO_MANY_REVIEWS
         self._reviewing[namespace] += 1
         review = self._in_flight[digest] = asyncio.create_task(self._review(digest, token))

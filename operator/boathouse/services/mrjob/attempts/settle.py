@@ -14,7 +14,7 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import times
 from boathouse.services.frame.conditions import printable
 from boathouse.services.mrjob.attempts import attempt_pod, results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse.services.mrjob.state.job_state import StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -43,6 +43,15 @@ class Limits:
     max_attempts: int = 4
     max_infrastructure: int = 50
     missing_object_timeout_s: float = 120.0
+
+    def timeout_s(self, reason: str) -> float:
+        """How long a pod may not start for a reason, in seconds."""
+        timeouts_s: dict[str, float] = {
+            names.Reason.IMAGE_PULL_FAILED: self.image_pull_timeout_s,
+            names.Reason.SECRET_NOT_FOUND: self.missing_object_timeout_s,
+            names.Reason.CONFIG_MAP_NOT_FOUND: self.missing_object_timeout_s,
+        }
+        return timeouts_s.get(reason, self.start_timeout_s)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,21 +248,14 @@ class _Settler:
             )
         if pod.state is not AttemptState.STARTING:
             return None
-        problem = pod.problem
-        timeout_s = self._patience_s(problem.reason if problem else "")
-        reason = problem.reason if problem else names.Reason.POD_START_TIMEOUT
-        message = problem.message if problem else "look for FailedMount in the pod's events"
+        problem = pod.problem or _NO_REASON
+        timeout_s = self._limits.timeout_s(problem.reason)
         late = Ending(
-            reason=reason, message=f"not started after {timeout_s:.0f} s: {message}", user_error=problem is not None
+            reason=problem.reason,
+            message=f"not started after {timeout_s:.0f} s: {problem.message}",
+            user_error=pod.problem is not None,
         )
         return self._overdue(pod.placed_s + timeout_s, late)
-
-    def _patience_s(self, reason: str) -> float:
-        if reason == names.Reason.IMAGE_PULL_FAILED:
-            return self._limits.image_pull_timeout_s
-        if reason in {names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND}:
-            return self._limits.missing_object_timeout_s
-        return self._limits.start_timeout_s
 
     def _overdue(self, deadline_s: float, ending: Ending) -> Ending | None:
         if self._now_s >= deadline_s:
@@ -288,7 +290,18 @@ class _Settler:
         node = pod.node if pod else None
         if pod is None:
             self._failed_s[contract.task_name(self._type, index)] = self._now_s
-        self._outcome.failures.append(_failure(self._type, index, attempt, ending, node))
+        self._outcome.failures.append(
+            mrjob_status.TaskFailure(
+                task=contract.task_name(self._type, index),
+                attempt=attempt,
+                node=node,
+                reason=ending.reason[:64],
+                message=printable(ending.message, results.MAX_MESSAGE),
+                exit_code=ending.exit_code,
+                user_error=ending.user_error,
+                time=times.rfc3339(ending.time_s),
+            )
+        )
         if self._outcome.verdict is None:
             self._outcome.verdict = self._judge(index, attempt, ending, node)
 
@@ -324,6 +337,7 @@ class _Settler:
         self._outcome.recheck_at_s = at_s if known is None else min(known, at_s)
 
 
+_NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="look for FailedMount in the pod's events")
 _START_PROBLEMS = frozenset(
     {
         names.Reason.IMAGE_PULL_FAILED,
@@ -332,18 +346,3 @@ _START_PROBLEMS = frozenset(
         names.Reason.INVALID_POD,
     }
 )
-
-
-def _failure(
-    task_type: TaskType, index: int, attempt: int, ending: Ending, node: str | None
-) -> mrjob_status.TaskFailure:
-    return mrjob_status.TaskFailure(
-        task=contract.task_name(task_type, index),
-        attempt=attempt,
-        node=node,
-        reason=ending.reason[:64],
-        message=printable(ending.message, results.MAX_MESSAGE),
-        exit_code=ending.exit_code,
-        user_error=ending.user_error,
-        time=times.rfc3339(ending.time_s),
-    )

@@ -6,7 +6,7 @@ process is asked.
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.job.model import JobUid
@@ -17,11 +17,19 @@ from boathouse_task.contract import TaskType
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
+    """The messages of a job.
+
+    Attributes:
+        changed: Set when the orders change; the next orders have another one.
+        is_complete: Whether all maps are done.
+        reports: By pod, of those that run.
+    """
+
     namespace: str
-    wants_plan: bool
-    orders: contract.Orders
+    orders: contract.Orders = dataclasses.field(default_factory=lambda: contract.Orders(version=0, maps_total=0))
+    wants_plan: bool = True
+    is_complete: bool = False
     changed: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
-    complete: bool = False
     reports: dict[str, contract.TaskReport] = dataclasses.field(default_factory=dict)
 
 
@@ -37,19 +45,21 @@ class TaskMessages:
         on_report: Called with each report.
     """
 
-    def __init__(self, on_report: OnReport | None = None) -> None:
+    def __init__(self, on_report: OnReport = lambda _uid, _pod, _report: None) -> None:
         self._on_report = on_report
         self._jobs: dict[JobUid, _Entry] = {}
 
-    def update(self, uid: JobUid, namespace: str, state: JobState) -> None:
-        """Tell the tasks of a job what its state says."""
-        orders, wants_plan = _orders(state), state.plan is None
-        entry = self._jobs.get(uid)
-        if entry is None:
-            self._jobs[uid] = _Entry(namespace, wants_plan, orders)
-            return
-        entry.wants_plan = wants_plan
-        entry.complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
+    @property
+    def reporting(self) -> int:
+        """The number of running tasks that have reported."""
+        return sum(len(entry.reports) for entry in self._jobs.values())
+
+    def update(self, uid: JobUid, namespace: str, state: JobState, live: Collection[str] = ()) -> None:
+        """Set the orders of a job to what its state says, and drop the reports of all but the live pods."""
+        entry, orders = self._jobs.setdefault(uid, _Entry(namespace)), _orders(state)
+        entry.wants_plan = state.plan is None
+        entry.is_complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
+        entry.reports = {pod: report for pod, report in entry.reports.items() if pod in live}
         if entry.orders != orders:
             entry.orders = orders
             entry.changed.set()
@@ -83,7 +93,7 @@ class TaskMessages:
             try:
                 async with asyncio.timeout(wait_s):
                     await entry.changed.wait()
-                if not (entry.orders.cancel or entry.complete):
+                if not (entry.orders.cancel or entry.is_complete):
                     await asyncio.sleep(COALESCE_S)
             except TimeoutError:
                 pass
@@ -92,27 +102,14 @@ class TaskMessages:
     def report(self, uid: JobUid, pod: str, report: contract.TaskReport) -> None:
         """Remember a task's last report; that of a job which is gone is of no use."""
         entry = self._jobs.get(uid)
-        if entry is None:
-            return
-        report = results.report(report)
-        entry.reports[pod] = report
-        if self._on_report is not None:
-            self._on_report(uid, pod, report)
+        if entry is not None:
+            entry.reports[pod] = results.report(report)
+            self._on_report(uid, pod, entry.reports[pod])
 
     def reports(self, uid: JobUid) -> Mapping[str, contract.TaskReport]:
         """The last reports of a job's tasks, by pod."""
         entry = self._jobs.get(uid)
         return entry.reports if entry else {}
-
-    def all_reports(self) -> Mapping[JobUid, Mapping[str, contract.TaskReport]]:
-        """The last reports of all jobs."""
-        return {uid: entry.reports for uid, entry in self._jobs.items()}
-
-    def retain_reports(self, uid: JobUid, pods: set[str]) -> None:
-        """Forget the reports of tasks that have ended."""
-        entry = self._jobs.get(uid)
-        if entry is not None:
-            entry.reports = {pod: report for pod, report in entry.reports.items() if pod in pods}
 
 
 def _orders(state: JobState) -> contract.Orders:
