@@ -67,7 +67,7 @@ def add(leader: LeaderServices) -> None:
         gauges.Gauge(
             name="boathouse_mrjob_reporting_tasks",
             documentation="Running tasks that have reported",
-            read=lambda: {(): float(sum(map(len, messages.all_reports().values())))},
+            read=lambda: {(): float(messages.reporting)},
         )
     )
 
