@@ -120,7 +120,10 @@ async def more_unfinished_jobs_than_a_namespace_may_have(api, _tmp):
         api.add({**second, "metadata": second["metadata"] | {"name": "zweiter"}})
         async with cluster.running():
             await waiting.eventually(
-                lambda: len(api.objects("pods")) == 2 or (api.get("mrjobs", "demo/zweiter") or {}).get("status")
+                lambda: (
+                    len(api.objects("pods")) == 2
+                    or (api.get("mrjobs", "demo/zweiter") or {}).get("status", {}).get("reason") == "TooManyJobs"
+                )
             )
         return [key for key in api.objects("pods") if "zweiter" in key]
 
