@@ -20,7 +20,7 @@ from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
-from boathouse.services import leadership, learned
+from boathouse.services import leadership, learned, observers
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.mrjob import wiring as mrjob
 from boathouse.services.progress import server, tls, trust_bundle
@@ -66,6 +66,9 @@ class Leader:
         self._context = context
         settings = context.asked.config
         profile = profiles.build(settings.profile)
+        saved: dict[str, learned.Part] = {f"{profile.name}/{type(each).__name__}": each for each in profile.observers}
+        guarded = observers.GuardedObservers(profile.observers, context.metrics.gauges)
+        profile = dataclasses.replace(profile, observers=(guarded,))
         self._scheduling = _scheduling(context, settings, profile)
         settings.follow(self._scheduling.queue_of_namespace)
         limits, scheduler_ = settings.tenant_limits, self._scheduling.scheduler
@@ -86,7 +89,7 @@ class Leader:
             endpoint=server.ProgressServer(context.api, context.metrics),
             bundles=context.bundles,
             metrics=context.metrics,
-            saved={f"{profile.name}/{type(observer).__name__}": observer for observer in profile.observers},
+            saved=saved,
             limited={
                 "events": lambda: context.events.stats.limited,
                 "conditions": lambda: scheduler_.state.conditions.shares.refused,

@@ -148,6 +148,13 @@ async def test_a_namespace_that_takes_no_bundle_does_not_keep_it_from_others(pub
     assert [server.bundle(namespace) for namespace in ("demo", "hostile", "last")] == ["A", "forged", "A"]
 
 
+async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_other_namespaces(published):
+    server, subject = published
+    server.data |= {"demo": "no mapping", "last": {names.PROGRESS_CA_KEY: "forged"}}
+    await subject.refresh()
+    assert server.bundle("last") == "A"
+
+
 async def test_the_replicas_own_config_map_is_made_again_when_it_is_gone(published):
     server, subject = published
     del server.data["ours"]

@@ -73,13 +73,12 @@ class ObjectStore:
 
     def seen(self, body: Body, began: int | None = None) -> None:
         """Take in an object from a watch, or from a LIST that began at that tick."""
-        metadata = body["metadata"]
-        subject = wire.ObjectMeta(
-            name=metadata["name"], namespace=metadata.get("namespace", ""), uid=metadata.get("uid", "")
-        )
-        with self._aside.guard(self.kind.resource, subject, boundary.Reason.STORING):
+        try:
             if self.put(body, began):
                 self._on_change(key_of(body))
+        except Exception as error:  # noqa: BLE001 - one object's fault must not keep others from being reconciled
+            subject = msgspec.convert(kept(body)["metadata"], wire.ObjectMeta)
+            self._aside.set_aside(self.kind.resource, subject, boundary.Reason.STORING, error)
 
     def begin(self) -> int:
         """Return the tick at which a read of the API server begins, for `put` and `seen`."""

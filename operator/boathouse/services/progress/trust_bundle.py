@@ -63,7 +63,7 @@ class Bundles:
         for namespace in list(self._published):
             try:
                 await self._restore(namespace)
-            except errors.ClusterError as error:
+            except Exception as error:  # noqa: BLE001 - one namespace must not keep the others from their authorities
                 _log.warning("the authorities could not be published", namespace=namespace, error=str(error))
 
     async def ensure(self, namespace: str) -> None:

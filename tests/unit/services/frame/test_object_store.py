@@ -2,6 +2,7 @@
 
 import pytest
 
+from boathouse.cluster import boundary
 from boathouse.services.frame.admission import Admission
 from boathouse.services.frame.object_store import ObjectStore
 from tests.unit.services.frame.kinds import KIND, body, unfinished
@@ -171,3 +172,13 @@ def test_of_a_job_that_has_ended_a_large_spec_is_not_kept(marked):
     jobs.seen(large("a", 400, phase="Failed"))
     jobs.seen(large("b", 40_000, phase="Failed"))
     assert ["spec" in jobs.get(f"demo/{name}") for name in "ab"] == [True, False]
+
+
+def test_an_object_that_cannot_be_kept_is_set_aside_and_reported(marked):
+    aside = boundary.Boundary()
+    objects = ObjectStore(KIND, marked.append, aside=aside)
+    objects.seen(body(1))
+    objects.seen(body("x"))
+    objects.seen(body(2, uid="u2", name="other"))
+    assert aside.counts == {("Boat", boundary.Reason.STORING): 1}
+    assert marked == ["demo/wc", "demo/other"]

@@ -1,0 +1,60 @@
+"""Observers of a profile that raise errors."""
+
+import prometheus_client
+import pytest
+
+from boathouse.services import observers
+from boathouse.telemetry import gauges
+from boathouse_policies import framework, model
+
+TICK = model.Tick(now_s=0.0)
+
+
+class Failing(framework.Observer):
+    """Raises for the first `failures` events, and counts the events that it receives."""
+
+    def __init__(self, failures):
+        self.failures, self.received = failures, 0
+
+    def observe(self, _event):
+        self.received += 1
+        if self.received <= self.failures:
+            raise ValueError("an event that it does not understand")
+
+
+class Other(Failing):
+    """Another observer of the same profile."""
+
+
+@pytest.fixture
+def scrape():
+    return gauges.ScrapeGauges()
+
+
+def send(count, *, scrape, to):
+    guarded = observers.GuardedObservers(to, scrape)
+    for _ in range(count):
+        guarded.observe(TICK)
+
+
+def test_an_observer_that_raises_does_not_keep_events_from_the_others(scrape):
+    failing, other = Failing(2), Other(0)
+    send(4, scrape=scrape, to=(failing, other))
+    assert (failing.received, other.received) == (4, 4)
+
+
+def test_an_observer_that_always_raises_is_left_out(scrape):
+    failing, other = Failing(1000), Other(0)
+    send(50, scrape=scrape, to=(failing, other))
+    assert (failing.received, other.received) == (observers.MOST_IN_A_ROW, 50)
+
+
+def test_the_failures_of_each_observer_are_counted(scrape):
+    send(4, scrape=scrape, to=(Failing(3), Other(0)))
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(scrape)
+    values = [
+        registry.get_sample_value("boathouse_observer_failures_total", {"observer": name})
+        for name in ("Failing", "Other")
+    ]
+    assert values == [3, 0]
