@@ -1,10 +1,15 @@
 """Gauges that are computed when they are scraped, from the state itself: they cannot drift from it, nor go negative."""
 
+import collections
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import core, registry
 from typing_extensions import override
+
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
 
 Reading = Mapping[tuple[str, ...], float]
 """Label values, in the order of the gauge's label names, to the value; an unlabelled gauge has the one key `()`."""
@@ -34,6 +39,16 @@ class ScrapeGauges(registry.Collector):
 
     def __init__(self) -> None:
         self._gauges: dict[str, Gauge] = {}
+        self._failures: collections.Counter[tuple[str, ...]] = collections.Counter()
+        self.add(
+            Gauge(
+                name="boathouse_gauge_failures",
+                documentation="Scrapes that left a gauge out because it could not be read; the log has the error",
+                labels=("gauge",),
+                read=lambda: self._failures,
+                counts=True,
+            )
+        )
 
     def add(self, *gauges: Gauge) -> None:
         """Expose gauges from the next scrape on.
@@ -52,13 +67,18 @@ class ScrapeGauges(registry.Collector):
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        """Read all gauges."""
+        """Read all gauges; leave out those that cannot be read."""
         for gauge in self._gauges.values():
             kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
             family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
-            for label_values, value in sorted(gauge.read().items()):
-                family.add_metric(label_values, value)
-            yield family
+            try:
+                for label_values, value in sorted(gauge.read().items()):
+                    family.add_metric(label_values, value)
+            except Exception:  # noqa: BLE001 - one gauge must not hide the others
+                self._failures[gauge.name,] += 1
+                _log.exception("cannot read a gauge; the others are shown", gauge=gauge.name)
+            else:
+                yield family
 
 
 def constant(value: float) -> Callable[[], Reading]:

@@ -5,6 +5,7 @@ import contextlib
 
 import aiohttp
 import pytest
+from prometheus_client import exposition
 
 from boathouse.telemetry import gauges, health, metrics, server
 
@@ -39,6 +40,16 @@ async def test_gauges_are_read_when_they_are_scraped():
     waiting[0] = 5
     _, _, text = await fetch(server.metrics_application(subject.registry), "/metrics")
     assert "boathouse_waiting 5.0" in text
+
+
+async def test_a_gauge_that_cannot_be_read_is_left_out_and_counted():
+    subject = metrics.Metrics()
+    subject.gauges.add(gauges.Gauge(name="boathouse_broken", documentation="b", read=lambda: {}[0]))
+    subject.gauges.add(gauges.Gauge(name="boathouse_whole", documentation="w", read=gauges.constant(1)))
+    pages = [exposition.generate_latest(subject.registry).decode() for _ in range(2)]
+    assert "boathouse_broken" not in pages[0]
+    assert "boathouse_whole 1.0" in pages[0]
+    assert 'boathouse_gauge_failures_total{gauge="boathouse_broken"} 1.0' in pages[1]
 
 
 async def test_a_page_is_made_once_however_often_it_is_asked_for():
