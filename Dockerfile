@@ -54,7 +54,7 @@ RUN --mount=type=secret,id=pip.conf --mount=type=secret,id=ca.crt \
 COPY --from=wheel /dist /dist
 RUN PIP_REQUIRE_HASHES= /opt/pip/bin/pip --python /opt/boathouse/bin/python install --quiet --no-deps --no-index /dist/*.whl \
  && rm -r /opt/boathouse/lib/python3*/site-packages/boathouse_cli /opt/boathouse/bin/boathouse /opt/boathouse/bin/kubectl-boathouse \
- && /opt/boathouse/bin/python -c 'import aiohttp, cryptography, kopf, numpy, pydantic, boathouse'
+ && /opt/boathouse/bin/python -c 'import aiohttp, cryptography, kopf, numpy, pycurl, pydantic, boathouse'
 
 FROM base AS task
 LABEL org.opencontainers.image.title="boathouse-task" \

@@ -195,18 +195,15 @@ class Stopwatch:
             with contextlib.suppress(errors.ConnectionLost, errors.Gone, errors.ServerError):
                 async with self._pods.api.watch(
                     catalogue.PODS, NAMESPACE, resource_version=self._revision, fields=ON_A_NODE
-                ) as chunks:
-                    await self._count_lines(chunks)
+                ) as batches:
+                    await self._count_lines(batches)
             if self._seen < self._count:
                 await self.open()
         self._end_s = time.perf_counter()
 
-    async def _count_lines(self, chunks: Any) -> None:
-        tail = b""
-        async for chunk in chunks:
-            text = tail + chunk
-            self._seen += text.count(ADDED)
-            tail = b"" if text.endswith(ADDED) else text[-len(ADDED) + 1 :]
+    async def _count_lines(self, batches: AsyncIterator[list[bytes]]) -> None:
+        async for lines in batches:
+            self._seen += sum(line.startswith(ADDED) for line in lines)
             if self._seen >= self._count:
                 return
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import socket
+import urllib.parse
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -192,6 +195,14 @@ async def informed(api, resource=catalogue.PODS, **options):
         yield followed, changes
 
 
+def break_connections(port):
+    """Shut this process's connections to a port down."""
+    for descriptor in (int(entry.name) for entry in Path("/proc/self/fd").iterdir()):
+        with suppress(OSError), socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM) as connection:
+            if connection.getpeername()[1] == port:
+                connection.shutdown(socket.SHUT_RDWR)
+
+
 def names(changes):
     return [(type(change).__name__, change.key.partition("/")[2]) for change in changes]
 
@@ -209,8 +220,7 @@ async def test_a_lost_watch_over_https_loses_nothing(api, namespace, eventually)
     async with informed(api, namespaces=[namespace]) as (followed, changes):
         await api.create_pod(namespace, pod("a", namespace))
         await eventually(lambda: len(changes) == 1)
-        for connection in list(api._transport._session.connector._acquired):
-            connection.transport.abort()
+        break_connections(urllib.parse.urlsplit(api._transport._config.server).port)
         await api.delete(catalogue.PODS, "a", namespace)
         await eventually(lambda: names(changes)[-1] == ("Deleted", "a"))
         assert not await followed.compare()

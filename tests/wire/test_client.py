@@ -190,7 +190,7 @@ def test_a_rotated_token_is_read_again(tmp_path):
     file.write_text("old")
     settings = config.ClusterConfig(server="http://here", token_file=file)
     connection = transport.Transport(settings, monotonic=lambda: now_s[0])
-    assert connection._headers()["Authorization"] == "Bearer old"
+    assert connection._current_token() == "old"
     file.write_text("new")
     now_s[0] = 61.0
-    assert connection._headers()["Authorization"] == "Bearer new"
+    assert connection._current_token() == "new"

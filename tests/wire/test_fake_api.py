@@ -12,9 +12,9 @@ from tests.wire import fake_api
 
 async def lines_of(client, count, **options):
     found = []
-    async with client.watch(catalogue.PODS, **options) as chunks:
-        async for chunk in chunks:
-            found += [json.loads(line) for line in chunk.splitlines()]
+    async with client.watch(catalogue.PODS, **options) as batches:
+        async for lines in batches:
+            found += map(json.loads, lines)
             if len(found) >= count:
                 return found
     return found

@@ -1,74 +1,185 @@
-"""The transport over TLS: what is left in its midst leaves no socket behind."""
+"""The transport over TLS, against a server that answers byte by byte, breaks off, or never ends."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import datetime as dt
-import gc
-import socket
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 
-from boathouse.cluster import config, transport
+import pytest
+
+from boathouse.cluster import config, errors, transport
 from boathouse.services.progress import tls
 
 NOW = dt.datetime.now(dt.UTC)
-HEADERS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def chunk(data):
+    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 @dataclasses.dataclass
-class Endless:
-    """An API server whose answer never ends, and that ignores a client's goodbye."""
+class Server:
+    """An API server that answers each request of a connection with the next of its answers, and then breaks off.
 
-    config: config.ClusterConfig
-    asked: asyncio.Event
+    An answer that is None breaks off at once; after the last one the server stays silent, if it is ``endless``.
+    """
 
-    def client_sockets(self):
-        port = int(self.config.server.rpartition(":")[2])
-        sockets = [one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() != -1]
-        return [one for one in sockets if one.family == socket.AF_INET and peer_port(one) == port]
+    answers: list[list[bytes] | None]
+    endless: bool = False
+    asked: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    left: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    requests: list[bytes] = dataclasses.field(default_factory=list)
+
+    async def connected(self, reader, writer):
+        try:
+            for answer in self.answers:
+                self.requests.append(await request_of(reader))
+                self.asked.set()
+                for part in answer or ():
+                    writer.write(part)
+                    await writer.drain()
+                    await asyncio.sleep(0)
+                if answer is None:
+                    break
+            if self.endless:
+                await reader.read()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        self.left.set()
+        writer.transport.abort()
 
 
-def peer_port(one):
-    with suppress(OSError):  # other tests' sockets are here too, and some of them listen
-        return one.getpeername()[1]
+async def request_of(reader):
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next((line[15:] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), b"0")
+    return head + await reader.readexactly(int(length))
 
 
 @asynccontextmanager
-async def endless():
-    authority = tls.authority(None, "api", NOW)
-    asked, ended = asyncio.Event(), asyncio.Event()
-
-    async def answer(reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(HEADERS + b"1\r\nx\r\n")
-        asked.set()
-        await ended.wait()
-        writer.transport.abort()
-
+async def served(*answers, endless=False, **options):
+    authority, server = tls.authority(None, "api", NOW), Server(list(answers), endless)
     context = tls.server_context(authority, ["localhost"], NOW)
-    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
-    url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    yield Endless(config.ClusterConfig(server=url, tls_server_name="localhost", ca_pem=authority.pem), asked)
-    ended.set()
-    server.close()
-    await server.wait_closed()
+    listening = await asyncio.start_server(server.connected, "127.0.0.1", 0, ssl=context)
+    url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    settings = config.ClusterConfig(server=url, tls_server_name="localhost", ca_pem=authority.pem, **options)
+    async with listening, transport.Transport(settings, request_timeout_s=5) as connected:
+        yield server, connected
 
 
-async def test_a_stream_left_in_its_midst_leaves_no_socket_once_closed():
-    async with endless() as server, transport.Transport(server.config) as connected:
+async def lines_of(connected):
+    async with aclosing(connected.stream("/watch", query={}, idle_s=5)) as batches:
+        return [line async for lines in batches for line in lines]
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 1000])
+async def test_lines_come_out_whole_however_the_stream_is_cut(size):
+    lines = [b"one", b"", b"three", b"x" * 20]
+    text = b"".join(line + b"\n" for line in lines)
+    cut = [chunk(text[begin : begin + size]) for begin in range(0, len(text), size)]
+    async with served([CHUNKED, *cut, chunk(b"")]) as (_, connected):
+        assert await lines_of(connected) == lines
+
+
+async def test_a_line_of_megabytes_is_read():
+    async with served([CHUNKED, *[chunk(b"x" * 65536)] * 64, chunk(b"\n"), chunk(b"")]) as (_, connected):
+        assert await lines_of(connected) == [b"x" * 4194304]
+
+
+@pytest.mark.parametrize("end", [pytest.param([chunk(b"")], id="in good order"), pytest.param([], id="broken off")])
+async def test_a_stream_that_ends_in_the_middle_of_a_line_is_lost(end):
+    async with served([CHUNKED, chunk(b"one\ntw"), *end], None) as (_, connected):
+        with pytest.raises(errors.ConnectionLost):
+            await lines_of(connected)
+
+
+async def test_a_stream_left_in_its_midst_ends_its_connection():
+    async with served([CHUNKED, chunk(b"x\n")], endless=True) as (server, connected):
         async with aclosing(connected.stream("/watch", query={}, idle_s=30)) as watch:
-            assert await anext(watch) == b"x"
-        assert server.client_sockets()
-        await connected.close()
-        assert server.client_sockets() == []
+            assert await anext(watch) == [b"x"]
+        await server.left.wait()
 
 
-async def test_a_cancelled_request_leaves_no_socket_once_closed():
-    async with endless() as server, transport.Transport(server.config) as connected:
+async def test_a_cancelled_request_ends_its_connection():
+    async with served([], endless=True) as (server, connected):
         request = asyncio.create_task(connected.request("GET", "/pods"))
         await server.asked.wait()
         request.cancel()
         await asyncio.wait([request])
+        await server.left.wait()
+
+
+async def test_closing_ends_what_is_in_progress():
+    async with served([], endless=True) as (server, connected):
+        request = asyncio.create_task(connected.request("GET", "/pods"))
+        await server.asked.wait()
         await connected.close()
-        assert server.client_sockets() == []
+        await asyncio.wait([request])
+        assert request.cancelled()
+
+
+async def test_a_write_that_a_reused_connection_loses_is_not_sent_again():
+    async with served([OK], None) as (server, connected):
+        await connected.request("GET", "/pods")
+        with pytest.raises(errors.ConnectionLost) as lost:
+            await connected.request("POST", "/pods", body=b"{}")
+        assert lost.value.maybe_done
+        assert [request.split()[0] for request in server.requests] == [b"GET", b"POST"]
+
+
+@pytest.mark.parametrize("answer", [None, [OK[:-1]], [b"nonsense\r\n\r\n"]], ids=["none", "half", "no HTTP"])
+async def test_a_write_without_a_whole_answer_may_have_been_done(answer):
+    async with served(answer) as (_, connected):
+        with pytest.raises(errors.ConnectionLost) as lost:
+            await connected.request("POST", "/pods", body=b"{}")
+    assert lost.value.maybe_done
+
+
+async def test_a_server_that_another_authority_signed_is_never_sent_anything():
+    other = tls.authority(None, "other", NOW)
+    async with served([OK]) as (server, connected):
+        settings = dataclasses.replace(connected._config, ca_pem=other.pem)
+        async with transport.Transport(settings) as distrustful:
+            with pytest.raises(errors.ConnectionLost, match="certificate") as lost:
+                await distrustful.request("POST", "/pods", body=b"{}")
+    assert not lost.value.maybe_done
+    assert server.requests == []
+
+
+async def test_a_redirect_is_an_error_and_hands_no_token_on():
+    redirect = [b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/\r\nContent-Length: 0\r\n\r\n"]
+    async with served(redirect, token="secret") as (server, connected):
+        with pytest.raises(errors.ApiError) as refused:
+            await connected.request("GET", "/pods")
+    assert refused.value.status == 302
+    assert len(server.requests) == 1
+
+
+async def test_the_proxy_of_the_environment_is_not_used(monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    async with served([OK]) as (_, connected):
+        assert await connected.request("GET", "/pods") == b"{}"
+
+
+async def test_a_name_that_no_path_can_hold_is_sent_encoded():
+    async with served([OK]) as (server, connected):
+        await connected.request("GET", "/pods/ä b?c")
+    assert server.requests[0].startswith(b"GET /pods/%C3%A4%20b%3Fc? HTTP/1.1")
+
+
+async def test_requests_share_a_connection_and_a_write_says_what_it_is():
+    async with served([OK], [OK], [OK]) as (server, connected):
+        for method, body in (("POST", b"[1]"), ("GET", None), ("PATCH", b"[2]")):
+            await connected.request(method, "/pods", query={"a": "b c"}, body=body)
+        assert [request.partition(b"\r\n")[0] for request in server.requests] == [
+            b"POST /pods?a=b+c HTTP/1.1",
+            b"GET /pods?a=b+c HTTP/1.1",
+            b"PATCH /pods?a=b+c HTTP/1.1",
+        ]
+        assert server.requests[0].endswith(b"[1]")
+        assert server.requests[2].endswith(b"[2]")
+        assert b"Content-Type: application/json" in server.requests[0]
+        assert b"Content-Type" not in server.requests[1]

@@ -124,8 +124,8 @@ class ApiClient:
         fields: str = "",
         timeout_s: float = 290.0,
         idle_s: float = 90.0,
-    ) -> AsyncIterator[AsyncGenerator[bytes, None]]:
-        """Open a WATCH with bookmarks and give its bytes, newline-separated events cut anywhere.
+    ) -> AsyncIterator[AsyncGenerator[transport.Lines, None]]:
+        """Open a WATCH with bookmarks and give its lines as they come: one event each.
 
         Args:
             resource: The kind.

@@ -52,7 +52,7 @@ class ConnectionLost(ClusterError):
     """The connection failed before a whole answer came.
 
     Attributes:
-        maybe_done: False when the request surely never reached the server (the connection was refused).
+        maybe_done: False when nothing of the request was sent, because there was no connection.
     """
 
     def __init__(self, message: str, *, maybe_done: bool = True) -> None:

@@ -11,7 +11,6 @@ import asyncio
 import collections
 import dataclasses
 import datetime as dt
-import hashlib
 import itertools
 import logging
 import time
@@ -136,7 +135,7 @@ class EventWriter:
         self._sleep = sleep
         self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)
         self._last_events: collections.OrderedDict[tuple[str, str], _LastEvent] = collections.OrderedDict()
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(time.time_ns())
 
     def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
@@ -222,9 +221,8 @@ class EventWriter:
         self, about: written_objects.ObjectReference, type_: str, reason: str, action: str, note: str
     ) -> written_objects.Event:
         moment = written_objects.micro_time(self._now())
-        seed = f"{about.uid} {reason} {moment} {self._instance} {next(self._numbers)}"
-        suffix = hashlib.sha256(seed.encode()).hexdigest()[:16]
-        meta = written_objects.WrittenMeta(name=f"{about.name[:236]}.{suffix}", namespace=about.namespace or "default")
+        name = f"{about.name[:236]}.{next(self._numbers):x}"  # as client-go names them; also new after a restart
+        meta = written_objects.WrittenMeta(name=name, namespace=about.namespace or "default")
         return written_objects.Event(
             api_version=catalogue.EVENTS.api_version,
             metadata=meta,

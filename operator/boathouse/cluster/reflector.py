@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from boathouse.cluster import boundary, envelope, errors, lines, retries, standins, store
+from boathouse.cluster import boundary, envelope, errors, retries, standins, store
 from boathouse.cluster.client import PAGE_LIMIT, Page
 
 if TYPE_CHECKING:
@@ -227,7 +227,6 @@ class Reflector(Generic[T]):
     # WATCH
 
     async def _watch(self) -> None:
-        splitter = lines.LineSplitter()
         began_at, received_lines = self._monotonic(), False
         watch = self._client.watch(
             self._resource,
@@ -238,17 +237,12 @@ class Reflector(Generic[T]):
             timeout_s=self._timing.watch_s + self._jitter.uniform(-1, 1) * self._timing.watch_jitter_s,
             idle_s=self._timing.stall_s,
         )
-        async with watch as chunks:
-            async for chunk in chunks:
-                arrived_at = self._monotonic()
-                for line in splitter.feed(chunk):
+        async with watch as batches:
+            async for lines in batches:
+                arrived_at, received_lines = self._monotonic(), True
+                for line in lines:
                     self._line(line)
-                    received_lines = True
-                if received_lines:
-                    self._is_well(arrived_at)
-                await asyncio.sleep(0)  # the stream gives what it has without ever yielding to the loop
-        if splitter.has_rest:
-            raise errors.ConnectionLost("the watch ended in the middle of a line")
+                self._is_well(arrived_at)
         if not received_lines and self._monotonic() - began_at < _SHORT_WATCH_S:
             raise errors.ConnectionLost("the watch ended at once")
 

@@ -1,36 +1,39 @@
-"""HTTP to the API server: one aiohttp session, the bearer token, and the one place where errors are converted."""
+"""HTTP to the API server: libcurl on the event loop, the bearer token, and the one place where errors are converted."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
-import socket
+import io
 import time
-import weakref
-from email.utils import parsedate_to_datetime
+import urllib.parse
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
 import msgspec
+import pycurl
 
 from boathouse.cluster import envelope, errors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable
 
     from boathouse.cluster.config import ClusterConfig
 
 TOKEN_REREAD_S = 60.0
 """How old a token may be before its file is read again; projected tokens are rotated at 80 % of an hour."""
 
-READ_BUFFER_BYTES = 256 * 1024
-_ERROR_STATUS = 400
+IDLE_CONNECTION_S = 60
+"""How long an idle connection can be used again; the API server closes it after 90 s."""
+
+_IDLE_CONNECTIONS = 64
+_CONNECT_MS = 10_000
+_ERROR_STATUS = 300
+"""A redirect is an error, too: to follow it would hand the token on."""
+
 _MESSAGE_CHARS = 500
-_CLOSING_TURNS = 100
-"""Turns of the event loop within which broken connections are gone; two or three in practice."""
 
 Query = dict[str, str]
+Lines = list[bytes]
 
 
 class Transport:
@@ -45,13 +48,20 @@ class Transport:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._request_timeout = aiohttp.ClientTimeout(total=request_timeout_s, sock_connect=10)
-        self._user_agent = user_agent
+        self._url, self._options = _server(config)
+        self._timeout_ms = round(request_timeout_s * 1000)
+        # No encoding: within a cluster the server's CPU for gzip costs more than the bytes it saves.
+        self._headers = [
+            "Accept: application/json",
+            "Accept-Encoding: identity",
+            f"User-Agent: {user_agent}",
+            "Expect:",
+        ]
         self._monotonic = monotonic
         self._token = config.token
         self._token_read_at = -TOKEN_REREAD_S
-        self._session: aiohttp.ClientSession | None = None
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._multi: pycurl.AsyncCurlMulti | None = None
+        self._idle: list[pycurl.Curl] = []
 
     async def __aenter__(self) -> Self:
         self._open()
@@ -61,31 +71,11 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections; end what still uses them before."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-            await self._break_off()
-
-    async def _break_off(self) -> None:
-        """End the connections that were left in the midst of an answer.
-
-        aiohttp forgets them at once, but each waits up to half a minute for the server's TLS goodbye.
-        """
-        for _ in range(_CLOSING_TURNS):
-            still_open = [one for one in self._sockets if one.fileno() != -1]
-            if not still_open:
-                return
-            for one in still_open:
-                with contextlib.suppress(OSError):  # the server was quicker
-                    one.shutdown(socket.SHUT_RDWR)
-            await asyncio.sleep(0)
-
-    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        family, kind, protocol, _, _ = address
-        made = socket.socket(family, kind, protocol)
-        self._sockets.add(made)
-        return made
+        """Close the connections; cancel the requests and streams that still use them."""
+        if self._multi is not None:
+            multi, self._multi = self._multi, None
+            self._idle.clear()
+            await multi.aclose()
 
     async def request(
         self, method: str, path: str, *, query: Query | None = None, body: bytes | None = None, content_type: str = ""
@@ -96,23 +86,26 @@ class Transport:
             errors.ApiError: The server answered with an error status.
             errors.ConnectionLost: No whole answer came in time.
         """
-        headers = self._headers(content_type or ("application/json" if body is not None else ""))
-        with _converted(f"{method} {path}"):
-            async with self._open().request(
-                method,
-                self._config.server + path,
-                params=query,
-                data=body,
-                headers=headers,
-                timeout=self._request_timeout,
-                server_hostname=self._config.tls_server_name,
-            ) as response:
-                answer = await response.read()
-                self._raise_for_status(response, answer)
-                return answer
+        multi, received = self._open(), io.BytesIO()
+        curl = self._idle.pop() if self._idle else self._handle(self._timeout_ms)
+        content_type = content_type or ("application/json" if body is not None else "")
+        self._address(curl, path, query, content_type)
+        curl.setopt(pycurl.UPLOAD, body is not None)
+        curl.setopt(pycurl.CUSTOMREQUEST, method)
+        if body is not None:
+            curl.setopt(pycurl.INFILESIZE_LARGE, len(body))
+            # libcurl cannot rewind it: a write whose connection broke is not sent a second time without our knowledge.
+            curl.setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
+        curl.setopt(pycurl.WRITEFUNCTION, received.write)
+        await _finished(multi.add_handle(curl), curl, f"{method} {path}")
+        answer = received.getvalue()
+        received.truncate(0)  # the handle keeps the buffer
+        self._idle.append(curl)  # one whose request failed or was cancelled is not used again
+        self._raise_for_status(curl, answer)
+        return answer
 
-    async def stream(self, path: str, *, query: Query, idle_s: float) -> AsyncGenerator[bytes, None]:
-        """Yield the body of a GET as it comes, until the server ends it.
+    async def stream(self, path: str, *, query: Query, idle_s: float) -> AsyncGenerator[Lines, None]:
+        """Yield the lines of a GET's answer as they come, without their newlines, until the server ends it.
 
         Args:
             path: The URL path.
@@ -121,43 +114,56 @@ class Transport:
 
         Raises:
             errors.ApiError: The server answered with an error status.
-            errors.ConnectionLost: The stream broke, or stood still for ``idle_s``.
+            errors.ConnectionLost: The stream broke, also in the middle of a line, or stood still for ``idle_s``.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=idle_s)
-        with _converted(f"GET {path}"):
-            async with self._open().get(
-                self._config.server + path,
-                params=query,
-                headers=self._headers(),
-                timeout=timeout,
-                server_hostname=self._config.tls_server_name,
-            ) as response:
-                if response.status >= _ERROR_STATUS:
-                    self._raise_for_status(response, await response.read())
-                async for chunk in response.content.iter_any():
-                    yield chunk
+        multi, received, progress = self._open(), bytearray(), asyncio.Event()
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            ssl_context = self._config.ssl_context()
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0,
-                    ssl=ssl_context if ssl_context is not None else True,
-                    socket_factory=self._socket,
-                ),
-                read_bufsize=READ_BUFFER_BYTES,
-                auto_decompress=True,
-                # Within a cluster the server's CPU for gzip costs more than the bytes it saves.
-                headers={"User-Agent": self._user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
-            )
-        return self._session
+        def receive(data: bytes) -> None:
+            received.extend(data)
+            progress.set()
 
-    def _headers(self, content_type: str = "") -> dict[str, str]:
-        headers = {"Content-Type": content_type} if content_type else {}
+        curl = self._handle(timeout_ms=0)
+        self._address(curl, path, query)
+        curl.setopt(pycurl.WRITEFUNCTION, receive)
+        end = multi.add_handle(curl)
+        end.add_done_callback(lambda _: progress.set())
+        try:
+            while not end.done():
+                async with asyncio.timeout(idle_s):
+                    await progress.wait()
+                progress.clear()
+                whole = bytes(received[: received.rfind(b"\n") + 1])
+                if whole and curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS:
+                    del received[: len(whole)]
+                    yield whole.split(b"\n")[:-1]
+            await _finished(end, curl, f"GET {path}")
+            self._raise_for_status(curl, bytes(received))
+            if received:
+                raise errors.ConnectionLost(f"GET {path}: the answer ended in the middle of a line")
+        except TimeoutError as error:
+            raise errors.ConnectionLost(f"GET {path}: no data for {idle_s} s") from error
+        finally:
+            end.cancel()
+
+    def _open(self) -> pycurl.AsyncCurlMulti:
+        if self._multi is None:
+            self._config.ssl_context()  # names what cannot be used; libcurl would only fail to connect, again and again
+            self._multi = pycurl.AsyncCurlMulti()
+            self._multi.setopt(pycurl.M_MAXCONNECTS, _IDLE_CONNECTIONS)
+        return self._multi
+
+    def _handle(self, timeout_ms: int) -> pycurl.Curl:
+        curl = pycurl.Curl()
+        for option, value in (*self._options.items(), (pycurl.TIMEOUT_MS, timeout_ms)):
+            curl.setopt(option, value)
+        return curl
+
+    def _address(self, curl: pycurl.Curl, path: str, query: Query | None, content_type: str = "") -> None:
+        curl.setopt(pycurl.URL, f"{self._url}{urllib.parse.quote(path)}?{_encoded(tuple((query or {}).items()))}")
+        own = [f"Content-Type: {content_type}"] if content_type else []
         if token := self._current_token():
-            headers["Authorization"] = f"Bearer {token}"
-        return headers
+            own.append(f"Authorization: Bearer {token}")
+        curl.setopt(pycurl.HTTPHEADER, self._headers + own)
 
     def _current_token(self) -> str | None:
         file = self._config.token_file
@@ -169,33 +175,54 @@ class Transport:
             self._token_read_at = self._monotonic()
         return self._token
 
-    def _raise_for_status(self, response: aiohttp.ClientResponse, body: bytes) -> None:
-        if response.status < _ERROR_STATUS:
+    def _raise_for_status(self, curl: pycurl.Curl, body: bytes) -> None:
+        status = curl.getinfo(pycurl.RESPONSE_CODE)
+        if status < _ERROR_STATUS:
             return
-        error = _to_error(response.status, response.headers, body)
+        error = _to_error(status, curl.getinfo(pycurl.RETRY_AFTER) or None, body)
         if isinstance(error, errors.Unauthorized):
             self._token_read_at = -TOKEN_REREAD_S  # the token may just have been rotated: read it again next time
         raise error
 
 
-@contextlib.contextmanager
-def _converted(what: str) -> Any:
+def _server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
+    """Return the base URL and what libcurl needs to know to connect."""
+    url = urllib.parse.urlsplit(config.server)
+    options: dict[int, Any] = {
+        pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
+        pycurl.CONNECTTIMEOUT_MS: _CONNECT_MS,
+        pycurl.MAXAGE_CONN: IDLE_CONNECTION_S,
+        pycurl.TCP_KEEPALIVE: 1,
+        pycurl.NOSIGNAL: 1,
+        pycurl.PROXY: "",  # none, whatever the environment says
+    }
+    if config.tls_server_name:  # libcurl checks the certificate against the URL's name
+        port = url.port or 443
+        options[pycurl.CONNECT_TO] = [f"::{url.netloc.removesuffix(f':{port}')}:{port}"]
+        url = url._replace(netloc=f"{config.tls_server_name}:{port}")
+    if config.ca_pem:
+        options[pycurl.CAINFO_BLOB] = config.ca_pem.encode()
+    if config.client_pem:
+        options[pycurl.SSLCERT_BLOB] = options[pycurl.SSLKEY_BLOB] = config.client_pem.encode()
+    return url.geturl(), options
+
+
+_encoded = functools.lru_cache(maxsize=256)(urllib.parse.urlencode)
+
+
+async def _finished(end: asyncio.Future[pycurl.Curl], curl: pycurl.Curl, what: str) -> None:
     try:
-        yield
-    except aiohttp.ClientConnectorError as error:
-        raise errors.ConnectionLost(f"{what}: {error}", maybe_done=False) from error
-    except (aiohttp.ClientError, TimeoutError, ConnectionError, RuntimeError) as error:
-        # aiohttp raises RuntimeError for a connection that is closed under a reader
-        detail = str(error) or type(error).__name__
-        raise errors.ConnectionLost(f"{what}: {detail}") from error
+        await end
+    except pycurl.error as error:
+        began = curl.getinfo(pycurl.REQUEST_SIZE) > 0
+        raise errors.ConnectionLost(f"{what}: {error.args[-1]}", maybe_done=began) from error
 
 
-def _to_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ApiError:
+def _to_error(status: int, retry_after_s: float | None, body: bytes) -> errors.ApiError:
     try:
         answer = _status_decoder().decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError):  # a proxy's page, or text as "404 page not found"
         answer = envelope.Status(message=body[:_MESSAGE_CHARS].decode(errors="replace").strip())
-    retry_after_s = _retry_after_s(headers.get("Retry-After"))
     if retry_after_s is None and answer.details and answer.details.retry_after_seconds:
         retry_after_s = float(answer.details.retry_after_seconds)
     return errors.from_status(status, answer.reason, answer.message, retry_after_s)
@@ -204,14 +231,3 @@ def _to_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.Ap
 @functools.cache
 def _status_decoder() -> msgspec.json.Decoder[envelope.Status]:
     return msgspec.json.Decoder(envelope.Status)
-
-
-def _retry_after_s(header: str | None) -> float | None:
-    if not header:
-        return None
-    if header.isdigit():
-        return float(header)
-    try:  # the other form that HTTP allows; only proxies send it
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
-        return None
