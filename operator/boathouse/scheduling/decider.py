@@ -10,7 +10,7 @@ from boathouse.scheduling import cycle, pending_pods, pod_conditions
 from boathouse.scheduling.intake import OUTDATED
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PodState
-from boathouse.scheduling.state import ClusterState
+from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
@@ -19,7 +19,7 @@ log = logs.get(__name__)
 CONDITIONS_EVERY_S = 0.5
 
 
-class Decider:
+class Decider(Part):
     """Runs scheduling cycles.
 
     Args:
@@ -28,18 +28,10 @@ class Decider:
     """
 
     def __init__(self, state: ClusterState, count_nominations: Callable[[], None]) -> None:
-        self._state = state
-        self._pods = state.pods
-        self._jobs = state.jobs
-        self._queue = state.queue
-        self._exclusions = state.exclusions
-        self._diagnoses = state.diagnoses
-        self._conditions = state.conditions
-        self._clock = state.clock
+        super().__init__(state)
         self._count_nominations = count_nominations
-        options = state.options
         self._ahead = pending_pods.PendingPods(
-            count=options.pending_ahead, delay_s=options.pending_ahead_delay_s, clock=state.clock
+            count=self._options.pending_ahead, delay_s=self._options.pending_ahead_delay_s, clock=self._clock
         )
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
@@ -55,19 +47,18 @@ class Decider:
         self._count_nominations()
         if self._exclusions.expire():
             self._queue.nodes_changed()
-        now_s, operations = self._clock(), []
+        now_s, result, operations = self._clock(), None, []
         if self._queue.tick(now_s):
             began = time.perf_counter()
             result = self._cycle(now_s)
-            self._ahead.note(result)
             operations = [one for decision in result.decisions if (one := self._begin(decision)) is not None]
-            self._state.counters.cycle_s.observe(time.perf_counter() - began)
+            self._counters.cycle_s.observe(time.perf_counter() - began)
             self._conditions_due_s = min(self._conditions_due_s, max(now_s, self._conditions_at_s + CONDITIONS_EVERY_S))
         if now_s >= self._conditions_due_s:
             self._conditions_due_s, self._conditions_at_s = math.inf, now_s
             self._update_conditions()
         self._conditions.flush()
-        operations += self._ahead.decide(self._queue, self._jobs, self._pods)
+        operations += self._ahead.decide(result, self._queue, self._jobs, self._pods)
         return operations
 
     def _cycle(self, now_s: float) -> cycle.CycleResult:
@@ -80,22 +71,22 @@ class Decider:
                 for entry in self._jobs.entries()
                 if not entry.is_aside
             )
-            queues, view = list(self._queue.queues.values()), self._state.ledger.snapshot(now_s)
+            queues, view = list(self._queue.queues.values()), self._ledger.snapshot(now_s)
             found = cycle.culprits(todo, queues, self._profile_now(), self._state.axis, view)
             if not found:
                 raise
             for entry, error in found:
                 self._state.set_job_aside(entry, error)
             result = self._run(now_s)
-        self._state.counters.unschedulable(self._diagnoses.update(result))
+        self._counters.unschedulable(self._diagnoses.update(result))
         return result
 
     def _run(self, now_s: float) -> cycle.CycleResult:
-        view = self._state.ledger.snapshot(now_s)
+        view = self._ledger.snapshot(now_s)
         return cycle.run(self._queue, self._profile_now(), view, self._diagnoses.wants)
 
     def _profile_now(self) -> framework.Profile:
-        profile, volumes = self._state.profile, self._state.volumes
+        profile, volumes = self._state.profile, self._volumes
         more: tuple[framework.Filter, ...] = (self._exclusions,) if len(self._exclusions) else ()
         if volumes.is_needed:
             more += (volumes,)

@@ -1,6 +1,7 @@
 """Effects out: a queue of operations, and workers that write them. What came of each is an event for the intake."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from boathouse import fair
 from boathouse.resources import names
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import rows, translate
-from boathouse.scheduling.state import ClusterState
+from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import writer as volume_writer
 from boathouse.telemetry import logs
 from boathouse_policies import model
@@ -23,7 +24,7 @@ SLOW_START = 2
 Finished = Callable[[rows.Operation, outcomes.Outcome, float], None]
 
 
-class Executor:
+class Executor(Part):
     """Writes operations, several at a time, of several namespaces in turn.
 
     Args:
@@ -31,7 +32,6 @@ class Executor:
         pod_writer: Writes pods.
         volumes: Writes claims and volumes.
         finished: Called with an operation, what came of it, and how many seconds it took.
-        unprovisioned: The same for one whose volumes were not bound.
         workers: How many writes may be in flight.
     """
 
@@ -42,61 +42,57 @@ class Executor:
         volumes: volume_writer.VolumeWriter,
         *,
         finished: Finished,
-        unprovisioned: Finished,
         workers: int,
     ) -> None:
+        super().__init__(state)
         self._axis = state.axis
-        self._ledger = state.ledger
         self._nodes = state.pods.nodes
-        self._jobs = state.jobs
-        self._conditions = state.conditions
-        self._clock = state.clock
         self._writer = pod_writer
-        self._volumes = volumes
+        self._volume_writer = volumes
         self._finished = finished
-        self._unprovisioned = unprovisioned
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
-        self._queue: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
+        self._operations: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
         self._may_start = asyncio.Event()
 
     def start(self, operation: rows.Operation) -> None:
         """Queue an operation."""
-        self._queue.put(operation.row.namespace, operation)
+        self._operations.put(operation.row.namespace, operation)
         self._may_start.set()
 
     @property
     def backlog(self) -> int:
         """Operations whose write has not begun."""
-        return len(self._queue)
+        return len(self._operations)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is queued and no write is in flight."""
-        return not self._queue and not self._queue.in_flight
+        return not self._operations and not self._operations.in_flight
 
     def check_volumes(self) -> None:
         """Queue the operations whose volumes are bound by now, and give up those whose cannot be."""
         parked, self._parked = self._parked, []
         for operation in parked:
             promise, awaits = operation.row.promise, operation.awaits
-            if not operation.is_current or promise is None or awaits is None or self._volumes.is_bound(promise):
+            if not operation.is_current or promise is None or awaits is None or self._volume_writer.is_bound(promise):
                 self.start(operation)
                 continue
-            failed = self._volumes.failure(promise, awaits.revisions)
+            failed = self._volume_writer.failure(promise, awaits.revisions)
             if failed is None and self._clock() >= operation.until_s:
                 message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
                 failed = outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
             if failed is None:
                 self._parked.append(operation)
             else:
-                self._unprovisioned(operation, failed, time.perf_counter() - operation.decided_s)
+                failed = dataclasses.replace(failed, excludes_node=True)
+                self._finished(operation, failed, time.perf_counter() - operation.decided_s)
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._may_start.clear()
-                while (taken := self._queue.take()) is not None:
+                while (taken := self._operations.take()) is not None:
                     group.create_task(self._work(*taken))
                 await self._may_start.wait()
 
@@ -114,7 +110,7 @@ class Executor:
                 succeeded = _news(outcome)
                 self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
         finally:
-            self._queue.done(namespace, succeeded=succeeded)
+            self._operations.done(namespace, succeeded=succeeded)
             self._may_start.set()
 
     # Writing
@@ -125,7 +121,7 @@ class Executor:
         if not self._is_valid(operation):
             return outcomes.Skipped()
         promise = operation.row.promise
-        if promise is not None and (so_far := await self._volumes.prepare(promise)) is not None:
+        if promise is not None and (so_far := await self._volume_writer.prepare(promise)) is not None:
             return so_far
         if operation.task.pod_uid is None:
             return await self._create(operation)

@@ -10,7 +10,7 @@ from boathouse.cluster import boundary, catalogue, store, wire
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, translate
 from boathouse.scheduling.pods.states import PodState
-from boathouse.scheduling.state import ClusterState
+from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.tenants import refusals
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
@@ -19,10 +19,11 @@ log = logs.get(__name__)
 
 OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
+Answered = Callable[[rows.PodRow, facts.PodFacts], list[rows.Change]]
 _ASSUMED = {PodState.CREATING, PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
 
 
-class Intake:
+class Intake(Part):
     """Takes events in. Every method is synchronous and returns at once.
 
     Args:
@@ -40,15 +41,7 @@ class Intake:
         wake: Callable[[], None],
         on_fatal: Callable[[str], None],
     ) -> None:
-        self._state = state
-        self._pods = state.pods
-        self._jobs = state.jobs
-        self._queue = state.queue
-        self._volumes = state.volumes
-        self._conditions = state.conditions
-        self._diagnoses = state.diagnoses
-        self._counters = state.counters
-        self._aside = state.aside
+        super().__init__(state)
         self._refusals = state.jobs.refused
         self._keep = keep
         self._wake = wake
@@ -172,14 +165,14 @@ class Intake:
         if pod is None:
             self._apply(self._pods.lose(row))
         else:
-            self._answered(row, pod)
+            self._answered(row, pod, self._pods.read)
 
-    def _answered(self, row: rows.PodRow, pod: wire.PodView) -> None:
+    def _answered(self, row: rows.PodRow, pod: wire.PodView, take: Answered | None = None) -> None:
         with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
             known = self._keep(pod)
             if known.problem:
                 self._report_problem(known)
-            self._apply(self._pods.answered(row, known))
+            self._apply((take or self._pods.answered)(row, known))
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
         self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
@@ -193,7 +186,7 @@ class Intake:
         log.warning("a kubelet refused a pod", pod=pod.metadata.key, node=pod.node_name, reason=reason)
         row = self._pods.get(pod.id)
         if row is not None and row.task is not None:
-            self._state.exclusions.exclude(row.task.task_class, model.NodeName(pod.node_name))
+            self._exclusions.exclude(row.task.task_class, model.NodeName(pod.node_name))
 
     # What follows from a transition
 
@@ -220,7 +213,7 @@ class Intake:
         self._wake()
 
     def _room_freed(self, freed: framework.Freed) -> None:
-        self._queue.capacity_freed(freed, self._state.ledger.free(freed.node))
+        self._queue.capacity_freed(freed, self._ledger.free(freed.node))
         self._wake()
 
     def count_nominations(self) -> None:
@@ -236,7 +229,7 @@ class Intake:
 
     def _admit(self, row: rows.PodRow) -> None:
         """Let a pod without a node be scheduled, or set the condition that says why it is not."""
-        pod, scope = row.facts, self._state.options.namespaces
+        pod, scope = row.facts, self._options.namespaces
         if pod is None or not self._pods.is_ours(pod) or (scope and row.namespace not in scope):
             return
         try:
@@ -280,6 +273,8 @@ class Intake:
             case outcomes.Done():
                 self._done(operation, outcome.pod, duration_s)
             case outcomes.NotDone():
+                if outcome.excludes_node and operation.node is not None:
+                    self._exclusions.exclude(operation.task_class.id, operation.node)
                 self._take_back(operation, outcome.reason, has_failed=True)
                 self._retry(operation, outcome)
                 self._counters.attempt("error", duration_s)
@@ -303,12 +298,6 @@ class Intake:
                 assert_never(outcome)
         self._wake()
 
-    def unprovisioned(self, operation: rows.Operation, outcome: outcomes.Outcome, duration_s: float) -> None:
-        """Take in that the volumes of a placement were not bound: other nodes are tried."""
-        if operation.node is not None:
-            self._state.exclusions.exclude(operation.task_class.id, operation.node)
-        self.finished(operation, outcome, duration_s)
-
     def _done(self, operation: rows.Operation, pod: wire.PodView | None, duration_s: float) -> None:
         row, entry = operation.row, self._jobs.entry_of(operation.row)
         if entry is not None:
@@ -322,7 +311,7 @@ class Intake:
         self._counters.attempt("scheduled", duration_s)
         self._counters.pod_attempts.observe(row.failures + 1)
         if entry is not None:
-            self._counters.pod_sli_s.observe(self._state.clock() - row.arrived_s)
+            self._counters.pod_sli_s.observe(self._clock() - row.arrived_s)
         self._queue.succeeded(row.id)
         self._pods.accept(operation)
         uid = pod.metadata.uid if pod is not None else operation.task.pod_uid or ""
@@ -348,7 +337,7 @@ class Intake:
         log.warning("a pod was not scheduled", pod=row.id, job=job.name, reason=why.reason, error=why.message)
         if self._refusals.refused(_subject(operation, entry), why):
             return  # the task is held back with others, and waits again with them
-        now_s = self._state.clock()
+        now_s = self._clock()
         if not self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s):
             self._jobs.mark_changed(row)  # the job was submitted again while the write was in flight
             self._state.sync_jobs()

@@ -83,7 +83,7 @@ class Jobs:
         self._entries: dict[model.JobId, Entry] = {}
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
         self._changed: set[model.JobId] = set()
-        self._changed_tasks: dict[model.JobId, set[model.TaskId]] = {}
+        self._changed_rows: dict[rows.PodRow, None] = {}
         self._variety = variety.Variety(
             limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock
         )
@@ -115,7 +115,6 @@ class Jobs:
         if entry is None:
             return
         self._changed.discard(job)
-        self._changed_tasks.pop(job, None)
         self._leave_namespace(entry)
         self._pods.withdraw(job)
         self._queue.withdraw(job)
@@ -161,11 +160,10 @@ class Jobs:
         if task_class not in entry.classes:
             entry.classes += (task_class,)
         task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid)
-        if row.task == task:
-            return None
-        self._pods.admit(row, job_id, task)
-        self._enter_namespace(entry)
-        self._changed.add(job_id)
+        if self._pods.admit(row, job_id, task):
+            entry.namespace = row.namespace
+            self._in_namespace.setdefault(row.namespace, {})[job_id] = None
+            self._changed.add(job_id)
         return None
 
     def _foreign_job(self, pod: facts.PodFacts) -> model.Job:
@@ -191,8 +189,8 @@ class Jobs:
 
     def mark_changed(self, row: rows.PodRow) -> None:
         """Tell the scheduling queue of a task before the next cycle."""
-        if row.job is not None and not row.has_ended:
-            self._changed_tasks.setdefault(row.job, set()).add(row.id)
+        if row.job is not None:
+            self._changed_rows[row] = None
 
     def mark_ended(self, job: model.JobId, *, was_pending: bool) -> None:
         """Note that a pod of a job ended: the scheduling queue need not know of one that was placed."""
@@ -210,25 +208,23 @@ class Jobs:
         self._grant_probes()
         for scope in self.refused.changed():
             self._changed.update(entry.job.id for entry in self._covered(scope))
-        for job_id in self._changed_tasks.keys() - self._changed:
-            entry = self._entries.get(job_id)
-            if entry and not all(self._update(entry, task) for task in sorted(self._changed_tasks[job_id])):
-                self._changed.add(job_id)
-        self._changed_tasks.clear()
+        for row in self._changed_rows:
+            entry = self.entry_of(row)
+            if entry is not None and entry.job.id not in self._changed and not self._update(entry, row):
+                self._changed.add(entry.job.id)
+        self._changed_rows.clear()
         for job_id in sorted(self._changed):
             entry = self._entries.get(job_id)
             if entry is not None and entry.factory is None and not self._pods.of_job(job_id):
                 self.withdraw(job_id)
-            elif entry is not None and not entry.is_aside:
-                try:
-                    self._submit(entry)
-                except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
-                    failures.append((entry, error))
+            elif entry is not None and not entry.is_aside and (error := self._submit(entry)) is not None:
+                failures.append((entry, error))
         self._changed.clear()
         self._let_probes_through()
         return failures
 
-    def _submit(self, entry: Entry) -> None:
+    def _submit(self, entry: Entry) -> Exception | None:
+        """Tell the scheduling queue of a job; return why it cannot take it, None if it can."""
         classes = self._considered(entry, self._classes_in_use(entry))
         ids = {one.id for one in classes}
         is_held, tasks, placed = self.hold_of_job(entry.job.id) is not None, [], set()
@@ -238,16 +234,19 @@ class Jobs:
                 tasks.append(task)
                 if not row.is_undecided or (is_held and self.hold_of(row) is not None):
                     placed.add(row.id)
-        self._queue.submit(entry.job, classes, tasks, placed=placed)
+        try:
+            self._queue.submit(entry.job, classes, tasks, placed=placed)
+        except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
+            return error
+        return None
 
     @property
     def has_changes(self) -> bool:
         """Whether `sync` has something to do."""
-        return bool(self._changed or self._changed_tasks)
+        return bool(self._changed or self._changed_rows)
 
-    def _update(self, entry: Entry, task_id: model.TaskId) -> bool:
-        row = self._pods.of_job(entry.job.id).get(task_id)
-        if row is None or entry.is_aside or not row.may_be_placed:
+    def _update(self, entry: Entry, row: rows.PodRow) -> bool:
+        if entry.is_aside or not row.may_be_placed:
             return False
         return self._queue.update(_task_of(row), placed=not row.is_undecided or self.hold_of(row) is not None)
 
@@ -354,7 +353,7 @@ class Jobs:
         if not row.is_undecided or self._clock() - hold.probed_s < PROBE_PATIENCE_S:
             return False
         hold.probe = None  # no node has room for it
-        self._update(self._entries[row.job], row.id)
+        self._update(self._entries[row.job], row)
         return True
 
     def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
@@ -413,9 +412,11 @@ def _may_be_probed(row: rows.PodRow, verb: refusals.Verb) -> bool:
 
 
 def _task_of(row: rows.PodRow) -> model.Task:
-    """Return the task of a row of a job."""
-    assert row.task is not None
-    return row.task
+    """Return the task of a row of a job, with the pod that needs a bind."""
+    task = row.task
+    assert task is not None
+    is_current = task.pod_uid == row.pending_uid or not row.is_undecided
+    return task if is_current else dataclasses.replace(task, pod_uid=row.pending_uid)
 
 
 def foreign_class(pod: facts.PodFacts) -> model.TaskClass:

@@ -24,11 +24,13 @@ class NotDone:
         reason: CamelCase, for conditions.
         message: For people.
         at_least_s: How long the server, or the kind of refusal, asks to wait.
+        excludes_node: Whether pods of the class are to be kept from the node for a while.
     """
 
     reason: str
     message: str
     at_least_s: float = 0.0
+    excludes_node: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Pods made ahead: a few of a job that waits for want of nodes, so that autoscalers and people see what is missing."""
 
+import math
 from collections.abc import Callable, Iterator
 
 from boathouse.scheduling import cycle, jobs
@@ -25,39 +26,37 @@ class PendingPods:
         self._clock = clock
         self._since_s: dict[model.ClassId, float] = {}
 
-    def note(self, result: cycle.CycleResult) -> None:
-        """Take in what a cycle placed and left pending."""
-        for class_id in result.placed:
-            self._since_s.pop(class_id, None)
-        for class_id, code in result.left.items():
-            if code is model.Code.UNSCHEDULABLE:
-                self._since_s.setdefault(class_id, self._clock())
-            else:
-                self._since_s.pop(class_id, None)
-
     def next_s(self) -> float:
         """Return when a class may come to qualify; infinity if none may."""
         now_s = self._clock()
         due = (since_s + self._delay_s for since_s in self._since_s.values())
-        return min((due_s for due_s in due if due_s > now_s), default=float("inf"))
+        return min((due_s for due_s in due if due_s > now_s), default=math.inf)
 
     def decide(
-        self, queue: framework.SchedulingQueue, known_jobs: jobs.Jobs, pods: table.PodTable
+        self,
+        result: cycle.CycleResult | None,
+        queue: framework.SchedulingQueue,
+        known_jobs: jobs.Jobs,
+        pods: table.PodTable,
     ) -> Iterator[rows.Operation]:
         """Yield the operations that create pods without a node now.
 
         Args:
+            result: What a cycle placed and left pending; None if there was no cycle.
             queue: Pending tasks.
             known_jobs: The jobs whose factories make the pods.
             pods: The pod table.
         """
+        now_s = self._clock()
+        for class_id in result.placed | result.left.keys() if result is not None else ():
+            since_s = self._since_s.pop(class_id, now_s)
+            if result is not None and result.left.get(class_id) is model.Code.UNSCHEDULABLE:
+                self._since_s[class_id] = now_s if class_id in result.placed else since_s
         if not self._count or not self._since_s:
             return
-        limit_s = self._clock() - self._delay_s
         for entry in list(known_jobs.entries()):
             for queued in queue.classes_of(entry.job.id) if entry.factory is not None else ():
-                since_s = self._since_s.get(queued.task_class.id)
-                if since_s is None or since_s > limit_s:
+                if self._since_s.get(queued.task_class.id, math.inf) > now_s - self._delay_s:
                     continue
                 for task in queued.pool.pending()[: self._count]:
                     row = pods.get(task.id)

@@ -133,7 +133,6 @@ class Scheduler:
             self.pod_writer,
             volume_writer.VolumeWriter(api, leader, volumes),
             finished=self.intake.finished,
-            unprovisioned=self.intake.unprovisioned,
             workers=options.workers,
         )
         self.submit = self.intake.submit

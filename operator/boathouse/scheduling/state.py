@@ -71,3 +71,26 @@ class ClusterState:
         """Tell the policies of a decision that is not carried out, and why in a word."""
         for observer in self.profile.observers:
             observer.observe(model.Refused(now_s=self.clock(), decision=decision, reason=reason))
+
+
+class Part:
+    """A part of the scheduler, which works on the state. The parts do not know one another.
+
+    Args:
+        state: The state of the scheduler.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._options = state.options
+        self._clock = state.clock
+        self._ledger = state.ledger
+        self._queue = state.queue
+        self._pods = state.pods
+        self._jobs = state.jobs
+        self._volumes = state.volumes
+        self._exclusions = state.exclusions
+        self._diagnoses = state.diagnoses
+        self._conditions = state.conditions
+        self._counters = state.counters
+        self._aside = state.aside

@@ -1,7 +1,5 @@
 """What a refusal, and what a pod found in place of an answer, mean."""
 
-import dataclasses
-
 import pytest
 
 from boathouse.cluster import errors, wire
@@ -69,7 +67,7 @@ def test_what_a_pod_means_for_a_bind(found, outcome):
 )
 def test_a_refusal_says_how_long_to_wait_and_why(error, reason, at_least_s):
     refused = outcomes.refusal(error)
-    assert dataclasses.astuple(refused) == (reason, error.message, at_least_s)
+    assert (refused.reason, refused.message, refused.at_least_s) == (reason, error.message, at_least_s)
 
 
 @pytest.mark.parametrize(("status", "may_be"), [(403, True), (422, True), (429, False), (404, False), (500, False)])

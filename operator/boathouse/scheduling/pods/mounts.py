@@ -1,9 +1,12 @@
 """Which claims are mounted where, by pods of all schedulers, those on their way included."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from boathouse_policies import model
+
+Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
+"""A node, and the claims that a pod mounts there."""
 
 
 class Mounts:
@@ -18,19 +21,17 @@ class Mounts:
         self._nodes: dict[model.NodeName, dict[model.TaskId, tuple[str, ...]]] = {}
         self._users: dict[str, dict[model.TaskId, None]] = {}
 
-    def add(self, pod: model.TaskId, node: model.NodeName, claims: tuple[str, ...]) -> None:
-        """Note that a pod mounts claims on a node."""
+    def replace(self, pod: model.TaskId, former: Mounted | None, mounted: Mounted | None) -> None:
+        """Note that a pod mounts these claims instead of others; None for no claims."""
         self.version += 1
-        self._nodes.setdefault(node, {})[pod] = claims
-        for claim in claims:
-            self._users.setdefault(claim, {})[pod] = None
-
-    def remove(self, pod: model.TaskId, node: model.NodeName, claims: tuple[str, ...]) -> None:
-        """Note that a pod does not mount its claims any more."""
-        self.version += 1
-        _discard(self._nodes, node, pod)
-        for claim in claims:
-            _discard(self._users, claim, pod)
+        if former is not None:
+            _discard(self._nodes, former[0], pod)
+            for claim in former[1]:
+                _discard(self._users, claim, pod)
+        if mounted is not None:
+            self._nodes.setdefault(mounted[0], {})[pod] = mounted[1]
+            for claim in mounted[1]:
+                self._users.setdefault(claim, {})[pod] = None
 
     def on(self, node: model.NodeName, *, but: model.TaskId | None = None) -> set[str]:
         """Return the claims mounted on a node by pods other than that one."""

@@ -127,7 +127,7 @@ class Change:
         before: Its state before.
         job: Its job before.
         freed: Room that came free.
-        has_unmounted: Whether it mounted claims and does not any more.
+        has_unmounted: Whether it mounted claims, and does not any more.
         operation: The operation that it had before.
     """
 

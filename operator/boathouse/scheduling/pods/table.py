@@ -5,19 +5,17 @@ parts, and return what others act on. The table is the only writer of the ledger
 over rows: holders, mounts, promises of volumes.
 """
 
-import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from boathouse.scheduling.pods import facts, holders, mounts, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodRow
-from boathouse.scheduling.pods.states import ASSUMED, UNDECIDED, WITH_OPERATION, LedgerAction, PodState, Trigger, after
+from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, LedgerAction, PodState, Trigger, after
 from boathouse.scheduling.volumes import book
 from boathouse_policies import framework, model
 
 _NOMINATED = "nominated:"
-_LISTED = (PodState.PENDING, *ASSUMED)
 _NONE: Mapping[model.TaskId, PodRow] = {}
 
 
@@ -57,7 +55,7 @@ class PodTable:
         self._scheduler_name = scheduler_name
         self._queue_of = queue_of
         self._rows: dict[model.TaskId, PodRow] = {}
-        self._listed: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in _LISTED}
+        self._by_state: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in PodState}
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._ended: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._newest = 0
@@ -71,18 +69,19 @@ class PodTable:
         Returns:
             Those of which a pod ended: they need another task.
         """
-        former = self._by_job.pop(job, {})
-        self._by_job[job] = current = {}
-        ended = []
+        former, ended = self._by_job.pop(job, {}), []
+        current = self._by_job.setdefault(job, {})
         for task in tasks:
             row = former.pop(task.id, None) or self._rows.get(task.id)
             if row is not None and row.has_ended and row.job == job:
                 ended.append(task.id)
                 continue
-            if row is None:
+            if row is not None and row.has_ended and row.job is not None:  # an earlier job had a task of the name
+                del self._ended[row.job][row.id]
+                self._clear_task(row)
+            if row is None or row.state is None:
                 row = PodRow(task.id, task.id.partition("/")[0])
-            current[task.id] = row
-            self._set_task(row, job, task, is_submitted=True)
+            current[task.id] = self._set_task(row, job, task, is_submitted=True)
             if row.state is None:
                 self._apply(row, Trigger.SUBMITTED)
         for row in former.values():
@@ -94,10 +93,12 @@ class PodTable:
         for row in [*self._by_job.pop(job, {}).values(), *self._ended.pop(job, {}).values()]:
             self._clear_task(row)
 
-    def admit(self, row: PodRow, job: model.JobId, task: model.Task) -> None:
-        """Let somebody else's pod be scheduled as a task."""
-        self._set_task(row, job, task, is_submitted=False)
-        self._by_job.setdefault(job, {})[row.id] = row
+    def admit(self, row: PodRow, job: model.JobId, task: model.Task) -> bool:
+        """Let somebody else's pod be scheduled as a task; return whether that is news."""
+        if row.task == task:
+            return False
+        self._by_job.setdefault(job, {})[row.id] = self._set_task(row, job, task, is_submitted=False)
+        return True
 
     def dismiss(self, row: PodRow, *, is_excess: bool = False) -> None:
         """Let somebody else's pod be scheduled no more, or not now."""
@@ -106,28 +107,26 @@ class PodTable:
         self._clear_task(row)
         row.is_excess = is_excess
 
-    def _set_task(self, row: PodRow, job: model.JobId, task: model.Task, *, is_submitted: bool) -> None:
+    def _set_task(self, row: PodRow, job: model.JobId, task: model.Task, *, is_submitted: bool) -> PodRow:
         if row.job != job:
             if row.job is not None:
                 self._by_job.get(row.job, {}).pop(row.id, None)
             row.arrived_s, row.has_ended = self._clock(), False
         row.task, row.job, row.is_submitted, row.is_excess = task, job, is_submitted, False
-        _set_pod(row)
+        return row
 
     def _clear_task(self, row: PodRow) -> None:
         row.task, row.job, row.is_submitted, row.has_ended = None, None, False, False
-        if row.state in {PodState.PLANNED, PodState.GONE}:
-            self._rows.pop(row.id, None)
-            row.state = None
+        self._list(row, row.state)
 
     # Nodes
 
     def set_node(self, node: model.Node) -> bool:
         """Add or replace a node; return whether anything changed."""
-        is_new = node.name not in self.nodes
-        self.nodes[node.name] = node
-        if is_new:
+        if node.name not in self.nodes:
+            self.nodes[node.name] = node
             self._count_holders(node.name, +1)
+        self.nodes[node.name] = node
         return self.ledger.set_node(node)
 
     def remove_node(self, name: model.NodeName) -> tuple[set[model.QueueName], list[Change]]:
@@ -136,19 +135,15 @@ class PodTable:
         Returns:
             The queues that its pods charge, and what changed.
         """
-        if name in self.nodes:
-            self._count_holders(name, -1)
-            del self.nodes[name]
+        self._count_holders(name, -1)
+        self.nodes.pop(name, None)
         queues = self.ledger.queues_on(name)
         return queues, [self._release(self._rows[task]) for task in self.ledger.remove_node(name)]
 
     def _count_holders(self, node: model.NodeName, sign: int) -> None:
-        for row in self._rows.values():
-            if row.state is PodState.CONFIRMED and row.facts is not None and row.facts.node_name == node:
-                self._add_holder(row.namespace, row.facts, sign)
-
-    def _add_holder(self, namespace: str, pod: facts.PodFacts, sign: int) -> None:
-        self.holders.add(namespace, ownership.holder_of(pod), pod.resources, sign)
+        for row in self._by_state[PodState.CONFIRMED].values():
+            if row.facts is not None and row.facts.node_name == node:
+                self._hold(row, sign)
 
     # Evidence
 
@@ -175,18 +170,20 @@ class PodTable:
 
     def answered(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
         """Take over what the answer to a request shows of a pod, unless the watch has shown more since."""
-        former, row = row, self._rows.get(pod.id) or row
-        is_older = pod.revision < self._newest
-        if row.uid is None:
-            has_ended = pod.is_terminal or is_older  # the watch has shown it, and its end
-            return self.end(pod) if has_ended else self._observe(pod, row)
-        if pod.is_terminal:
+        asked, row, is_older = row, self._rows.get(pod.id) or row, pod.revision < self._newest
+        if pod.is_terminal or (row.uid is None and is_older):  # the watch has shown it, and its end
             return self.end(pod)
-        if row.uid == pod.metadata.uid:
+        if row.uid is None:
+            is_stale = False
+        elif row.uid == pod.metadata.uid:
             is_stale = row.state in {None, PodState.GONE} or row.facts is None or pod.revision < row.facts.revision
         else:
-            is_stale = is_older or former.uid == pod.metadata.uid
+            is_stale = is_older or asked.uid == pod.metadata.uid
         return [] if is_stale else self._observe(pod, row)
+
+    def read(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
+        """Take over what a GET shows of a pod that was placed and that the watch does not show."""
+        return self._observe(pod, row)
 
     def _observe(self, pod: facts.PodFacts, row: PodRow | None) -> list[Change]:
         changes = []
@@ -247,9 +244,9 @@ class PodTable:
         task_class: model.TaskClass,
         placement: model.Placement | None,
     ) -> Operation:
-        row.operation = Operation(row, task, task_class, placement, time.perf_counter())
+        row.operation = operation = Operation(row, task, task_class, placement, time.perf_counter())
         self._apply(row, trigger)
-        return row.operation
+        return operation
 
     def accept(self, operation: Operation) -> None:
         """Note that the API server accepted a placement; nothing happens if the operation is void."""
@@ -286,26 +283,25 @@ class PodTable:
         if least_priority == self._least_priority:
             return []
         self._least_priority = least_priority
-        freed = (self._count_nomination(row) for row in list(self._listed[PodState.PENDING].values()))
-        return [one for one in freed if one is not None]
+        return [
+            freed for row in list(self._by_state[PodState.PENDING].values()) for freed in self._count_nomination(row)
+        ]
 
-    def _count_nomination(self, row: PodRow) -> framework.Freed | None:
-        pod, counted = row.facts, row.nominated
-        if row.state is not PodState.PENDING or pod is None or self.is_ours(pod):
-            node = ""
+    def _count_nomination(self, row: PodRow) -> list[framework.Freed]:
+        pod, former, row.nominated = row.facts, row.nominated, None
+        node = pod.status.nominated_node_name if pod is not None and row.state is PodState.PENDING else ""
+        if pod is not None and node and pod.priority >= self._least_priority and not self.is_ours(pod):
+            row.nominated = framework.Account(
+                id=model.TaskId(_NOMINATED + row.id),
+                node=model.NodeName(node),
+                resources=pod.resources,
+                uid=row.uid,
+                host_ports=pod.host_ports,
+            )
+            freed = self.ledger.observe(row.nominated)
         else:
-            node = pod.status.nominated_node_name if pod.priority >= self._least_priority else ""
-        if pod is None or not node:
-            row.nominated = None
-            return None if counted is None else self.ledger.gone(counted.id)
-        row.nominated = framework.Account(
-            id=model.TaskId(_NOMINATED + row.id),
-            node=model.NodeName(node),
-            resources=pod.resources,
-            uid=row.uid,
-            host_ports=pod.host_ports,
-        )
-        return self.ledger.observe(row.nominated)
+            freed = None if former is None else self.ledger.gone(former.id)
+        return [] if freed is None else [freed]
 
     # Reading
 
@@ -319,17 +315,17 @@ class PodTable:
 
     def waiting(self) -> Iterator[PodRow]:
         """Yield the pods of this scheduler without a node."""
-        rows = itertools.chain(self._listed[PodState.PENDING].values(), self._listed[PodState.BINDING].values())
+        rows = itertools.chain(self._by_state[PodState.PENDING].values(), self._by_state[PodState.BINDING].values())
         return (row for row in list(rows) if row.facts is not None and self.is_ours(row.facts))
 
     def unconfirmed(self, age_s: float = 0.0) -> list[PodRow]:
         """Return the pods that were placed at least this long ago and that no watch shows on their node."""
         limit_s = self._clock() - age_s
-        return [row for row in self._listed[PodState.BOUND].values() if row.since_s <= limit_s]
+        return [row for row in self._by_state[PodState.BOUND].values() if row.since_s <= limit_s]
 
     def assumed(self) -> Iterator[PodRow]:
         """Yield the pods that are being written, or that were written and are not confirmed."""
-        return itertools.chain.from_iterable(list(self._listed[state].values()) for state in ASSUMED)
+        return itertools.chain.from_iterable(list(self._by_state[state].values()) for state in ASSUMED)
 
     def offered(self) -> frozenset[str]:
         """Return the names of the extended resources that nodes have."""
@@ -337,68 +333,70 @@ class PodTable:
 
     def drift(self, pods: Iterable[facts.PodFacts]) -> framework.Drift:
         """Compare the ledger with these pods and with the nodes."""
-        nominated = [row.nominated for row in self._listed[PodState.PENDING].values() if row.nominated is not None]
+        nominated = [row.nominated for row in self._by_state[PodState.PENDING].values() if row.nominated is not None]
         accounts = [self._account(pod) for pod in pods if pod.node_name]
         return self.ledger.compare(accounts + nominated, self.nodes.values())
 
     # Transitions
 
     def _apply(self, row: PodRow, trigger: Trigger, pod: facts.PodFacts | None = None) -> Change:
-        before, operation, job = row.state, row.operation, row.job
+        before, operation, job, was_mounted = row.state, row.operation, row.job, row.mounted is not None
         to, action = after(before, trigger)
-        if before is not None:
-            self._unindex(row, before)
+        if before is PodState.CONFIRMED:
+            self._hold(row, -1)
         if pod is not None:
             row.facts, row.uid = pod, model.PodUid(pod.metadata.uid)
         freed = self._charge(row, action)
-        has_unmounted = row.mounted is not None and action is LedgerAction.FREE
-        if action is not LedgerAction.KEEP:
-            self._mount(row, action)
-        if to is not before:
-            row.state, row.since_s = to, self._clock()
         if to not in WITH_OPERATION:
             row.operation = None
-            if row.promise is not None:
-                self._volumes.release(row.promise)
-                row.promise = None
-        if to is PodState.GONE:
+        if to is PodState.CONFIRMED:
+            self._hold(row, +1)
+        elif to is PodState.GONE:
             self._bury(row)
-        if row.state is not None:
-            self._index(row, to)
-        if row.task is not None and to in UNDECIDED:
-            _set_pod(row)
-        more = self._count_nomination(row) if row.nominated is not None or to is PodState.PENDING else None
-        return Change(
-            row, before, job, tuple(one for one in (freed, more) if one is not None), has_unmounted, operation
-        )
+        if to is not before:
+            row.state, row.since_s = to, self._clock()
+            self._list(row, before)
+        if row.nominated is not None or to is PodState.PENDING:
+            freed += self._count_nomination(row)
+        return Change(row, before, job, freed, was_mounted and row.mounted is None, operation)
 
-    def _charge(self, row: PodRow, action: LedgerAction) -> framework.Freed | None:
+    def _list(self, row: PodRow, before: PodState | None) -> bool:
+        """List a row by its state; return whether it stays in the table."""
+        if before is not None:
+            del self._by_state[before][row.id]
+        if row.state is None or (row.task is None and row.state in {PodState.PLANNED, PodState.GONE}):
+            row.state = None
+            self._rows.pop(row.id, None)
+        else:
+            self._rows[row.id] = self._by_state[row.state][row.id] = row
+        return row.state is not None
+
+    def _charge(self, row: PodRow, action: LedgerAction) -> list[framework.Freed]:
+        """Charge the ledger and list the mounts; return the room that came free."""
+        freed, mounted, former = None, None, row.mounted
+        if action is LedgerAction.KEEP:
+            return []
         if action is LedgerAction.OBSERVE:
             assert row.facts is not None
-            return self.ledger.observe(self._account(row.facts))
-        if action is LedgerAction.FREE:
-            return self.ledger.gone(row.id)
-        if action is LedgerAction.ASSUME:
+            freed = self.ledger.observe(self._account(row.facts))
+            mounted = (model.NodeName(row.facts.node_name), claims) if (claims := row.facts.claims) else None
+        elif action is LedgerAction.FREE:
+            freed = self.ledger.gone(row.id)
+        else:
             assert row.operation is not None
             assert row.operation.placement is not None
             self.ledger.assume(row.operation.placement)
-        return None
+            mounted = None if row.promise is None else (row.promise.node, row.promise.claims)
+        if mounted != former:
+            self._mounts.replace(row.id, former, mounted)
+            row.mounted = mounted
+        if row.promise is not None and action is not LedgerAction.ASSUME:
+            self._volumes.release(row.promise)
+            row.promise = None
+        return [] if freed is None else [freed]
 
     def _account(self, pod: facts.PodFacts) -> framework.Account:
         return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
-
-    def _mount(self, row: PodRow, action: LedgerAction) -> None:
-        mounted = None
-        if action is LedgerAction.OBSERVE and row.facts is not None and row.facts.claims:
-            mounted = model.NodeName(row.facts.node_name), row.facts.claims
-        elif action is LedgerAction.ASSUME and row.promise is not None:
-            mounted = row.promise.node, row.promise.claims
-        if mounted != row.mounted:
-            if row.mounted is not None:
-                self._mounts.remove(row.id, *row.mounted)
-            if mounted is not None:
-                self._mounts.add(row.id, *mounted)
-            row.mounted = mounted
 
     def _bury(self, row: PodRow) -> None:
         """Keep of a submitted task what says that its name was used, and nothing of somebody else's pod."""
@@ -409,29 +407,8 @@ class PodTable:
             row.has_ended = True
             self._ended.setdefault(row.job, {})[row.id] = row
         else:
-            self._rows.pop(row.id, None)
-            row.task = row.job = row.state = None
-
-    def _index(self, row: PodRow, state: PodState) -> None:
-        if (listed := self._listed.get(state)) is not None:
-            listed[row.id] = row
-        self._rows[row.id] = row
-        if state is PodState.CONFIRMED:
-            self._hold(row, +1)
-
-    def _unindex(self, row: PodRow, state: PodState) -> None:
-        if (listed := self._listed.get(state)) is not None:
-            del listed[row.id]
-        if state is PodState.CONFIRMED:
-            self._hold(row, -1)
+            row.task = row.job = None
 
     def _hold(self, row: PodRow, sign: int) -> None:
         if row.facts is not None and row.facts.node_name in self.nodes:
-            self._add_holder(row.namespace, row.facts, sign)
-
-
-def _set_pod(row: PodRow) -> None:
-    """Let a row's task name the pod that needs a bind."""
-    assert row.task is not None
-    if row.task.pod_uid != row.pending_uid:
-        row.task = dataclasses.replace(row.task, pod_uid=row.pending_uid)
+            self.holders.add(row.namespace, ownership.holder_of(row.facts), row.facts.resources, sign)

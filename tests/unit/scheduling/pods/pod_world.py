@@ -1,0 +1,110 @@
+"""A pod table over a ledger of two nodes, with short names for what tests do to it, and the table's invariants."""
+
+from typing import Any
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling.pods import facts, mounts, ownership, rows, table
+from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState
+from boathouse.scheduling.volumes import book, rules
+from boathouse_policies import framework, model
+from tests.unit.scheduling import builders
+
+JOB = model.Job(id=model.JobId("job"), queue=model.QueueName("default"), submitted_s=0.0)
+SIZE = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
+CLASS = model.TaskClass(id=model.ClassId("job/map"), job=JOB.id, resources=SIZE)
+NODES = tuple(
+    model.Node(name=model.NodeName(name), allocatable=model.Resources(cpu_milli=64000, memory_bytes=1 << 40))
+    for name in ("n0", "n1")
+)
+OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="job", controller=True)
+
+
+def task_id(number: int) -> model.TaskId:
+    return model.TaskId(f"demo/p{number}")
+
+
+def shown(
+    number: int = 0, node: str = "", *, uid: str = "uid-0", revision: int = 10, is_task: bool = True, **spec: Any
+) -> facts.PodFacts:
+    """Return a version of a pod, of a task of the job unless it is said to be somebody else's."""
+    meta: dict[str, Any] = {"uid": uid, "resource_version": str(revision)}
+    if is_task:
+        meta |= {"labels": {names.LABEL_JOB_UID: "job"}, "owner_references": (OWNER,)}
+    return builders.facts_of(f"p{number}", meta=meta, node_name=node, **spec)
+
+
+class PodWorld:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        mounted = mounts.Mounts()
+        self.ledger = framework.Ledger(model.Axis())
+        self.table = table.PodTable(
+            self.ledger,
+            book.VolumeBook(rules.Storage.empty(), mounted),
+            mounted,
+            lambda: self.now_s,
+            scheduler_name=names.SCHEDULER_NAME,
+            queue_of=ownership.default_queue,
+        )
+        for node in NODES:
+            self.table.set_node(node)
+
+    def submit(self, *numbers: int) -> list[model.TaskId]:
+        return self.table.submit(JOB.id, [model.Task(id=task_id(number), task_class=CLASS.id) for number in numbers])
+
+    def decide(self, number: int = 0, node: str = "n0") -> rows.Operation | None:
+        """Place a pod as it is now; None if that is not possible."""
+        row = self.table.get(task_id(number))
+        if row is None:
+            return None
+        task = model.Task(id=row.id, task_class=CLASS.id, pod_uid=row.pending_uid)
+        kind = model.Create if row.pending_uid is None else model.Bind
+        found = self.table.decide(
+            row, kind(task=task, task_class=CLASS, job=JOB, node=model.NodeName(node), resources=SIZE)
+        )
+        return found if isinstance(found, rows.Operation) else None
+
+    def decide_ahead(self, number: int = 0) -> rows.Operation | None:
+        return self.table.decide_ahead(model.Task(id=task_id(number), task_class=CLASS.id), CLASS)
+
+    def row(self, number: int = 0) -> rows.PodRow:
+        row = self.table.get(task_id(number))
+        assert row is not None
+        return row
+
+    def state(self, number: int = 0) -> str | None:
+        row = self.table.get(task_id(number))
+        return None if row is None or row.state is None else row.state.value
+
+    def counted(self, number: int = 0) -> framework.State | None:
+        return self.ledger.state(task_id(number))
+
+    def check(self) -> None:
+        """Check the invariants of the table and of the ledger."""
+        known = self.table._rows
+        for row in known.values():
+            _check_row(row, self.ledger.account(row.id), self.ledger.state(row.id))
+        nominated = sum(row.nominated is not None for row in known.values())
+        assert sum(row.id in self.ledger for row in known.values()) + nominated == len(self.ledger)
+        uids = [row.uid for row in known.values() if row.uid is not None]
+        assert len(uids) == len(set(uids))
+        for state, listed in self.table._by_state.items():
+            assert listed == {row.id: row for row in known.values() if row.state is state}
+        for index, has_ended in ((self.table._by_job, False), (self.table._ended, True)):
+            listed = {row.id: (job, row) for job, of_job in index.items() for row in of_job.values()}
+            assert listed == {
+                row.id: (row.job, row) for row in known.values() if row.task is not None and row.has_ended is has_ended
+            }
+
+
+def _check_row(row: rows.PodRow, account: framework.Account | None, counted: framework.State | None) -> None:
+    is_ahead = row.operation is not None and row.operation.placement is None
+    assert (row.state in ASSUMED and not is_ahead) == (counted is framework.State.ASSUMED), row
+    assert (row.state is PodState.CONFIRMED) == (counted is framework.State.CONFIRMED), row
+    assert (row.operation is not None) == (row.state in WITH_OPERATION), row
+    assert row.task is not None or row.state not in {PodState.PLANNED, PodState.GONE}, row
+    if row.state is PodState.CONFIRMED:
+        assert account is not None
+        assert row.facts is not None
+        assert (account.node, account.uid) == (row.facts.node_name, row.uid)
