@@ -326,7 +326,7 @@ def _is_over(api: fake_api.FakeApi, scheduler: Any) -> bool:
     job = api.get("mrjobs", mrjob_world.KEY)
     if job is None or job.get("status", {}).get("phase") != "Succeeded":
         return False
-    return not scheduler.has_job(job["metadata"]["uid"])
+    return not scheduler.may_create(job["metadata"]["uid"])
 
 
 async def bind() -> Trace:

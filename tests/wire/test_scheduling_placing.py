@@ -117,6 +117,20 @@ async def test_a_node_that_comes_takes_what_waits(api, eventually):
         await eventually(lambda: len(w.placed()) == 2)
 
 
+async def test_a_job_that_is_withdrawn_may_create_pods_until_its_writes_are_over(api, eventually):
+    api.add(fake_api.node("n1"))
+    go_on = api.hold_next("create pods")
+    async with world(api) as w:
+        w.submit("wc", 1)
+        await eventually(lambda: api.called("create pods"))
+        w.scheduler.withdraw("wc")
+        assert w.scheduler.may_create("wc")
+        assert not w.scheduler.may_create("another")
+        go_on.set()
+        await eventually(lambda: not w.scheduler.may_create("wc"))
+        assert len(w.placed()) == 1
+
+
 async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
     api.add(fake_api.node("n1", cpu="1"))
     async with world(api, pending_ahead=0) as w:

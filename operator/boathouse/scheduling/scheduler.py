@@ -12,7 +12,7 @@ import collections
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from boathouse.cluster import boundary, client
 from boathouse.cluster import events as event_writer
@@ -147,13 +147,10 @@ class Scheduler:
         """Return why a job waits; None if nothing of it does, as far as is known."""
         return self.state.diagnoses.of_job(job_id)
 
-    def has_job(self, job_id: model.JobId) -> bool:
-        """Return whether tasks of a job may still be placed."""
-        return self.state.jobs.entry(job_id) is not None
-
-    def in_flight(self) -> Iterator[model.TaskId]:
-        """Yield the tasks whose pod is being written, or was written and not observed yet."""
-        return (row.id for row in self.state.pods.assumed())
+    def may_create(self, job_id: model.JobId) -> bool:
+        """Return whether pods of a job may still come: it has tasks, or a pod of it is being written or unconfirmed."""
+        in_flight = (self.state.pods.job_of(row) for row in self.state.pods.assumed())
+        return self.state.jobs.entry(job_id) is not None or job_id in in_flight
 
     def expects(self, task_id: model.TaskId) -> bool:
         """Say whether a task's pod was decided or made, though the watch may not show it yet."""

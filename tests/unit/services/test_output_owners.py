@@ -19,7 +19,7 @@ class World:
     def __init__(self) -> None:
         self.jobs = object_store.ObjectStore(MRJOB, lambda _: None)
         self.pods: list[AttemptPod] = []
-        self.queued, self.writing, self.is_listed = False, [], True
+        self.writing, self.is_listed = [], True
         self.owners = output_owners.Owners(
             jobs=self.jobs, pods=self, scheduler=self, cluster="c", namespaces=(), listed=lambda: self.is_listed
         )
@@ -27,11 +27,8 @@ class World:
     def of(self, uid):
         return self.pods if uid == UID else []
 
-    def has_job(self, _job_id):
-        return self.queued
-
-    def in_flight(self):
-        return iter(self.writing)
+    def may_create(self, job_id):
+        return job_id in self.writing
 
     def put(self, phase, **metadata):
         meta = {"name": "wc", "namespace": "demo", "uid": UID, "resourceVersion": "1", **metadata}
@@ -75,11 +72,9 @@ def test_while_a_pod_lives_nothing_is_confirmed(world, state):
 
 
 def test_a_pod_that_may_still_come_counts(world):
-    world.writing = [f"demo/wc-{UID[:8]}-s0-commit-a1"]
+    world.writing = [UID]
     assert world.state() is OwnerState.UNKNOWN
-    world.writing, world.queued = ["demo/wc-99999999-s0-commit-a1"], True
-    assert world.state() is OwnerState.UNKNOWN
-    world.queued = False
+    world.writing = ["99999999-0000-4000-8000-000000000000"]
     assert world.state() is OwnerState.ENDED
 
 

@@ -327,6 +327,13 @@ class PodTable:
         """Yield the pods that are being written, or that were written and are not confirmed."""
         return itertools.chain.from_iterable(list(self._by_state[state].values()) for state in ASSUMED)
 
+    def job_of(self, row: PodRow) -> model.JobId | None:
+        """Return the job of an assumed pod, also if that was withdrawn since."""
+        if row.operation is not None:
+            return row.operation.task_class.job
+        account = self.ledger.account(row.id)
+        return None if account is None else account.job
+
     def offered(self) -> frozenset[str]:
         """Return the names of the extended resources that nodes have."""
         return frozenset(name for node in self.nodes.values() for name, _ in node.allocatable.extended)

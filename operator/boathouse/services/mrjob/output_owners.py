@@ -62,10 +62,8 @@ class Owners:
         return bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
 
     def _has_pods(self, uid: JobUid) -> bool:
-        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.has_job(policy.JobId(uid)):
-            return True
-        part = f"-{uid[:8]}-s"  # of the pods' names (`pods.pod_name`)
-        return any(part in task for task in self.scheduler.in_flight())
+        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
+        return is_live or self.scheduler.may_create(policy.JobId(uid))
 
 
 def _has_ended(body: Body) -> bool:
