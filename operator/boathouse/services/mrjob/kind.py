@@ -328,7 +328,7 @@ class MRJobKind:
         needs_plan = desired.state.plan and not desired.cleaning
         kept = self.plans.held(job.uid, desired.state.step) if needs_plan else None
         plan = kept.plan if kept else None
-        priority = await self._related_objects.priority(job.priority_class)
+        priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self.pod_settings, splits=plan.splits if plan else ())

@@ -11,13 +11,13 @@ import pydantic
 
 from boathouse.resources import names, quantity
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig, QueueConfig
+from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.mrjob import storage as mrjob_storage
 from boathouse.services import times
 from boathouse.services.frame.kind import ObjectUid, Refusal
-from boathouse.services.mrjob.job import pod_template
 from boathouse_task import contract
 
 JobUid = ObjectUid
@@ -117,9 +117,9 @@ class Job:
         return self.spec.storage.volume if self.spec.storage else None
 
     @property
-    def priority_class(self) -> str:
-        """The PriorityClass of the pods; empty for the cluster's default."""
-        return pod_template.priority_class(self.spec)
+    def template(self) -> mrjob_template.PodTemplate:
+        """What the job asks for its pods beside what they need."""
+        return self.spec.pod_template or mrjob_template.PodTemplate()
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -191,7 +191,8 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
             reason=names.Reason.QUEUE_NOT_FOUND,
             message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
         )
-    refusal = _not_accepted(config.queue(queue), metadata["namespace"], pod_template.priority_class(spec))
+    template = spec.pod_template or mrjob_template.PodTemplate()
+    refusal = _not_accepted(config.queue(queue), metadata["namespace"], template.priority_class_name or "")
     if refusal is not None:
         return refusal
     image = spec.image or config.task.image

@@ -9,9 +9,9 @@ import msgspec
 import pydantic
 
 from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job import pod_template
 from boathouse.services.mrjob.job.model import MIB, Job, Resources
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -85,8 +85,9 @@ class PodBuilder:
 
     def _spec(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
         """Return the spec of the pods of a stage, without the task and the node."""
-        job = self.job
-        spec: dict[str, Any] = {
+        job, template = self.job, self.job.template
+        secrets = (*self.settings.image_pull_secrets, *(each.name for each in job.spec.image_pull_secrets or ()))
+        spec = {
             "schedulerName": names.SCHEDULER_NAME,
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
@@ -98,19 +99,21 @@ class PodBuilder:
                 "runAsGroup": _USER,
                 "fsGroup": _USER,
                 "seccompProfile": {"type": "RuntimeDefault"},
+                **_manifest(template.security_context),
             },
             "containers": [self._container(attempt, resources)],
             "volumes": self._volumes(attempt, resources),
             "tolerations": [*map(_manifest, job.spec.tolerations or ()), *self._patience()],
+            "nodeSelector": dict(sorted((job.spec.node_selector or {}).items())),
+            "imagePullSecrets": [{"name": name} for name in dict.fromkeys(secrets)],
+            "serviceAccountName": job.spec.service_account_name,
+            "affinity": _manifest(template.affinity),
+            "priorityClassName": template.priority_class_name,
         }
-        if job.spec.node_selector:
-            spec["nodeSelector"] = dict(sorted(job.spec.node_selector.items()))
-        if self.settings.image_pull_secrets:
-            spec["imagePullSecrets"] = [{"name": name} for name in self.settings.image_pull_secrets]
-        return pod_template.apply(spec, job.spec)
+        return {name: value for name, value in spec.items() if value not in (None, [], {})}
 
     def _metadata(self, attempt: Attempt) -> dict[str, Any]:
-        job, asked = self.job, pod_template.metadata(self.job.spec)
+        job, asked = self.job, self.job.template.metadata or mrjob_template.Metadata()
         metadata: dict[str, Any] = {
             "name": pod_name(job, attempt),
             "namespace": job.namespace,
@@ -154,6 +157,7 @@ class PodBuilder:
             "command": ["boathouse-task"],
             "workingDir": contract.WORK_PATH,
             "env": self._env(),
+            **({"envFrom": [*map(_manifest, job.spec.env_from)]} if job.spec.env_from else {}),
             "resources": _requirements(resources),
             "resizePolicy": [
                 {"resourceName": "cpu", "restartPolicy": "NotRequired"},
@@ -312,9 +316,9 @@ def _escaped(text: str) -> str:
     return text.replace("$(", "$$(")
 
 
-def _manifest(part: pydantic.BaseModel) -> dict[str, Any]:
-    """Return a part of the spec as it is in a manifest."""
-    return part.model_dump(by_alias=True, exclude_none=True)
+def _manifest(part: pydantic.BaseModel | None) -> dict[str, Any]:
+    """Return a part of the spec as it is in a manifest; empty if there is none."""
+    return part.model_dump(by_alias=True, exclude_none=True) if part is not None else {}
 
 
 def _file(file: mrjob_spec.File) -> contract.FileSource:

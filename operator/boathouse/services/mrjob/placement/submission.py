@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job import pod_template
 from boathouse.services.mrjob.job.model import MIB, Job, Resources
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse_policies import model, run_times
@@ -27,7 +27,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         name=f"{job.namespace}/{job.name}",
         namespace=model.NamespaceName(job.namespace),
         priority=priority,
-        priority_class=job.priority_class,
+        priority_class=job.template.priority_class_name or "",
         kind=program(job),
     )
 
@@ -157,7 +157,7 @@ def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> 
         estimates=known,
         constraints=model.Constraints(
             node_selector=tuple(sorted((job.spec.node_selector or {}).items())),
-            affinity=pod_template.node_affinity(job.spec),
+            affinity=_node_affinity(job),
             tolerations=tuple(_toleration(each) for each in job.spec.tolerations or ()),
             claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
         ),
@@ -194,4 +194,21 @@ def _toleration(toleration: spec.Toleration) -> model.Toleration:
         operator=model.TolerationOperator(toleration.operator),
         value=toleration.value or "",
         effect=model.TaintEffect(toleration.effect) if toleration.effect else None,
+    )
+
+
+def _node_affinity(job: Job) -> tuple[model.AffinityTerm, ...] | None:
+    """Return the terms of which a node must meet one; None for every node."""
+    if job.template.affinity is None:
+        return None
+    required = job.template.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return tuple(
+        model.AffinityTerm(expressions=tuple(map(_expression, term.match_expressions)))
+        for term in required.node_selector_terms
+    )
+
+
+def _expression(requirement: mrjob_template.NodeRequirement) -> model.Expression:
+    return model.Expression(
+        key=requirement.key, operator=model.Operator(requirement.operator), values=tuple(requirement.values or ())
     )
