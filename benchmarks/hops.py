@@ -286,7 +286,7 @@ async def endpoint(client: Any, operator: mrjob_world.Operator) -> AsyncIterator
         pods=operator.pods,
         plans=operator.plans,
         owners=None,
-        on_plan=lambda _: operator.queue.add(mrjob_world.KEY),
+        on_plan=operator.controllers.mark,
     )
     progress.add(tasks.find, tasks.routes())
     runner = web.AppRunner(progress.application, auto_decompress=False)

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import json
 import time
+import types
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,13 +18,9 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import kept
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.mrjob import podindex, policy_events, shares, task_metrics
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.progress import task_messages
-from boathouse.services.mrjob.splits import shards, split_plans
+from boathouse.services.mrjob.splits import shards
 from boathouse.telemetry import metrics as telemetry
-from boathouse_policies import run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -35,7 +32,6 @@ NOW_S = 1767225600.0 + 3600  # an hour after the fake API server's only date
 CONFIG = OperatorConfig.model_validate(
     {"task": {"image": "task:dev", "startTimeoutSeconds": 1e6, "imagePullTimeoutSeconds": 1e6}}
 )
-SETTINGS = pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30)
 
 
 def mrjob(**spec: Any) -> dict[str, Any]:
@@ -139,24 +135,19 @@ class Operator:
         )
         self.controllers = controllers.Controllers(context, config, self.telemetry)
         self.queue = self.controllers.queue
-        self.pods = podindex.PodIndex(self.controllers.mark, asyncio.get_running_loop().call_later)
-        self.plans = split_plans.Plans(client)
         self.scheduler = scheduler or PlaceAtOnce(client)
-        self.hub = task_messages.TaskMessages()
         self.bundle = Bundle()
-        kind = MRJobKind(
-            frame=context,
-            pod_index=self.pods,
-            plans=self.plans,
-            scheduler=self.scheduler,
-            task_messages=self.hub,
-            bundle=self.bundle,
-            metrics=task_metrics.TaskMetrics(self.telemetry.registry),
-            config=config,
-            pod_settings=SETTINGS,
-            shares=shares.Shares(config.tenant_limits, time.monotonic),
-            policy_events=policy_events.PolicyEvents(observers, run_times.Learner(), time.monotonic),
+        leader = types.SimpleNamespace(
+            settings=config,
+            cluster_id="",
+            profile=types.SimpleNamespace(observers=observers),
+            scheduling=types.SimpleNamespace(scheduler=self.scheduler),
+            controllers=self.controllers,
+            bundles=self.bundle,
+            metrics=self.telemetry,
         )
+        kind = MRJobKind(leader, asyncio.get_running_loop().call_later)
+        self.pods, self.plans, self.hub = kind.pods, kind.plans, kind.task_messages
         self.jobs = self.controllers.add(kind).objects
         self._pods = informer.Informer(
             client,

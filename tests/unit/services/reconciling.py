@@ -1,5 +1,6 @@
 """A reconciler at its desk: all it talks to is here, and a test may let the world change while it waits."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import registry
@@ -8,11 +9,7 @@ from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
-from boathouse.services.mrjob import podindex, shares, task_metrics
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
-from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.progress import task_messages
-from boathouse.services.mrjob.splits import split_plans
 from boathouse.telemetry import gauges
 from tests.unit.services.conftest import Build
 
@@ -53,10 +50,11 @@ class Desk:
         self.now_s = Build.CREATED_S
         limits = OperatorConfig.model_validate(config).tenant_limits
         self.jobs = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
-        self.pods = podindex.PodIndex(lambda _: None, lambda _, call: call())
         context = self._context(limits)
         counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
-        self.reconciler = reconciler.Reconciler(self._kind(context, config), context, self.jobs, counts)
+        kind = self._kind(context, config)
+        self.pods = kind.pods
+        self.reconciler = reconciler.Reconciler(kind, context, self.jobs, counts)
 
     def _context(self, limits: TenantLimits) -> reconciler.Context:
         return reconciler.Context(
@@ -74,18 +72,16 @@ class Desk:
     def _kind(self, context: reconciler.Context, config: dict[str, Any]) -> MRJobKind:
         settings = OperatorConfig.model_validate({"task": {"image": "task:dev"}} | config)
         settings.follow(lambda _: self.queue)
-        return MRJobKind(
-            frame=context,
-            pod_index=self.pods,
-            plans=split_plans.Plans(self),
-            scheduler=self,
-            task_messages=task_messages.TaskMessages(),
-            bundle=self,
-            metrics=task_metrics.TaskMetrics(registry.CollectorRegistry()),
-            config=settings,
-            pod_settings=pod_builder.PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
-            shares=shares.Shares(settings.tenant_limits, self.clock),
+        leader = SimpleNamespace(
+            settings=settings,
+            cluster_id="",
+            profile=SimpleNamespace(observers=()),
+            scheduling=SimpleNamespace(scheduler=self),
+            controllers=SimpleNamespace(context=context, mark=lambda _: None),
+            bundles=self,
+            metrics=SimpleNamespace(registry=registry.CollectorRegistry()),
         )
+        return MRJobKind(leader, lambda _, call: call())
 
     def holds(self, one: dict[str, Any] | None) -> None:
         """Let the API server hold this MRJob, and the watch have told of it."""

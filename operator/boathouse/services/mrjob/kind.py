@@ -1,28 +1,28 @@
 """MRJob on the frame: observe a job, plan, and carry out what only MRJobs need."""
 
 import dataclasses
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse import failpoints
+from boathouse import buckets, failpoints
 from boathouse.cluster import catalogue
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import object_events, protocols, reconciler, related_objects, status_writer, tolerant
+from boathouse.services.frame import object_events, protocols, related_objects, status_writer, tolerant
+from boathouse.services.frame.controllers import LeaderServices
 from boathouse.services.frame.kind import Body, KindDefinition, Refusal
 from boathouse.services.frame.writes import Writes
-from boathouse.services.mrjob import files, podindex, shares, task_metrics
+from boathouse.services.mrjob import files, podindex, task_metrics
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import pod_builder, submission
-from boathouse.services.mrjob.planning import cleanup, planner, steps
+from boathouse.services.mrjob.planning import cleanup, planner, retries, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.progress.task_messages import TaskMessages
@@ -30,7 +30,6 @@ from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.mrjob.splits.split_plans import Plans
 from boathouse.services.mrjob.state import conditions, job_state, progress
 from boathouse.services.mrjob.state.job_state import JobState
-from boathouse.services.progress import trust_bundle
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 from boathouse_task.contract import TaskType
@@ -109,45 +108,45 @@ class JobMemory(status_writer.Memory[JobState]):
         self.failed_s |= {failure.task: now_s for failure in failures}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class MRJobKind:
     """Implements `protocols.Kind` for MRJobs.
 
+    Args:
+        leader: What the leader has for its kinds.
+        later: Calls back after so many seconds: the loop's `call_later`.
+
     Attributes:
-        frame: What the frame works with.
-        shares: Limits the retries of a namespace.
+        pods: The pods of all jobs.
+        plans: The split plans.
+        task_messages: Reports of tasks, and orders for them.
+        retries: Limits the attempts of a namespace that are started again.
         learner: Estimates how long tasks take.
         policy_events: Informs the observers of the profile.
     """
 
     definition: ClassVar[KindDefinition] = MRJOB
     status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
-    frame: reconciler.Context
-    pod_index: podindex.PodIndex
-    plans: Plans
-    scheduler: scheduler.Scheduler
-    task_messages: TaskMessages
-    bundle: trust_bundle.Bundles
-    metrics: task_metrics.TaskMetrics
-    config: OperatorConfig
-    pod_settings: pod_builder.PodSettings
-    shares: shares.Shares
-    learner: run_times.Learner = dataclasses.field(default_factory=run_times.Learner)
-    policy_events: PolicyEvents = dataclasses.field(
-        default_factory=lambda: PolicyEvents((), run_times.Learner(), time.time)
-    )
 
-    @cached_property
-    def _events(self) -> object_events.ObjectEvents:
-        return object_events.ObjectEvents(MRJOB, self.frame.events)
-
-    @cached_property
-    def _related_objects(self) -> related_objects.RelatedObjects:
-        return related_objects.RelatedObjects(self.frame.api, self.frame.monotonic)
+    def __init__(self, leader: LeaderServices, later: podindex.Later) -> None:
+        self._context, self._settings = leader.controllers.context, leader.settings
+        limits = leader.settings.tenant_limits
+        api, monotonic = self._context.api, self._context.monotonic
+        self.learner = run_times.Learner()
+        self.policy_events = PolicyEvents(leader.profile.observers, self.learner, scheduler.steady_clock())
+        self.pods = podindex.PodIndex(leader.controllers.mark, later)
+        self.plans = Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
+        self.task_messages = TaskMessages(self.policy_events.report)
+        burst = limits.retries_per_second * buckets.BURST_S
+        self.retries = buckets.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
+        self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
+        self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
+        self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
+        self._events = object_events.ObjectEvents(MRJOB, self._context.events)
+        self._related_objects = related_objects.RelatedObjects(api, monotonic)
 
     def parse(self, body: Body) -> Job | Refusal:
         """Return the job, or why it cannot run."""
-        return model.from_resource(body, self.config)
+        return model.from_resource(body, self._settings)
 
     def life(self, job: Job) -> protocols.Life:
         """Return when the job was created, and what happens after its end."""
@@ -186,18 +185,18 @@ class MRJobKind:
         """Drop everything about a job that is gone, and withdraw its pending tasks."""
         self._end(uid, succeeded=False)
         self.task_messages.forget(uid)
-        self.bundle.forget(namespace)
+        self._bundles.forget(namespace)
 
     async def observe(self, job: Job, memory: JobMemory) -> Observation:
         """Collect everything that the plan depends on."""
-        known, now_s = memory.state, self.frame.now
-        pods_seen = steps.existing(self.pod_index.of(job.uid), known, job)
+        known, now_s = memory.state, self._context.now
+        pods_seen = steps.existing(self.pods.of(job.uid), known, job)
         over = known.finished or job.deleting_since_s is not None
         stored = None if over else await self._stored(job, known, pods_seen)
         posted = self.plans.posted(job.uid)
         if known.plan is not None and not over and stored is None:
             known = cleanup.begin(job, _without_plan(known, now_s()), now_s())
-        task = self.config.task
+        task = self._settings.task
         return Observation(
             job=job,
             state=known,
@@ -211,10 +210,12 @@ class MRJobKind:
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
-            missing=await files.missing(self.frame.api, job) if known.plan is None and not (pods_seen or over) else (),
+            missing=await files.missing(self._context.api, job)
+            if known.plan is None and not (pods_seen or over)
+            else (),
             namespace_terminating=job.deleting_since_s is not None
             and await self._related_objects.is_terminating(job.namespace),
-            diagnosis=self.scheduler.diagnosis(policy.JobId(job.uid)),
+            diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),
             failed_s=memory.failed_s,
         )
 
@@ -248,7 +249,7 @@ class MRJobKind:
 
     async def _announce(self, job: Job, before: JobState, desired: Desired, _writes: Writes) -> None:
         """Count the attempts that were settled, and report a clean-up that has just failed."""
-        self.metrics.attempts(desired.results, desired.failures)
+        self._metrics.attempts(desired.results, desired.failures)
         last, now = (state.condition(names.ConditionType.CLEANED_UP) for state in (before, desired.state))
         failed = names.Reason.CLEAN_UP_FAILED
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
@@ -264,7 +265,7 @@ class MRJobKind:
 
     def _end(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
         self.policy_events.ended(uid, succeeded=succeeded, pods=pods)
-        self.scheduler.withdraw(policy.JobId(uid))
+        self._scheduler.withdraw(policy.JobId(uid))
         self.plans.forget(uid)
 
     async def _clean_up(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float:
@@ -277,14 +278,14 @@ class MRJobKind:
 
     async def _go_on(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float | None:
         """Submit the attempts that are pending, as far as the namespace's share of retries goes."""
-        namespace, shares = seen.job.namespace, self.shares
+        namespace = seen.job.namespace
         classes = self._classes(desired.state, seen)
-        admitted, memory.granted = shares.admit(namespace, desired.waiting, memory.granted)
+        admitted, memory.granted = retries.admit(self.retries, namespace, desired.waiting, memory.granted)
         held_back = len(admitted) < len(desired.waiting)
         desired = dataclasses.replace(desired, waiting=admitted)
         if await self._submit(memory, desired, seen, classes, writes):
             return 0.0
-        again = [max(RETRIES_DISTANCE_S, shares.retries.wait_s(namespace))] if held_back else []
+        again = [max(RETRIES_DISTANCE_S, self.retries.wait_s(namespace))] if held_back else []
         if admitted:
             again.append(PENDING_REQUEUE_S)
         elif any(pod.state is AttemptState.RUNNING for pod in seen.pods):
@@ -298,7 +299,7 @@ class MRJobKind:
         plan = kept.plan if kept else None
         classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
         if less := self.policy_events.update(job, state, seen.pods, classes):
-            self.metrics.elastic(pod.task_type for pod in less)
+            self._metrics.elastic(pod.task_type for pod in less)
             key = f"{job.namespace}/{job.name}"
             self._events.publish(key, job.uid, "MemoryShrunk", _of_less(less), action="Scheduling", is_warning=False)
         return classes
@@ -314,13 +315,13 @@ class MRJobKind:
         """Submit what is pending, if that is news; returns True if pods came and went unseen: reconcile at once."""
         job, waiting = seen.job, desired.waiting
         if waiting or any(pod.state.is_live for pod in seen.pods):  # running tasks must trust a new leader too
-            await self.bundle.ensure(job.namespace)
+            await self._bundles.ensure(job.namespace)
         submitted = Submitted(
             job=job,
             classes=tuple(classes),
             waiting=frozenset(waiting),
             unplaced=frozenset(pod.uid for pod in seen.pods if pod.state.is_live and pod.node is None),
-            at_s=self.frame.monotonic(),
+            at_s=self._context.monotonic(),
         )
         if memory.submitted is not None and memory.submitted.covers(submitted, seen.pods):
             memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
@@ -331,16 +332,16 @@ class MRJobKind:
         priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
-        builder = pod_builder.PodBuilder(job=job, settings=self.pod_settings, splits=plan.splits if plan else ())
+        builder = pod_builder.PodBuilder(job=job, settings=self._pod_settings, splits=plan.splits if plan else ())
         factory = submission.Factory.of(builder, waiting)
-        over = self.scheduler.submit(
+        over = self._scheduler.submit(
             submission.scheduler_job(job, priority),
             submission.classes_in_use(job, waiting, classes),
             factory.tasks(plan),
             factory,
         )
         failpoints.hit("after-mrjob.submit")
-        known = _attempts(self.pod_index.of(job.uid)) if over else ()
+        known = _attempts(self.pods.of(job.uid)) if over else ()
         lost = (factory.attempts[task] for task in over)
         unseen = [each for each in lost if (each.step, each.task_type, each.index, each.number) not in known]
         memory.submitted = None if unseen else submitted
@@ -363,3 +364,13 @@ def _of_less(less: Sequence[AttemptPod]) -> str:
     sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
     many = f" and {len(less) - 1} more" if len(less) > 1 else ""
     return f"{one.task_name}{many} started with less memory ({sizes}): no node had more free memory"
+
+
+def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pod_builder.PodSettings:
+    return pod_builder.PodSettings(
+        progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
+        scratch_bytes=quantity.units(settings.task.scratch_size),
+        image_pull_secrets=tuple(settings.task.image_pull_secrets),
+        not_ready_toleration_s=settings.task.not_ready_toleration_seconds,
+        cluster=cluster_id,
+    )

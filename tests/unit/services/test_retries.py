@@ -2,22 +2,23 @@
 
 import dataclasses
 
-from boathouse.resources.config import TenantLimits
-from boathouse.services.mrjob import shares
+from boathouse import buckets
 from boathouse.services.mrjob.attempts.settle import Attempt
+from boathouse.services.mrjob.planning import retries
 from boathouse_task.contract import TaskType
 from tests.unit.services.reconciling import Desk, body
 
 
 class Limits:
-    """Shares, and a clock."""
+    """Limits the retries of namespaces, and has a clock."""
 
     def __init__(self, retries_per_second: float = 2.0) -> None:
         self.now_s = 0.0
-        self.shares = shares.Shares(TenantLimits(retries_per_second=retries_per_second), lambda: self.now_s)
+        burst = retries_per_second * buckets.BURST_S
+        self.buckets = buckets.Buckets(rate_per_s=retries_per_second, burst=burst, clock=lambda: self.now_s)
 
     def admit(self, waiting, granted=frozenset(), namespace="demo"):
-        return self.shares.admit(namespace, waiting, granted)
+        return retries.admit(self.buckets, namespace, waiting, granted)
 
 
 def attempts(count: int, number: int) -> list[Attempt]:

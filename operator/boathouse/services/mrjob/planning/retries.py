@@ -1,0 +1,26 @@
+"""Limit the attempts of a namespace that are started again in a second."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from boathouse.buckets import Buckets
+from boathouse.services.mrjob.attempts.settle import Attempt
+
+
+def admit(
+    retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
+) -> tuple[list[Attempt], frozenset[Attempt]]:
+    """Return the attempts that may start now, and those among them that used a token.
+
+    A first attempt needs none, nor does one whose pod exists, nor one that was granted before.
+    """
+    admitted: list[Attempt] = []
+    kept: set[Attempt] = set()
+    for attempt in waiting:
+        bare = dataclasses.replace(attempt, pod_uid=None)
+        if attempt.number > 1:
+            if attempt.pod_uid is None and bare not in granted and not retries.take(namespace):
+                continue
+            kept.add(bare)
+        admitted.append(attempt)
+    return admitted, frozenset(kept)
