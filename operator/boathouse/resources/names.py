@@ -36,7 +36,7 @@ ANNOTATION_PLAN_SHARDS = f"{GROUP}/plan-shards"
 ANNOTATION_JOB_NAME = f"{GROUP}/job-name"
 
 FINALIZER = f"{GROUP}/clean-up"
-"""On an MRJob with `cleanUp: OnDelete`, until its work folder is removed or that was given up."""
+"""Holds a deleted object, as an MRJob with `cleanUp: OnDelete`, until it is cleaned up or that was given up."""
 
 CONTAINER = "task"
 PROGRESS_CA_CONFIG_MAP = "boathouse-progress-ca"

@@ -18,11 +18,8 @@ DRIVER_APP = KindDefinition(
         group=names.GROUP, version=names.VERSION, plural="driverapps", kind="DriverApp", view=wire.Manifest
     ),
     noun="app",
-    metric_prefix="boathouse_driver_app",
     phases=("Pending", "Running", "Suspended", *sorted(state.TERMINAL)),
     terminal_phases=state.TERMINAL,
-    finalizer="boathouse.dev/driver-app",
-    failpoints="driver-app",
 )
 SIZE = model.Resources(cpu_milli=500, memory_bytes=256 << 20)
 

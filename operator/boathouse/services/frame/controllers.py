@@ -9,10 +9,8 @@ from boathouse.cluster import loops
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly
 from boathouse.services import learned
-from boathouse.services.frame import admission, metrics, object_store, reconciler, resync, work_queue
+from boathouse.services.frame import admission, metrics, object_store, protocols, reconciler, resync, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.frame.protocols import Kind
-from boathouse.services.frame.writes import NotLeading
 from boathouse.services.progress import server, trust_bundle
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework
@@ -50,7 +48,7 @@ class Controllers:
         self._settings, self._target = settings, target
         self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
 
-    def add(self, kind: Kind[Any, Any, Any, Any]) -> Controller:
+    def add(self, kind: protocols.Kind[Any, Any, Any, Any]) -> Controller:
         """Reconcile the objects of a kind too."""
         context, definition, limits = self.context, kind.definition, self._settings.tenant_limits
         name = definition.resource.kind
@@ -86,7 +84,7 @@ class Controllers:
         key, _, name = queue_key.rpartition(_KIND)
         try:
             return await self.by_kind[name].reconciler.reconcile(key)
-        except NotLeading:
+        except writes.NotLeading:
             return NOT_LEADING_REQUEUE_S  # this process is about to end; what is due is its successor's
 
 

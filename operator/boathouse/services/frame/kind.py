@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NewType
 
 from boathouse.cluster import catalogue, wire
+from boathouse.resources import names
 
 Body = Mapping[str, Any]
 ObjectUid = NewType("ObjectUid", str)
@@ -17,22 +18,16 @@ class KindDefinition:
     Attributes:
         resource: Where its objects are under the API server.
         noun: What a message to people calls one of its objects.
-        metric_prefix: The name of the gauge of its objects, without the `s`.
         phases: All phases of `status.phase`.
         terminal_phases: The phases of `status.phase` that an object does not leave.
-        finalizer: Holds a deleted object until its reconciler has cleaned up.
-        failpoints: The prefix of the names of its failpoints.
         urgent_fields: Fields of the status whose changes are written at once, beside the phase and the conditions.
         phase_events: The reasons of the events about phases whose event is not named as the phase.
     """
 
     resource: catalogue.Resource[wire.Manifest]
     noun: str
-    metric_prefix: str
     phases: Sequence[str]
     terminal_phases: frozenset[str]
-    finalizer: str
-    failpoints: str
     urgent_fields: tuple[str, ...] = ()
     phase_events: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -41,8 +36,8 @@ class KindDefinition:
         return (body.get("status") or {}).get("phase") in self.terminal_phases or is_deleted(body)
 
     def has_finalizer(self, body: Body) -> bool:
-        """Return whether the object has the finalizer of its kind."""
-        return self.finalizer in (body["metadata"].get("finalizers") or ())
+        """Return whether the object has the finalizer that holds it until its reconciler has cleaned up."""
+        return names.FINALIZER in (body["metadata"].get("finalizers") or ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

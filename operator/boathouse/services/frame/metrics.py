@@ -17,7 +17,7 @@ class ObjectMetrics:
     def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
         self._kind = kind
         self._phases: dict[str, str] = {}
-        prefix, objects = kind.metric_prefix, f"{kind.noun.capitalize()}s"
+        prefix, objects = f"boathouse_{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
         self._finished = prometheus.Counter(f"{prefix}s_finished", f"{objects} that ended", ["result"], registry=target)
         self._duration_s = prometheus.Histogram(
             f"{prefix}_duration_seconds",

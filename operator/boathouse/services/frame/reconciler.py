@@ -13,10 +13,9 @@ from typing import Final, Generic
 from boathouse.cluster import boundary, client, errors, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.services.frame import metrics, object_events, object_store, status_writer
+from boathouse.services.frame import metrics, object_events, object_store, status_writer, writes
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, is_deleted, namespace_of, revision
 from boathouse.services.frame.protocols import Desired, Effect, Kind, M, O, S, V
-from boathouse.services.frame.writes import NotLeading, Writes
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -66,7 +65,7 @@ class Reconciler(Generic[O, S, V, M]):
         self._uids: dict[str, ObjectUid] = {}
         self._conflicts: dict[str, int] = {}
         self._events = object_events.ObjectEvents(kind.definition, context.events)
-        self._writes = Writes(kind=kind.definition, api=context.api, objects=objects, may_lead=context.may_lead)
+        self._writes = writes.Writes(kind=kind.definition, api=context.api, objects=objects, may_lead=context.may_lead)
         self._status_writer: status_writer.StatusWriter[S] = status_writer.StatusWriter(
             kind.status_format,
             self._writes,
@@ -95,7 +94,7 @@ class Reconciler(Generic[O, S, V, M]):
         except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy: what people can correct
             self._events.refused_write(key, body["metadata"]["uid"], error)
             raise
-        except (errors.ClusterError, NotLeading, TimeoutError, OSError):
+        except (errors.ClusterError, writes.NotLeading, TimeoutError, OSError):
             raise
         except Exception as error:
             await self._set_aside(key, body, error)

@@ -103,12 +103,6 @@ class WorkQueue:
             heapq.heappush(self._heap, (due, key))
             self._wake.set()
 
-    def forget(self, key: str) -> None:
-        """The resource is gone: keep nothing of it."""
-        for table in (self._due, self._rest_until, self._failures):
-            table.pop(key, None)
-        self._is_ready.discard(key)
-
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -175,12 +169,9 @@ class WorkQueue:
         while True:
             self._wake.clear()
             self._collect_ready(loop.time() + CLOCK_S)
-            while (taken := self._ready.take()) is not None:
-                namespace, key = taken
-                if key in self._is_ready:
-                    self._is_ready.discard(key)
-                    return key
-                self._ready.done(namespace)  # forgotten
+            if (taken := self._ready.take()) is not None:
+                self._is_ready.discard(taken[1])
+                return taken[1]
             timeout_s = self._heap[0][0] - loop.time() if self._heap else None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
@@ -195,7 +186,7 @@ class WorkQueue:
                 del self._due[key]
                 self._is_ready.add(key)
                 self._ready.put(namespace_of(key), key)
-            heapq.heappop(self._heap)  # else it was marked again for an earlier time, or forgotten
+            heapq.heappop(self._heap)  # else it was marked again for an earlier time
 
 
 class _Timed:

@@ -10,6 +10,7 @@ from typing import Any
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
+from boathouse.resources import names
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.telemetry import logs
@@ -76,7 +77,7 @@ class Writes:
         Raises:
             errors.Conflict: The object was changed since.
         """
-        metadata, own = body["metadata"], self.kind.finalizer
+        metadata, own = body["metadata"], names.FINALIZER
         others = [finalizer for finalizer in metadata.get("finalizers") or () if finalizer != own]
         patch = {
             "finalizers": [*others, own] if present else others,
@@ -98,6 +99,6 @@ class Writes:
     def _write(self, name: str) -> Iterator[None]:
         """Pass the failpoints around a write; the second only when it succeeded."""
         self.check_lead()
-        failpoints.hit(f"before-{self.kind.failpoints}.{name}")
+        failpoints.hit(f"before-{self.kind.resource.kind.lower()}.{name}")
         yield
-        failpoints.hit(f"after-{self.kind.failpoints}.{name}")
+        failpoints.hit(f"after-{self.kind.resource.kind.lower()}.{name}")

@@ -12,11 +12,17 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import object_events, protocols, related_objects, status_writer, tolerant
-from boathouse.services.frame.controllers import LeaderServices
+from boathouse.services.frame import (
+    controllers,
+    object_events,
+    protocols,
+    related_objects,
+    status_writer,
+    tolerant,
+)
 from boathouse.services.frame.kind import Body, KindDefinition, Refusal
 from boathouse.services.frame.writes import Writes
-from boathouse.services.mrjob import files, podindex, task_metrics
+from boathouse.services.mrjob import files, podindex, policy_events, task_metrics
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
 from boathouse.services.mrjob.job import model
@@ -24,10 +30,8 @@ from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import pod_builder, submission
 from boathouse.services.mrjob.planning import cleanup, planner, retries, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.progress.task_messages import TaskMessages
-from boathouse.services.mrjob.splits.shards import StoredPlan
-from boathouse.services.mrjob.splits.split_plans import Plans
+from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse.services.mrjob.state import conditions, job_state, progress
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import model as policy
@@ -46,11 +50,8 @@ RESUBMIT_S: Final = 60.0
 MRJOB: Final = KindDefinition(
     resource=catalogue.MRJOBS.untyped(),
     noun="job",
-    metric_prefix="boathouse_mrjob",
     phases=("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"),
     terminal_phases=frozenset(job_state.TERMINAL),
-    finalizer=names.FINALIZER,
-    failpoints="mrjob",
     urgent_fields=("plan",),
     phase_events={
         "Setup": "SetupStarted",
@@ -127,14 +128,16 @@ class MRJobKind:
     definition: ClassVar[KindDefinition] = MRJOB
     status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
 
-    def __init__(self, leader: LeaderServices, later: podindex.Later) -> None:
+    def __init__(self, leader: controllers.LeaderServices, later: podindex.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
         limits = leader.settings.tenant_limits
         api, monotonic = self._context.api, self._context.monotonic
         self.learner = run_times.Learner()
-        self.policy_events = PolicyEvents(leader.profile.observers, self.learner, scheduler.steady_clock())
+        self.policy_events = policy_events.PolicyEvents(
+            leader.profile.observers, self.learner, scheduler.steady_clock()
+        )
         self.pods = podindex.PodIndex(leader.controllers.mark, later)
-        self.plans = Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
+        self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self.task_messages = TaskMessages(self.policy_events.report)
         burst = limits.retries_per_second * buckets.BURST_S
         self.retries = buckets.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
@@ -219,7 +222,7 @@ class MRJobKind:
             failed_s=memory.failed_s,
         )
 
-    async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> StoredPlan | None:
+    async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> shards.StoredPlan | None:
         """Return the plan in ConfigMaps that the status names, or before that the one that setup vouches for."""
         digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
         return await self.plans.stored(job, known.step, digests, accepted=known.plan is not None)

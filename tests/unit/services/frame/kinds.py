@@ -6,11 +6,8 @@ from boathouse.services.frame.kind import KindDefinition
 KIND = KindDefinition(
     resource=catalogue.Resource(group="example.org", plural="boats", kind="Boat", view=wire.Manifest),
     noun="boat",
-    metric_prefix="boats_boat",
     phases=("Pending", "Succeeded", "Failed"),
     terminal_phases=frozenset({"Succeeded", "Failed"}),
-    finalizer="example.org/clean-up",
-    failpoints="boat",
     urgent_fields=("berth",),
 )
 KEY = "demo/wc"

@@ -5,6 +5,7 @@ import dataclasses
 import prometheus_client
 import pytest
 
+from boathouse.resources import names
 from boathouse.services.frame import reconciler
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.metrics import ObjectMetrics
@@ -142,7 +143,7 @@ def ended(boats):
 async def test_the_finalizer_is_written_only_when_it_differs(api, boats, reconcile):
     for boats.wants_finalizer in (False, True, True, False):
         await reconcile()
-    assert [patch["finalizers"] for patch in api.patches] == [[KIND.finalizer], []]
+    assert [patch["finalizers"] for patch in api.patches] == [[names.FINALIZER], []]
 
 
 @pytest.mark.usefixtures("ended")
@@ -165,7 +166,7 @@ async def test_an_object_whose_time_to_live_is_over_is_deleted(api, boats, recon
 
 
 async def test_a_deleted_object_that_is_invalid_is_released_and_reported(api, boats, reconcile):
-    api.objects.put(body(3, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[KIND.finalizer]) | {"spec": {}})
+    api.objects.put(body(3, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[names.FINALIZER]) | {"spec": {}})
     boats.parse = lambda _body: Refusal(reason="Invalid", message="no berth")
     assert await reconcile() is None
     assert ("CleanUpFailed" in api.steps, [patch["finalizers"] for patch in api.patches]) == (True, [[]])

@@ -136,14 +136,6 @@ async def test_a_server_that_asks_for_patience_gets_it(looks):
     assert looks.times("a")[1] >= 30
 
 
-async def test_a_forgotten_key_is_not_looked_at(looks):
-    async with looks.running():
-        looks.queue.add("a", after_s=5)
-        looks.queue.forget("a")
-        await asyncio.sleep(10)
-    assert looks.at == []
-
-
 @pytest.mark.parametrize(
     ("error", "most"),
     [(errors.Conflict(409, "Conflict", ""), 6), (ValueError("a fault of the resource"), 6)],
@@ -194,16 +186,3 @@ async def test_keys_of_one_namespace_do_not_occupy_all_workers(looks):
         looks.queue.add("quiet/a")
         await asyncio.sleep(1)
     assert looks.times("quiet/a") == [1]
-
-
-async def test_a_key_that_is_forgotten_while_it_is_due_is_not_looked_at(looks):
-    looks.cost_s = 1.0
-    async with looks.running():
-        looks.queue.add("busy/a")
-        looks.queue.add("busy/b")
-        await asyncio.sleep(0.5)
-        looks.queue.forget("busy/b")
-        await asyncio.sleep(5)
-        looks.queue.add("busy/b")
-        await asyncio.sleep(1)
-    assert looks.times("busy/b") == [5.5]

@@ -3,9 +3,10 @@
 import pytest
 
 from boathouse import failpoints
+from boathouse.resources import names
 from boathouse.services.frame.writes import NotLeading
 from tests.unit.services.frame.api import Api
-from tests.unit.services.frame.kinds import KEY, KIND, body
+from tests.unit.services.frame.kinds import KEY, body
 
 
 @pytest.fixture
@@ -42,8 +43,8 @@ async def test_a_process_that_does_not_lead_writes_nothing(api, passed):
 
 async def test_other_finalizers_stay(api):
     await api.writes.finalizer(body(finalizers=["other"]), present=True)
-    await api.writes.finalizer(body(2, finalizers=["other", KIND.finalizer]), present=False)
-    assert [patch["finalizers"] for patch in api.patches] == [["other", KIND.finalizer], ["other"]]
+    await api.writes.finalizer(body(2, finalizers=["other", names.FINALIZER]), present=False)
+    assert [patch["finalizers"] for patch in api.patches] == [["other", names.FINALIZER], ["other"]]
 
 
 async def test_a_pod_that_is_gone_does_not_keep_others_from_being_deleted(api, passed):
