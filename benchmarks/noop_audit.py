@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import lab
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -171,8 +171,8 @@ def _maps(audit: list[Event]) -> dict[int, dict[str, float]]:
             _count(found, status, (at - zero).total_seconds())
         elif event.what == "create pods":
             labels = body["metadata"]["labels"]
-            if labels.get(names.LABEL_TASK_TYPE) == TaskType.MAP:
-                index = indexes[body["metadata"]["name"]] = int(labels[names.LABEL_TASK_INDEX])
+            if labels.get(mrjob_names.LABEL_TASK_TYPE) == TaskType.MAP:
+                index = indexes[body["metadata"]["name"]] = int(labels[mrjob_names.LABEL_TASK_INDEX])
                 asked_s = (event.request_received_timestamp - zero).total_seconds()
                 found[index] = {"waits": 0.0, "asked": asked_s, "created": (at - zero).total_seconds()}
         elif event.what == "patch pods/status" and name in indexes and status.get("phase") in _PHASES:

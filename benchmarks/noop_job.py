@@ -27,6 +27,7 @@ import noop_picture
 import support
 
 from boathouse.cluster import catalogue, client, config
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import kubelets, lab
 from boathouse_e2e.spec import ClusterSpec
 
@@ -74,7 +75,7 @@ async def leading(place: lab.Lab, operator: lab.Operator) -> None:
 
 async def status(api: client.ApiClient) -> dict[str, Any]:
     """The job's status."""
-    return (await support.reading(lambda: api.get(catalogue.MRJOBS, NAME, lab.NAMESPACE))).get("status") or {}
+    return (await support.reading(lambda: api.get(MRJOBS, NAME, lab.NAMESPACE))).get("status") or {}
 
 
 async def follow(api: client.ApiClient, operator: lab.Operator) -> None:
@@ -93,7 +94,7 @@ async def follow(api: client.ApiClient, operator: lab.Operator) -> None:
 
 async def gone(api: client.ApiClient) -> None:
     """Delete the job, and wait until the garbage collector has its pods."""
-    await api.delete(catalogue.MRJOBS, NAME, lab.NAMESPACE)
+    await api.delete(MRJOBS, NAME, lab.NAMESPACE)
     # The end of a garbage collection is not reported anywhere.
     while (await support.reading(lambda: api.list(catalogue.PODS, lab.NAMESPACE))).items:  # noqa: ASYNC110
         await asyncio.sleep(2)
@@ -111,7 +112,7 @@ async def measure(place: lab.Lab, shape: kubelets.Shape) -> noop_audit.Run:
             memory = asyncio.create_task(meter.watch_memory())
             skipped = place.audit_log.stat().st_size
             before, began_s = meter.read(), time.monotonic()
-            made = await api.create(catalogue.MRJOBS, shape.manifest(NAME), lab.NAMESPACE)
+            made = await api.create(MRJOBS, shape.manifest(NAME), lab.NAMESPACE)
             nodes.jobs[made["metadata"]["uid"]] = kubelets.Ledger(shape)
             await follow(api, operator)
             elapsed_s, after = time.monotonic() - began_s, meter.read()

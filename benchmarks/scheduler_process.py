@@ -23,6 +23,7 @@ from boathouse.cluster import client, config, election
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import assembly, scheduler
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model, profiles
 
@@ -33,6 +34,8 @@ PATIENT = election.Timing(duration_s=3600, renew_deadline_s=3000, retry_s=2, set
 
 class Factory:
     """Makes the pods of the benchmark's job."""
+
+    resource = MRJOBS
 
     def __init__(self, owner: dict[str, Any]) -> None:
         self._owner = owner

@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from boathouse.cluster import catalogue, client, config, errors
 from boathouse.resources import names
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import faults, install, kubelets, lab
 from boathouse_e2e.errors import ClusterError
 from boathouse_task.contract import TaskType
@@ -45,7 +46,7 @@ QUOTAS = catalogue.Resource(plural="resourcequotas", kind="ResourceQuota", view=
 _KINDS = {
     each.kind: each
     for each in (
-        catalogue.MRJOBS.untyped(),
+        MRJOBS,
         REPLICA_SETS,
         JOBS,
         catalogue.PODS.untyped(),

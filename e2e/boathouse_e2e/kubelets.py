@@ -18,6 +18,7 @@ import msgspec
 
 from boathouse.cluster import catalogue, client, errors, informer, store, wire
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import lab
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -60,7 +61,7 @@ class Shape:
         if self.reduces:
             spec |= {"reducer": stage, "numReduceTasks": self.reduces}
         metadata = {"name": name, "namespace": namespace}
-        return {"apiVersion": names.API_VERSION, "kind": names.MRJOB_KIND, "metadata": metadata, "spec": spec}
+        return {"apiVersion": names.API_VERSION, "kind": mrjob_names.KIND, "metadata": metadata, "spec": spec}
 
     @property
     def plan(self) -> contract.Plan:

@@ -12,6 +12,7 @@ import obstore
 from obstore.store import S3Store
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_cli import gateway, model
 from boathouse_e2e import objects, storage, waiting
 from boathouse_e2e.spec import Cluster
@@ -114,7 +115,7 @@ class Place:
         fields = {key: value for key, value in (default | spec).items() if value is not None}
         return {
             "apiVersion": names.API_VERSION,
-            "kind": names.MRJOB_KIND,
+            "kind": mrjob_names.KIND,
             "metadata": {"name": name, "namespace": self.namespace},
             "spec": fields,
         }

@@ -3,6 +3,7 @@
 import pytest
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import faults
 from e2e.tests import harness
 
@@ -89,7 +90,12 @@ def test_every_pod_of_a_job_is_bound_by_boathouse(place):
     place.succeed(place.start("bound"))
     last_epoch = faults.epoch(place.cluster)
     pods = place.raw_pods("bound")
-    assert {pod["metadata"]["labels"][names.LABEL_TASK_TYPE] for pod in pods} == {"setup", "map", "reduce", "commit"}
+    assert {pod["metadata"]["labels"][mrjob_names.LABEL_TASK_TYPE] for pod in pods} == {
+        "setup",
+        "map",
+        "reduce",
+        "commit",
+    }
     for pod in pods:
         assert pod["spec"]["schedulerName"] == names.SCHEDULER_NAME
         assert first_epoch <= int(pod["metadata"]["annotations"][names.ANNOTATION_EPOCH]) <= last_epoch

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import errors
 from e2e.tests import harness
 
@@ -38,7 +39,7 @@ def status(place, name):
 
 
 def of_type(place, name, task_type):
-    return [pod for pod in place.raw_pods(name) if pod["metadata"]["labels"][names.LABEL_TASK_TYPE] == task_type]
+    return [pod for pod in place.raw_pods(name) if pod["metadata"]["labels"][mrjob_names.LABEL_TASK_TYPE] == task_type]
 
 
 def test_a_suspended_job_holds_nothing_and_goes_on_where_it_was(place):

@@ -14,6 +14,7 @@ import yaml
 from backports import zstd
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import paths
 from e2e.tests import harness
 
@@ -37,7 +38,7 @@ def mrjob_wheel() -> bytes:
 
 def step_types(place, name):
     labels = [pod["metadata"]["labels"] for pod in place.raw_pods(name)]
-    return {(each[names.LABEL_STEP], each[names.LABEL_TASK_TYPE]) for each in labels}
+    return {(each[mrjob_names.LABEL_STEP], each[mrjob_names.LABEL_TASK_TYPE]) for each in labels}
 
 
 def test_a_class_of_yelps_mrjob_runs_in_its_two_steps_and_gives_what_mrjob_gives(place, tmp_path):

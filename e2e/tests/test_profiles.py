@@ -5,6 +5,7 @@ import json
 import pytest
 
 from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import install
 from e2e.tests import conftest, harness
 
@@ -60,7 +61,9 @@ def test_a_full_cluster_starts_maps_with_less_memory_and_says_so(profile, place)
     harness.until(says_so, "the job says that some of its maps run with less memory")
     place.succeed("squeezed")
     assert sorted(b"".join(place.parts("squeezed").values()).split()) == sorted(b"%d" % i for i in range(12))
-    maps = [pod for pod in place.raw_pods("squeezed") if pod["metadata"]["labels"][names.LABEL_TASK_TYPE] == "map"]
+    maps = [
+        pod for pod in place.raw_pods("squeezed") if pod["metadata"]["labels"][mrjob_names.LABEL_TASK_TYPE] == "map"
+    ]
     limits = [quantity.units(pod["spec"]["containers"][0]["resources"]["limits"]["memory"]) for pod in maps]
     print(f"{profile}: memory limits of the maps: {sorted(limits)}")
     assert max(limits) == quantity.units(LARGE)

@@ -22,7 +22,7 @@ from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned, observers
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.mrjob import wiring as mrjob
+from boathouse.services.mrjob import wiring
 from boathouse.services.progress import server, tls, trust_bundle
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
@@ -30,7 +30,7 @@ from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
 
-KINDS: Final[tuple[controllers.AddKind, ...]] = (mrjob.add,)
+KINDS: Final[tuple[controllers.KindEntry, ...]] = (wiring.MRJOBS,)
 """The kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
@@ -97,8 +97,8 @@ class Leader:
             },
             loops=[],
         )
-        for add in KINDS:
-            add(self._services)
+        for kind in KINDS:
+            kind.add(self._services)
         self._saved_state = learned.SavedState(
             context.api, settings.namespace, self._services.saved, context.election.valid
         )
@@ -206,6 +206,7 @@ def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: frame
             namespaces=frozenset(settings.watch_namespaces),
             pending_ahead=settings.pending_ahead,
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
+            pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
             shape_limits=variety.Limits(
                 shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
             ),

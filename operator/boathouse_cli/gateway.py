@@ -13,6 +13,7 @@ import urllib3
 from kubernetes import client, config
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Gateway:
         """An MRJob of the namespace."""
         with _explained(f"mrjob/{name}", self.namespace):
             found: model.Raw = self._custom.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, names.MRJOB_PLURAL, name, _request_timeout=REQUEST_TIMEOUT_S
+                names.GROUP, names.VERSION, self.namespace, mrjob_names.PLURAL, name, _request_timeout=REQUEST_TIMEOUT_S
             )
             return found
 
@@ -66,11 +67,11 @@ class Gateway:
             where = (names.GROUP, names.VERSION)
             if all_namespaces:
                 found = self._custom.list_cluster_custom_object(
-                    *where, names.MRJOB_PLURAL, _request_timeout=REQUEST_TIMEOUT_S
+                    *where, mrjob_names.PLURAL, _request_timeout=REQUEST_TIMEOUT_S
                 )
             else:
                 found = self._custom.list_namespaced_custom_object(
-                    *where, self.namespace, names.MRJOB_PLURAL, _request_timeout=REQUEST_TIMEOUT_S
+                    *where, self.namespace, mrjob_names.PLURAL, _request_timeout=REQUEST_TIMEOUT_S
                 )
             return list(found["items"])
 

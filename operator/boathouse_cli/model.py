@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_task import contract
 
 Raw = Mapping[str, Any]
@@ -159,14 +160,16 @@ def task_pod(raw: Raw) -> TaskPod:
     labels = metadata.get("labels") or {}
     state = _container_state(status)
     ended = state.get("terminated") or {}
-    task_type = labels.get(names.LABEL_TASK_TYPE, "")
+    task_type = labels.get(mrjob_names.LABEL_TASK_TYPE, "")
     created_s = epoch_s(metadata["creationTimestamp"])
     return TaskPod(
         name=metadata["name"],
-        task=_task_name(task_type, labels.get(names.LABEL_TASK_INDEX, "0"), labels.get(names.LABEL_STEP, "0"))
+        task=_task_name(
+            task_type, labels.get(mrjob_names.LABEL_TASK_INDEX, "0"), labels.get(mrjob_names.LABEL_STEP, "0")
+        )
         or metadata["name"],
         task_type=task_type,
-        attempt=int(labels.get(names.LABEL_ATTEMPT, "1")),
+        attempt=int(labels.get(mrjob_names.LABEL_ATTEMPT, "1")),
         queue=labels.get(names.LABEL_QUEUE, ""),
         node=raw.get("spec", {}).get("nodeName"),
         phase=status.get("phase") or "Pending",

@@ -8,7 +8,10 @@ import copy
 import pytest
 
 from boathouse.cluster import catalogue, errors
-from boathouse.resources import crd, names
+from boathouse.resources import names
+from boathouse.resources.mrjob import definition
+from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.services.mrjob.job.model import MRJOBS
 
 CRDS = catalogue.Resource(
     group="apiextensions.k8s.io",
@@ -17,7 +20,6 @@ CRDS = catalogue.Resource(
     namespaced=False,
     view=dict,
 )
-MRJOBS = catalogue.MRJOBS.untyped()
 GOOD = {
     "input": ["s3://bucket/in"],
     "output": "s3://bucket/out",
@@ -32,10 +34,10 @@ REQUESTS = {"resources": {"requests": {}}}
 async def mrjobs(api, eventually):
     """The CRD, accepted and served."""
     with contextlib.suppress(errors.AlreadyExists):
-        await api.create(CRDS, crd.MRJOB.manifest())
+        await api.create(CRDS, definition.MRJOB.manifest())
 
     async def established():
-        found = await api.get(CRDS, crd.MRJOB.name)
+        found = await api.get(CRDS, definition.MRJOB.name)
         return any(
             each["type"] == "Established" and each["status"] == "True"
             for each in (found.get("status") or {}).get("conditions") or ()
@@ -58,7 +60,7 @@ def job(**spec):
     merged = copy.deepcopy(GOOD) | spec
     return {
         "apiVersion": names.API_VERSION,
-        "kind": names.MRJOB_KIND,
+        "kind": mrjob_names.KIND,
         "metadata": {"generateName": "job-"},
         "spec": {key: value for key, value in merged.items() if value is not None},
     }
@@ -69,7 +71,7 @@ def mapper(**resources):
 
 
 async def test_the_crd_is_structural_and_its_rules_are_cheap_enough(mrjobs):
-    found = await mrjobs.get(CRDS, crd.MRJOB.name)
+    found = await mrjobs.get(CRDS, definition.MRJOB.name)
     bad = [each for each in found["status"]["conditions"] if each["type"] == "NonStructuralSchema"]
     assert bad == []
     assert found["status"]["acceptedNames"]["shortNames"] == ["mrj"]

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.resources import crd
+from boathouse.resources.mrjob import definition
 from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import steps as mrjob_steps
@@ -107,13 +107,13 @@ def without_bounds_in_all(manifest):
 
 async def test_a_stored_job_beyond_the_bounds_can_be_suspended_and_gets_its_status(mrjobs, namespace, eventually):
     """An upgrade of the CRD must not stop jobs that run."""
-    new, old = crd.MRJOB.manifest(), without_bounds_in_all(crd.MRJOB.manifest())
+    new, old = definition.MRJOB.manifest(), without_bounds_in_all(definition.MRJOB.manifest())
     big = job(**env(mrjob_spec.MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
-    await mrjobs.patch(CRDS, crd.MRJOB.name, {"spec": old["spec"]})
+    await mrjobs.patch(CRDS, definition.MRJOB.name, {"spec": old["spec"]})
     try:
         created = await eventually_created(mrjobs, big, namespace, eventually)
     finally:
-        await mrjobs.patch(CRDS, crd.MRJOB.name, {"spec": new["spec"]})
+        await mrjobs.patch(CRDS, definition.MRJOB.name, {"spec": new["spec"]})
     await eventually(lambda: is_refused(mrjobs, big, namespace))
     name = created["metadata"]["name"]
     status = await mrjobs.patch(MRJOBS, name, {"status": {"phase": "Map"}}, namespace, subresource="status")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from boathouse.cluster import catalogue, errors
+from boathouse.cluster import errors
+from boathouse.services.mrjob.job.model import MRJOBS
 from tests.contract.test_crd import job, mrjobs
 
-MRJOBS = catalogue.MRJOBS.untyped()
 __all__ = ["mrjobs"]  # a fixture
 
 TERM = {"key": "disk", "operator": "In", "values": ["ssd"]}

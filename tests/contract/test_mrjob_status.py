@@ -7,20 +7,20 @@ import json
 import msgspec
 import pytest
 
-from boathouse.cluster import catalogue, errors, wire
+from boathouse.cluster import errors, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.mrjob.state.job_state import JobState
 from tests.contract.test_crd import job, mrjobs
 from tests.unit.scheduling import builders
 
-MRJOBS = catalogue.MRJOBS.untyped()
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
 HUGE = 99999999999999999999
 __all__ = ["mrjobs"]  # a fixture

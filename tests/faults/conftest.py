@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths
 from boathouse_e2e import catalogue as programs
 
@@ -59,7 +60,7 @@ class Trial:
         self._name = f"job-{next(_JOBS)}"
         manifest = shape.manifest(self._name)
         manifest["spec"]["cleanUp"] = clean_up
-        made = await self.api.create(catalogue.MRJOBS, manifest, lab.NAMESPACE)
+        made = await self.api.create(MRJOBS, manifest, lab.NAMESPACE)
         self._uid = made["metadata"]["uid"]
         self.kubelets.jobs[self._uid] = kubelets.Ledger(shape)
 
@@ -86,7 +87,7 @@ class Trial:
     async def status(self) -> dict[str, Any]:
         """The job's status; empty when it is gone."""
         try:
-            return (await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
+            return (await self.api.get(MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
         except errors.NotFound:
             return {}
 
@@ -141,7 +142,7 @@ class Trial:
 
     async def patch(self, spec: dict[str, Any]) -> None:
         """Change the job's spec."""
-        await self.api.patch(catalogue.MRJOBS, self._name, {"spec": spec}, lab.NAMESPACE)
+        await self.api.patch(MRJOBS, self._name, {"spec": spec}, lab.NAMESPACE)
 
     def running(self, number: int) -> Callable[[], Awaitable[bool]]:
         """Whether so many of the job's pods run."""
@@ -162,7 +163,7 @@ class Trial:
     async def gone(self) -> bool:
         """Whether the job is deleted."""
         try:
-            await self.api.get(catalogue.MRJOBS, self._name, lab.NAMESPACE)
+            await self.api.get(MRJOBS, self._name, lab.NAMESPACE)
         except errors.NotFound:
             return True
         return False
@@ -207,7 +208,7 @@ class Trial:
     async def discard(self) -> None:
         """Delete the job, if it is there: one that a failed test left would take the nodes from the next."""
         with contextlib.suppress(errors.NotFound):
-            await self.api.delete(catalogue.MRJOBS, self._name, lab.NAMESPACE)
+            await self.api.delete(MRJOBS, self._name, lab.NAMESPACE)
 
 
 @pytest.fixture

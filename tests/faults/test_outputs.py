@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import catalogue
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import kubelets, lab
 from boathouse_e2e.kubelets import Shape
 
@@ -52,20 +52,20 @@ async def test_a_second_job_with_the_output_fails_until_the_first_is_gone(trial,
         await trial.until(phase(trial, third, "Succeeded"), "the third job has taken the output over")
     record_property("kills", kills)
     for each in (name, third):
-        await trial.api.delete(catalogue.MRJOBS, each, lab.NAMESPACE)
+        await trial.api.delete(MRJOBS, each, lab.NAMESPACE)
 
 
 async def another(trial, name):
     """Apply another job with the output of the trial's job."""
     manifest = SMALL.manifest(f"{trial.name}-{name}")
     manifest["spec"]["output"] = f"s3://b/{trial.name}"
-    made = await trial.api.create(catalogue.MRJOBS, manifest, lab.NAMESPACE)
+    made = await trial.api.create(MRJOBS, manifest, lab.NAMESPACE)
     trial.kubelets.jobs[made["metadata"]["uid"]] = kubelets.Ledger(SMALL)
     return made["metadata"]["name"]
 
 
 async def status(trial, name):
-    return (await trial.api.get(catalogue.MRJOBS, name, lab.NAMESPACE)).get("status") or {}
+    return (await trial.api.get(MRJOBS, name, lab.NAMESPACE)).get("status") or {}
 
 
 def phase(trial, name, wanted):

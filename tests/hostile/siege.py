@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from boathouse.cluster import catalogue
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import hostile, kubelets
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Siege:
 
     async def _state(self) -> str:
         """What a person would look at first."""
-        jobs = (await self.admin.list(catalogue.MRJOBS, hostile.VICTIM)).items
+        jobs = (await self.admin.list(MRJOBS, hostile.VICTIM)).items
         last = self.operator.log.read_text().splitlines()[-3:]
         return f"the victim's jobs: {[each.get('status') for each in jobs]}; the operator's log ends with {last}"
 
@@ -140,7 +141,7 @@ class Siege:
 
     async def status(self, name: str, namespace: str = hostile.ATTACKER) -> dict[str, Any]:
         """The status of a job; empty before there is one."""
-        return (await self.admin.get(catalogue.MRJOBS, name, namespace)).get("status") or {}
+        return (await self.admin.get(MRJOBS, name, namespace)).get("status") or {}
 
     async def has_ended(self, name: str, namespace: str = hostile.ATTACKER) -> bool:
         """Whether a job has a final phase."""
@@ -149,7 +150,7 @@ class Siege:
     async def victim_begins(self, shape: kubelets.Shape = SHAPE, *, held: bool = False) -> tuple[str, kubelets.Ledger]:
         """Apply a job of the victim's; returns its name and its ledger."""
         name = f"victim-{next(_JOBS)}"
-        made = await self.admin.create(catalogue.MRJOBS, shape.manifest(name, hostile.VICTIM), hostile.VICTIM)
+        made = await self.admin.create(MRJOBS, shape.manifest(name, hostile.VICTIM), hostile.VICTIM)
         ledger = self._honest.jobs[made["metadata"]["uid"]] = kubelets.Ledger(shape, held=held)
         return name, ledger
 

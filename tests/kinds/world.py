@@ -10,6 +10,7 @@ import msgspec
 
 from boathouse.cluster import events, informer, store, wire
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.mrjob import wiring
 from boathouse.services.progress import server
@@ -57,7 +58,7 @@ class Nodes:
 
     def _step(self, key, pod):
         phase, count = pod["status"]["phase"], int(pod["metadata"].get("annotations", {}).get("executors", 0))
-        if names.LABEL_TASK_TYPE in pod["metadata"]["labels"]:
+        if mrjob_names.LABEL_TASK_TYPE in pod["metadata"]["labels"]:
             if phase == "Pending":
                 self.tasks._step(key, pod)
             return

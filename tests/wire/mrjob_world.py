@@ -16,8 +16,10 @@ import msgspec
 from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import kept
 from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.splits import shards
 from boathouse.telemetry import metrics as telemetry
@@ -33,12 +35,14 @@ CONFIG = OperatorConfig.model_validate(
     {"task": {"image": "task:dev", "startTimeoutSeconds": 1e6, "imagePullTimeoutSeconds": 1e6}}
 )
 
+KEEP = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
+
 
 def mrjob(**spec: Any) -> dict[str, Any]:
     stage = {"command": ["cat"], "maxAttempts": 2}
     return {
         "apiVersion": names.API_VERSION,
-        "kind": names.MRJOB_KIND,
+        "kind": mrjob_names.KIND,
         "metadata": {"name": "wordcount", "namespace": "demo", "generation": 1},
         "spec": {"input": ["s3://b/in"], "output": "s3://b/out", "mapper": stage, "reducer": stage} | spec,
     }
@@ -154,7 +158,7 @@ class Operator:
             catalogue.PODS,
             on_change=self.pods.on_pod,
             fields=catalogue.PODS_THAT_HOLD_RESOURCES,
-            transform=kept.pods(names.SCHEDULER_NAME),
+            transform=KEEP,
         )
         self._ended = informer.Informer(
             client,
@@ -162,9 +166,9 @@ class Operator:
             on_change=self.pods.on_ended,
             labels=names.LABEL_JOB_UID,
             fields=catalogue.PODS_THAT_ENDED,
-            transform=kept.pods(names.SCHEDULER_NAME),
+            transform=KEEP,
         )
-        view = catalogue.MRJOBS.viewed_as(wire.ObjectView)
+        view = MRJOBS.viewed_as(wire.ObjectView)
         self._jobs = informer.Informer(client, view, on_change=self._job_changed)
         self._api = api
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.pods import quantities
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.wire import fake_api, waiting
@@ -41,6 +43,8 @@ class Leader:
 
 class Factory:
     """Makes the pods of a test's tasks."""
+
+    resource = MRJOBS
 
     def __init__(self, job: str) -> None:
         self.owner = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": job, "uid": job}
@@ -152,7 +156,7 @@ async def world(
     if isinstance(leader, Leader):
         leader.api = api
     config = config or OperatorConfig()
-    settings = {"coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
+    settings = {"pod_labels": mrjob_names.POD_LABELS, "coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
     async with api.client() as client, contextlib.AsyncExitStack() as stack:
         events = event_writer.EventWriter(client, controller="boathouse.dev/scheduler", instance="test")
         parts = assembly.assemble(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue
 from boathouse.resources import names
 from boathouse.services.frame import object_events
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_task import contract
 from tests.wire.mrjob_world import KEY, Cluster, Killed, failing, mrjob
 
@@ -18,7 +18,7 @@ OUTSIDE = "example.org/another"
 @pytest.fixture
 async def cluster(api, client):
     made = Cluster(api, client, SPLITS)
-    made.delete = lambda: client.delete(catalogue.MRJOBS, "wordcount", "demo")
+    made.delete = lambda: client.delete(MRJOBS, "wordcount", "demo")
     return made
 
 

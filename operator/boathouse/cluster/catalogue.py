@@ -81,7 +81,6 @@ EVENTS = Resource(group="events.k8s.io", plural="events", kind="Event", view=wir
 TOKEN_REVIEWS = Resource(
     group="authentication.k8s.io", plural="tokenreviews", kind="TokenReview", namespaced=False, view=written.TokenReview
 )
-MRJOBS = Resource(group="boathouse.dev", version="v1alpha1", plural="mrjobs", kind="MRJob", view=wire.Manifest)
 
 PODS_THAT_HOLD_RESOURCES = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods to account for, whoever scheduled them. A pod that ends leaves it: reported as Deleted."""

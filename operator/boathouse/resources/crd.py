@@ -7,7 +7,6 @@ from typing import Any
 import pydantic
 
 from boathouse.resources import names, schema
-from boathouse.resources.mrjob import status as mrjob_status
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,33 +70,3 @@ class CustomResource:
             "additionalPrinterColumns": [column.manifest() for column in self.columns],
             "schema": {"openAPIV3Schema": schema.structural(self.model)},
         }
-
-
-_AGE = PrinterColumn(
-    name="Age", type="date", json_path=".metadata.creationTimestamp", description="Time since creation."
-)
-
-MRJOB = CustomResource(
-    kind=names.MRJOB_KIND,
-    plural=names.MRJOB_PLURAL,
-    short_names=("mrj",),
-    model=mrjob_status.MRJob,
-    columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Where the job is."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="The queue the job is in."),
-        PrinterColumn(name="%", type="integer", json_path=".status.progressPercent", description="How far the job is."),
-        PrinterColumn(name="Progress", json_path=".status.progress", description="Tasks done, of all."),
-        PrinterColumn(
-            name="Reason", json_path=".status.reason", description="Why the job is pending or failed.", priority=1
-        ),
-        PrinterColumn(
-            name="Failures",
-            type="integer",
-            json_path=".status.failures.user",
-            description="Attempts that failed.",
-            priority=1,
-        ),
-        _AGE,
-    ),
-)
-ALL = (MRJOB,)

@@ -8,8 +8,10 @@ from typing import Any
 import yaml
 from typing_extensions import override
 
-from boathouse.resources import crd
+from boathouse.resources.mrjob import definition
 
+ALL = (definition.MRJOB,)
+"""The custom resources of all kinds."""
 HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
 MAX_SIZE_BYTES = 120_000
 """Well below the 256 KiB of `kubectl apply`'s annotation."""
@@ -27,14 +29,14 @@ def manifests() -> dict[str, str]:
     """The text of each file under crds/, by file name."""
     return {
         f"{resource.name.partition('.')[2]}_{resource.plural}.yaml": HEADER + _yaml(resource.manifest())
-        for resource in crd.ALL
+        for resource in ALL
     }
 
 
 def templates() -> dict[str, str]:
     """The text of each Helm template, by file name: kept on uninstall, so that no job is lost with the chart."""
     result = {}
-    for (name, _), resource in zip(manifests().items(), crd.ALL, strict=True):
+    for (name, _), resource in zip(manifests().items(), ALL, strict=True):
         manifest = resource.manifest()
         manifest["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
         result[name] = f"{HEADER}{{{{- if .Values.crds.install }}}}\n{_yaml(manifest)}{{{{- end }}}}\n"

@@ -190,7 +190,7 @@ def assemble(
 
 def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Boundary) -> None:
     zeros: dict[tuple[str, ...], float] = {
-        (kind, str(reason)): 0.0 for kind in ("Pod", "Node", "MRJob") for reason in boundary.Reason
+        (kind, str(reason)): 0.0 for kind in ("Pod", "Node") for reason in boundary.Reason
     }
     target.add(
         gauges.Gauge(

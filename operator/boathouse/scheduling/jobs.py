@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from boathouse.cluster import catalogue, wire
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
@@ -19,6 +20,10 @@ from boathouse_policies import framework, model
 
 class PodFactory(Protocol):
     """Makes the pods of a job's tasks."""
+
+    @property
+    def resource(self) -> catalogue.Resource[wire.Manifest]:
+        """The kind of the job."""
 
     def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
         """Return a pod's manifest, without the epoch; with `node` as `spec.nodeName`, or none to be bound later."""

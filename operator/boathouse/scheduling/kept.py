@@ -1,8 +1,8 @@
 """What the informers keep of each object: what is used, in a size that does not depend on what its author writes.
 
 An informer's transform is called with each decoded object, and what it returns is stored. So memory depends on the
-number of objects. `POD_LABELS` and `POD_ANNOTATIONS` name what is read of pods: whoever reads another label of pods
-adds it there.
+number of objects. Whoever reads another annotation of pods adds it to `POD_ANNOTATIONS`. A kind that reads other labels
+than `POD_LABELS` names them in `Options.pod_labels`.
 
 Of a pod's containers, init containers, overhead and resizes in flight, the effective requests are kept. Anybody can
 invent names of resources: of a pod that does not wait and asks for very many, those count that some node offers, for
@@ -26,16 +26,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
 
-POD_LABELS = frozenset(
-    {
-        names.LABEL_JOB_UID,
-        names.LABEL_STEP,
-        names.LABEL_TASK_TYPE,
-        names.LABEL_TASK_INDEX,
-        names.LABEL_ATTEMPT,
-        names.LABEL_QUEUE,
-    }
-)
+POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE})
 POD_ANNOTATIONS = frozenset({names.ANNOTATION_IDEAL_MEMORY})
 NAMESPACE_LABELS = frozenset({names.LABEL_QUEUE})
 CLAIM_ANNOTATIONS = frozenset({storage.SELECTED_NODE, storage.BIND_COMPLETED, storage.CLASS_ANNOTATION})
@@ -56,17 +47,19 @@ MOST_RESOURCES = 16
 
 
 def pods(
-    scheduler_name: str, offered: Callable[[], frozenset[str]] = frozenset
+    scheduler_name: str, offered: Callable[[], frozenset[str]] = frozenset, labels: frozenset[str] = frozenset()
 ) -> Callable[[wire.PodView], facts.PodFacts]:
     """Return the transform of pods.
 
     Args:
         scheduler_name: Ours: constraints are kept of pods that name it.
         offered: Returns the extended resources that nodes have.
+        labels: Labels to keep beside those of all pods.
     """
+    labels |= POD_LABELS
 
     def keep(pod: wire.PodView) -> facts.PodFacts:
-        known = _identity(pod)
+        known = _identity(pod, labels)
         if isinstance(pod, wire.UnreadablePod):
             return msgspec.structs.replace(known, problem="it could not be decoded", resources=translate.WHOLE_NODE)
         waits = known.scheduler_name == scheduler_name and not known.node_name
@@ -75,7 +68,7 @@ def pods(
             resources = _resources(pod, None if waits else offered)
         except (ValueError, ArithmeticError) as error:
             return msgspec.structs.replace(known, problem=str(error)[:MESSAGE_LENGTH], resources=translate.WHOLE_NODE)
-        is_task = known.mrjob is not None
+        is_task = known.task_of is not None
         if waits and (problem := _too_complex(pod, ports, is_task=is_task)):
             return msgspec.structs.replace(
                 known, problem=problem[:MESSAGE_LENGTH], is_too_complex=True, resources=translate.WHOLE_NODE
@@ -99,13 +92,13 @@ def pods(
     return keep
 
 
-def _identity(pod: wire.PodView) -> facts.PodFacts:
+def _identity(pod: wire.PodView, labels: frozenset[str]) -> facts.PodFacts:
     return facts.PodFacts(
-        metadata=_metadata(pod.metadata, POD_LABELS, POD_ANNOTATIONS),
+        metadata=_metadata(pod.metadata, labels, POD_ANNOTATIONS),
         status=wire.PodStatus(phase=pod.status.phase),
         node_name=pod.spec.node_name,
         scheduler_name=pod.spec.scheduler_name[:NAME_LENGTH],
-        mrjob=ownership.owning_mrjob(pod),
+        task_of=ownership.owning_job(pod),
         is_bindable=pod.is_bindable,
     )
 

@@ -20,6 +20,7 @@ class Options:
         idle_s: The longest time between two looks.
         conditions_per_s: How many conditions of a namespace's pods are written in a second.
         shape_limits: How many shapes of pods, and constraints, a namespace may have considered at a time.
+        pod_labels: The labels that kinds read of pods, beside those of all pods.
         stall_s: After so long without coming round, the process is unhealthy.
     """
 
@@ -30,6 +31,7 @@ class Options:
     workers: int = 32
     coalesce_s: float = 0.01
     idle_s: float = 5.0
+    pod_labels: frozenset[str] = frozenset()
     stall_s: float = 60.0
     conditions_per_s: float = 50.0
     shape_limits: variety.Limits = variety.Limits()  # noqa: RUF009 - frozen

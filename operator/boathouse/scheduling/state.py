@@ -61,7 +61,7 @@ class ClusterState:
         if entry.factory is not None:
             namespace, _, name = job.name.partition("/")
             subject = wire.ObjectMeta(namespace=namespace, name=name, uid=job.id)
-            self.aside.set_aside(catalogue.MRJOBS, subject, boundary.Reason.SCHEDULING, error)
+            self.aside.set_aside(entry.factory.resource, subject, boundary.Reason.SCHEDULING, error)
         for row in self.jobs.rows(entry):
             if row.facts is not None and row.pending_uid is not None:
                 self.aside.set_aside(catalogue.PODS, row.facts.metadata, boundary.Reason.SCHEDULING, error)

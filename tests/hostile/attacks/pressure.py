@@ -1,6 +1,6 @@
 """Work without end: refusals, deletions and changes of mind, each of which the operator answers with a write."""
 
-from boathouse.cluster import catalogue
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import hostile, kubelets
 from boathouse_e2e.hostile import job
 from tests.hostile.form import Attack
@@ -50,7 +50,7 @@ async def deletes_its_tasks(siege):
 
 async def changes_its_mind(siege):
     for suspend in (True, False):
-        await siege.attacker.api.patch(catalogue.MRJOBS, JOB, {"spec": {"suspend": suspend}}, hostile.ATTACKER)
+        await siege.attacker.api.patch(MRJOBS, JOB, {"spec": {"suspend": suspend}}, hostile.ATTACKER)
 
 
 async def goes_on(siege):
@@ -62,7 +62,7 @@ async def makes_and_deletes_jobs(siege):
     for number in range(10):
         await siege.attacker.create(job(f"short-{number}"))
     for number in range(10):
-        await siege.attacker.api.delete(catalogue.MRJOBS, f"short-{number}", hostile.ATTACKER)
+        await siege.attacker.api.delete(MRJOBS, f"short-{number}", hostile.ATTACKER)
 
 
 ATTACKS = (

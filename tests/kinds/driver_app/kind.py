@@ -115,6 +115,8 @@ class DriverApps:
 class Drivers:
     """Makes the driver pods of an app."""
 
+    resource = DRIVER_APP.resource
+
     def __init__(self, app):
         self._app = app
 

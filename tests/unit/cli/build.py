@@ -4,6 +4,7 @@ import datetime as dt
 import json
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_task import contract
 
 START_S = 1_800_000_000.0
@@ -31,9 +32,9 @@ def pod(
 ) -> dict:
     task = contract.task_name(contract.TaskType(task_type), index)
     labels = {
-        names.LABEL_TASK_TYPE: task_type,
-        names.LABEL_TASK_INDEX: str(index),
-        names.LABEL_ATTEMPT: str(attempt),
+        mrjob_names.LABEL_TASK_TYPE: task_type,
+        mrjob_names.LABEL_TASK_INDEX: str(index),
+        mrjob_names.LABEL_ATTEMPT: str(attempt),
         names.LABEL_QUEUE: "default",
     }
     return {

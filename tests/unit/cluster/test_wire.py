@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import catalogue, wire
+from boathouse.services.mrjob.job.model import MRJOBS
 from tests.wire import fake_api
 
 
@@ -45,9 +46,7 @@ def test_required_affinities_are_told_from_wishes():
             catalogue.PODS.path("ns", "p", "binding"), "/api/v1/namespaces/ns/pods/p/binding", id="a subresource"
         ),
         pytest.param(catalogue.NODES.path(None, "n"), "/api/v1/nodes/n", id="no namespace"),
-        pytest.param(
-            catalogue.MRJOBS.path("ns"), "/apis/boathouse.dev/v1alpha1/namespaces/ns/mrjobs", id="a custom resource"
-        ),
+        pytest.param(MRJOBS.path("ns"), "/apis/boathouse.dev/v1alpha1/namespaces/ns/mrjobs", id="a custom resource"),
     ],
 )
 def test_paths(path, expected):

@@ -6,7 +6,8 @@ import pathlib
 import pydantic
 import pytest
 
-from boathouse.resources import crd, generate, schema
+from boathouse.resources import generate, schema
+from boathouse.resources.mrjob import definition
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -38,7 +39,7 @@ def unbounded(value, path):
 
 @pytest.fixture
 def mrjob():
-    return schema.structural(crd.MRJOB.model)
+    return schema.structural(definition.MRJOB.model)
 
 
 def test_the_files_in_the_repository_are_those_that_the_models_generate(capsys):
@@ -86,7 +87,7 @@ def test_every_rule_has_a_message(mrjob):
 
 
 def test_people_see_phase_queue_progress_and_age():
-    columns = crd.MRJOB.manifest()["spec"]["versions"][0]["additionalPrinterColumns"]
+    columns = definition.MRJOB.manifest()["spec"]["versions"][0]["additionalPrinterColumns"]
     shown = [column["name"] for column in columns if not column.get("priority")]
     assert shown == ["Phase", "Queue", "%", "Progress", "Age"]
 
@@ -100,4 +101,4 @@ def test_a_union_of_two_types_is_refused_with_its_path():
 
 
 def test_the_manifest_is_plain_json():
-    assert json.loads(json.dumps(crd.MRJOB.manifest())) == crd.MRJOB.manifest()
+    assert json.loads(json.dumps(definition.MRJOB.manifest())) == definition.MRJOB.manifest()

@@ -7,7 +7,8 @@ import re
 import pytest
 import yaml
 
-from boathouse.resources import crd, names
+from boathouse.resources import names
+from boathouse.resources.mrjob import definition
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
 from boathouse_task import contract
@@ -32,7 +33,7 @@ def fields(schema, path=""):
 
 
 def spec_schema():
-    (version,) = crd.MRJOB.manifest()["spec"]["versions"]
+    (version,) = definition.MRJOB.manifest()["spec"]["versions"]
     return version["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
 

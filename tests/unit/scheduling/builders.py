@@ -4,6 +4,7 @@ from typing import Any
 
 from boathouse.cluster import wire
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import kept
 from boathouse.scheduling.pods import facts
 
@@ -41,7 +42,7 @@ def pod(
     )
 
 
-KEEP = kept.pods(names.SCHEDULER_NAME)
+KEEP = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 
 
 def facts_of(name: str = "p", **parts: Any) -> facts.PodFacts:

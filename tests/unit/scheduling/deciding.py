@@ -10,6 +10,7 @@ from boathouse.resources import names
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.volumes import rules
+from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model, profiles
 from tests.unit.scheduling import builders
@@ -38,6 +39,8 @@ def made(task: str, *, node: str, revision: int, **more: Any) -> wire.PodView:
 
 class Factory:
     """Makes the pods of a job's tasks."""
+
+    resource = MRJOBS
 
     def build(self, task, resources, node) -> dict[str, Any]:
         del resources

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from boathouse.cluster import storage, wire
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import jobs, kept
 from boathouse.scheduling.pods import ownership, requests, translate
 from boathouse.scheduling.volumes import rules as volumes_
 from boathouse.services.mrjob.attempts import pod_reader
 from tests.unit.scheduling import builders
 
-keep = kept.pods(names.SCHEDULER_NAME)
+keep = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 KIB = 1024
 
 quantities = st.sampled_from(["100m", "1", "1500u", "2Gi", "10P", "9Ei", "3n"])
@@ -112,14 +113,14 @@ def test_what_is_kept_of_a_pod_is_counted_and_placed_as_the_whole(pod):
 
 
 def task(state: dict, **more) -> wire.PodView:
-    labels = {names.LABEL_JOB_UID: "u", names.LABEL_TASK_TYPE: "map", names.LABEL_TASK_INDEX: "3"}
+    labels = {names.LABEL_JOB_UID: "u", mrjob_names.LABEL_TASK_TYPE: "map", mrjob_names.LABEL_TASK_INDEX: "3"}
     raw = {
         "metadata": {
             "name": "t",
             "namespace": "demo",
             "uid": "p",
             "resourceVersion": "1",
-            "labels": labels | {names.LABEL_ATTEMPT: "1", "app": "x"},
+            "labels": labels | {mrjob_names.LABEL_ATTEMPT: "1", "app": "x"},
             "annotations": {names.ANNOTATION_IDEAL_MEMORY: "999", "note": "x" * KIB},
             "ownerReferences": [{"apiVersion": names.API_VERSION, "kind": "MRJob", "uid": "u", "controller": True}],
         },

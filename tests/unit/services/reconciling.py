@@ -6,8 +6,8 @@ from typing import Any
 from prometheus_client import registry
 
 from boathouse.cluster import errors
-from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, TenantLimits
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import gauges
@@ -97,7 +97,7 @@ class Desk:
     # The API server
 
     async def get(self, resource, _name, _namespace):
-        if resource.kind != names.MRJOB_KIND:
+        if resource.kind != mrjob_names.KIND:
             self.meanwhile()
             raise GONE
         if self.stored is None:

@@ -98,7 +98,7 @@ def with_nothing_counted_for_what_is_not_known(patch):
 
 
 def with_the_label_alone(patch):
-    patch.setattr(ownership, "owning_mrjob", lambda pod: pod.metadata.labels.get(names.LABEL_JOB_UID))
+    patch.setattr(ownership, "owning_job", lambda pod: pod.metadata.labels.get(names.LABEL_JOB_UID))
 
 
 def with_ghosts_charged(patch):

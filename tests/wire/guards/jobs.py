@@ -15,6 +15,7 @@ import msgspec
 from boathouse import leader
 from boathouse.cluster import errors, retries
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import learned
 from boathouse.services.frame import admission, object_store, reconciler, tolerant
@@ -100,7 +101,7 @@ async def a_plan_that_somebody_planted(api, _tmp):
     metadata = {
         "name": f"wordcount-{job['metadata']['uid'][:8]}-s0-plan-000",
         "namespace": "demo",
-        "annotations": {names.ANNOTATION_PLAN_DIGEST: forged.digest, names.ANNOTATION_PLAN_SHARDS: "1"},
+        "annotations": {mrjob_names.ANNOTATION_PLAN_DIGEST: forged.digest, mrjob_names.ANNOTATION_PLAN_SHARDS: "1"},
         "ownerReferences": [owner],
     }
     content = {shards.KEY: base64.b64encode(forged.pieces[0]).decode()}

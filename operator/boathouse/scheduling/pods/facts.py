@@ -12,7 +12,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         scheduler_name: The scheduler that is to place it.
         priority: Its priority.
         priority_class: Name of its PriorityClass.
-        mrjob: UID of the MRJob that it is a task of, or None.
+        task_of: UID of the job that it is a task of, or None.
         resources: What it takes of its node now.
         host_ports: Ports of its node that it takes, sorted.
         claims_by_field: Each claim that it mounts, as namespace/name, after the field that names it.
@@ -31,7 +31,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     scheduler_name: str = ""
     priority: int = 0
     priority_class: str = ""
-    mrjob: str | None = None
+    task_of: str | None = None
     resources: model.Resources = model.Resources()
     host_ports: tuple[model.HostPort, ...] = ()
     claims_by_field: tuple[tuple[str, str], ...] = ()

@@ -63,7 +63,7 @@ def task_id(pod: wire.Pod) -> model.TaskId:
     return model.TaskId(pod.metadata.key)
 
 
-def owning_mrjob(pod: wire.Pod) -> str | None:
+def owning_job(pod: wire.Pod) -> str | None:
     """Return the UID of the job that a pod is a task of, or None: an MRJob, or an object of another kind of the group.
 
     The label must agree with the controller: anybody may write a label, and only Boathouse makes pods that a resource
@@ -77,7 +77,7 @@ def owning_mrjob(pod: wire.Pod) -> str | None:
 
 def is_task(pod: facts.PodFacts) -> bool:
     """Say whether a pod is a task that Boathouse made, or will have made."""
-    return pod.mrjob is not None
+    return pod.task_of is not None
 
 
 def job_of(pod: facts.PodFacts) -> model.JobId:
@@ -86,8 +86,8 @@ def job_of(pod: facts.PodFacts) -> model.JobId:
     Pods of one owner that differ in namespace, queue label or priority are different jobs, because these are a job's.
     Anybody can name any owner; so such a job never has the name of an MRJob, or of a job in another namespace.
     """
-    if pod.mrjob is not None:
-        return model.JobId(pod.mrjob)
+    if pod.task_of is not None:
+        return model.JobId(pod.task_of)
     owner, metadata = pod.metadata.controller, pod.metadata
     uid = owner.uid if owner is not None else metadata.uid
     queue = metadata.labels.get(names.LABEL_QUEUE, "")

@@ -191,7 +191,7 @@ class PodTable:
             changes.append(self._apply(row, Trigger.ENDED))
         if pod.is_terminal:
             return changes + self.end(pod)
-        if not pod.node_name and pod.mrjob is None and row is not None and row.is_submitted:
+        if not pod.node_name and pod.task_of is None and row is not None and row.is_submitted:
             return changes  # somebody else's pod that has a task's name
         if row is None:
             row = PodRow(pod.id, pod.metadata.namespace)
@@ -213,7 +213,7 @@ class PodTable:
 
     def is_ours(self, pod: facts.PodFacts) -> bool:
         """Say whether a pod is this scheduler's to place, or was."""
-        return pod.mrjob is not None or pod.scheduler_name == self._scheduler_name
+        return pod.task_of is not None or pod.scheduler_name == self._scheduler_name
 
     # Operations
 

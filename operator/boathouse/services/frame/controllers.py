@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Final
 
-from boathouse.cluster import loops
+from boathouse.cluster import boundary, loops
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly
 from boathouse.services import learned
@@ -58,6 +58,7 @@ class Controllers:
             admission.Admission(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20),
             context.aside,
         )
+        context.aside.counts.update({(name, reason): 0 for reason in boundary.Reason})
         counts = metrics.ObjectMetrics(definition, self._target.registry, self._target.gauges)
         namespaces = tuple(self._settings.watch_namespaces)
         self.by_kind[name] = Controller(
@@ -111,4 +112,14 @@ class LeaderServices:
     loops: list[loops.Loop]
 
 
-AddKind = Callable[[LeaderServices], None]
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class KindEntry:
+    """A kind that the operator reconciles.
+
+    Attributes:
+        pod_labels: The labels that it reads of pods, beside those of all pods.
+        add: Adds the kind to a leader.
+    """
+
+    pod_labels: frozenset[str] = frozenset()
+    add: Callable[[LeaderServices], None]

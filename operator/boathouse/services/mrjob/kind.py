@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from boathouse import buckets, failpoints
-from boathouse.cluster import catalogue
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
@@ -48,7 +47,7 @@ RESUBMIT_S: Final = 60.0
 """The interval at which pending tasks are submitted to the scheduler again without news."""
 
 MRJOB: Final = KindDefinition(
-    resource=catalogue.MRJOBS.untyped(),
+    resource=model.MRJOBS,
     noun="job",
     phases=("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"),
     terminal_phases=frozenset(job_state.TERMINAL),

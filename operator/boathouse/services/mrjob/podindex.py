@@ -141,4 +141,4 @@ class PodIndex:
 
 def _job(pod: facts.PodFacts) -> JobUid | None:
     """The job that owns the pod."""
-    return None if pod.mrjob is None else JobUid(pod.mrjob)
+    return None if pod.task_of is None else JobUid(pod.task_of)

@@ -4,7 +4,8 @@ import asyncio
 from typing import Final
 
 from boathouse.cluster import loops
-from boathouse.services.frame.controllers import LeaderServices
+from boathouse.resources.mrjob import names
+from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.mrjob import output_owners
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.progress import routes
@@ -47,3 +48,6 @@ def add(leader: LeaderServices) -> None:
             read=lambda: {(): float(kind.task_messages.reporting)},
         )
     )
+
+
+MRJOBS: Final = KindEntry(pod_labels=names.POD_LABELS, add=add)

@@ -5,6 +5,7 @@ from typing import Final
 
 from boathouse.cluster import wire
 from boathouse.resources import names, pod_reasons, quantity
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.names import Reason
@@ -33,12 +34,12 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     """The attempt that the pod is; None for a pod that is not one of ours, or whose numbers no task of ours has."""
     labels = pod.metadata.labels
     try:
-        task_type = TaskType(labels[names.LABEL_TASK_TYPE])
+        task_type = TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
     except (KeyError, ValueError):
         return None
-    index = _number(labels.get(names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
-    attempt = _number(labels.get(names.LABEL_ATTEMPT, ""), MAX_ATTEMPT - 1)
-    step = _number(labels.get(names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
+    index = _number(labels.get(mrjob_names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
+    attempt = _number(labels.get(mrjob_names.LABEL_ATTEMPT, ""), MAX_ATTEMPT - 1)
+    step = _number(labels.get(mrjob_names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
     if index is None or step is None or not attempt:
         return None
     status = _container(pod)
@@ -199,7 +200,10 @@ def _out_of_memory(
         said is None or said.reason != contract.Reason.OUT_OF_MEMORY
     ):
         return None
-    task_type, step = pod.metadata.labels[names.LABEL_TASK_TYPE], pod.metadata.labels.get(names.LABEL_STEP, "0")
+    task_type, step = (
+        pod.metadata.labels[mrjob_names.LABEL_TASK_TYPE],
+        pod.metadata.labels.get(mrjob_names.LABEL_STEP, "0"),
+    )
     limit, ideal = memory_limit_bytes(pod), ideal_memory_bytes(pod)
     had = quantity.format_bytes(limit)
     if limit < ideal:

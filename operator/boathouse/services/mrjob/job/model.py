@@ -5,12 +5,14 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pydantic
 
+from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig, QueueConfig
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
@@ -20,6 +22,9 @@ from boathouse.services import times
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse_task import contract
 
+MRJOBS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural=mrjob_names.PLURAL, kind=mrjob_names.KIND, view=wire.Manifest
+)
 JobUid = ObjectUid
 MIB = 1024 * 1024
 

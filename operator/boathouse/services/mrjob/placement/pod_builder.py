@@ -9,6 +9,7 @@ import msgspec
 import pydantic
 
 from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.services.mrjob.attempts.settle import Attempt
@@ -125,20 +126,20 @@ class PodBuilder:
                 names.APP_PART_OF: "boathouse",
                 names.APP_MANAGED_BY: names.MANAGER,
                 names.LABEL_JOB_UID: job.uid,
-                names.LABEL_KIND: names.MRJOB_KIND,
-                names.LABEL_STEP: str(attempt.step),
-                names.LABEL_TASK_TYPE: attempt.task_type.value,
-                names.LABEL_TASK_INDEX: str(attempt.index),
-                names.LABEL_ATTEMPT: str(attempt.number),
+                names.LABEL_KIND: mrjob_names.KIND,
+                mrjob_names.LABEL_STEP: str(attempt.step),
+                mrjob_names.LABEL_TASK_TYPE: attempt.task_type.value,
+                mrjob_names.LABEL_TASK_INDEX: str(attempt.index),
+                mrjob_names.LABEL_ATTEMPT: str(attempt.number),
                 names.LABEL_QUEUE: job.queue,
             },
-            "annotations": {**(asked.annotations or {}), names.ANNOTATION_JOB_NAME: job.name},
+            "annotations": {**(asked.annotations or {}), mrjob_names.ANNOTATION_JOB_NAME: job.name},
             "ownerReferences": [owner(job)],
         }
         split = self._split(attempt)
         if split is not None:
             start, end = split.offset_bytes, split.offset_bytes + split.length_bytes
-            metadata["annotations"][names.ANNOTATION_SPLIT] = f"{split.url}:{start}-{end}"
+            metadata["annotations"][mrjob_names.ANNOTATION_SPLIT] = f"{split.url}:{start}-{end}"
         return metadata
 
     def _split(self, attempt: Attempt) -> contract.Split | None:
@@ -281,7 +282,7 @@ def owner(job: Job) -> dict[str, Any]:
     """The ownerReference to the job: what is made for it goes when it goes."""
     return {
         "apiVersion": names.API_VERSION,
-        "kind": names.MRJOB_KIND,
+        "kind": mrjob_names.KIND,
         "name": job.name,
         "uid": job.uid,
         "controller": True,

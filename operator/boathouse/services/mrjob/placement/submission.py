@@ -4,14 +4,15 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import MIB, Job, Resources
+from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, Resources
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse_policies import model, run_times
 from boathouse_task import contract
@@ -94,6 +95,7 @@ class Factory:
         attempts: What each of these tasks is.
     """
 
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
     builder: pod_builder.PodBuilder
     attempts: Mapping[model.TaskId, Attempt]
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.placement import pod_builder
@@ -96,8 +97,8 @@ def manifests(job: Job, step: int, kept: StoredPlan) -> list[dict[str, Any]]:
                     names.LABEL_KIND: KIND,
                 },
                 "annotations": {
-                    names.ANNOTATION_PLAN_DIGEST: kept.digest,
-                    names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
+                    mrjob_names.ANNOTATION_PLAN_DIGEST: kept.digest,
+                    mrjob_names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
                 },
                 "ownerReferences": [pod_builder.owner(job)],
             },
@@ -121,13 +122,13 @@ def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 
 def digest_of(config_map: Mapping[str, Any]) -> str | None:
     """The digest of the plan that a shard belongs to."""
-    value: str | None = (config_map["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_DIGEST)
+    value: str | None = (config_map["metadata"].get("annotations") or {}).get(mrjob_names.ANNOTATION_PLAN_DIGEST)
     return value
 
 
 def count_of(first: Mapping[str, Any]) -> int:
     """How many shards there are, by the first; 0 when it does not say, or says more than the largest plan needs."""
-    text = (first["metadata"].get("annotations") or {}).get(names.ANNOTATION_PLAN_SHARDS, "")
+    text = (first["metadata"].get("annotations") or {}).get(mrjob_names.ANNOTATION_PLAN_SHARDS, "")
     count = int(text) if _NUMBER.fullmatch(text) else 0
     return count if count <= contract.PLAN_MAX_BYTES // SHARD_BYTES + 1 else 0
 
