@@ -32,6 +32,7 @@ lock: .venv/installed ## Renew the hashed requirement files from pyproject.toml
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --extra operator pyproject.toml -o requirements/operator.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group build -o requirements/build.txt
+	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group spark-image -o images/spark/requirements.txt
 
 ##@ Checks
 .PHONY: lint
@@ -116,7 +117,7 @@ cluster-kubeconfig: setup ## The path of its kubeconfig: export KUBECONFIG=$$(ma
 	@$(E2E) kubeconfig $(CLUSTER_FLAGS)
 
 .PHONY: images
-images: setup ## Build the images of demo and tests, where their inputs have changed
+images: setup ## Build the images of demo and tests, where their inputs have changed (about five minutes on two cores, once)
 	@$(E2E) images
 
 .PHONY: images-load

@@ -1,55 +1,45 @@
 """The images of demo and tests, as docker-archive files in the cache: no registry is needed to get them to nodes.
 
-The project's two come from its one Dockerfile, by Docker where it answers, else by buildah on a Debian base made here.
 An image is built again only when something that goes into it has changed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import shutil
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boathouse_e2e import debian, tools
-from boathouse_e2e.archive import Image, write_programs, write_root
+from boathouse_e2e import builders, tools
+from boathouse_e2e.archive import Image, write_programs
 from boathouse_e2e.catalogue import TOOLS_BY_NAME
+from boathouse_e2e.dockerfiles import PYTHON_BASE, SPARK_BASE, Recipe
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.paths import REPOSITORY, cache_folder, locked
-from boathouse_e2e.pipconfig import pip_secrets
-from boathouse_e2e.providers import choose, docker_answers
-from boathouse_e2e.shell import run, succeeds
+from boathouse_e2e.paths import REPOSITORY, images_folder, locked
+from boathouse_e2e.providers import choose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
+    from pathlib import Path
 
     from boathouse_e2e.spec import Cluster
 
-OPERATOR, TASK, VERSITYGW = (
+OPERATOR, TASK, SPARK, VERSITYGW = (
     "localhost/boathouse-operator:dev",
     "localhost/boathouse-task:dev",
+    "localhost/boathouse-spark:dev",
     "localhost/versitygw:dev",
 )
-TARGETS = {OPERATOR: "operator", TASK: "task"}
-ALL = (OPERATOR, TASK, VERSITYGW)
+OF_VERSION = {
+    OPERATOR: Recipe(target="operator", base=PYTHON_BASE),
+    TASK: Recipe(target="task", base=PYTHON_BASE),
+}
+RECIPES = {**OF_VERSION, SPARK: Recipe(target="spark", base=SPARK_BASE, context="images/spark")}
+ALL = (*RECIPES, VERSITYGW)
+FOR_MRJOBS = (OPERATOR, TASK, VERSITYGW)
 
-BASE_SUITE = "bookworm"
-BASE_PACKAGES = ("ca-certificates", "libstdc++6", "python3", "python3-venv")
-_BASE_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 _KEPT_ARCHIVES = 3
-_STORE_LIMIT_BYTES = 6 * 1024**3
 
 
-def images_folder() -> Path:
-    """Where the archives are kept."""
-    return cache_folder() / "images"
-
-
-def ensure(names: Iterable[str] = ALL) -> dict[str, Path]:
+def ensure(names: Iterable[str] = FOR_MRJOBS) -> dict[str, Path]:
     """The archives of the named images, after building those whose inputs have changed.
 
     Raises:
@@ -63,25 +53,30 @@ def ensure(names: Iterable[str] = ALL) -> dict[str, Path]:
         missing = [name for name in names if not found[name].exists()]
         if VERSITYGW in missing:
             _build_versitygw(found[VERSITYGW])
-        _build_project({name: found[name] for name in missing if name in TARGETS})
+        builders.build([_build(name, RECIPES[name], found[name]) for name in missing if name in RECIPES], REPOSITORY)
         for name in names:
             _forget_older(found[name])
     return found
 
 
 def ensure_version(repository: Path, tag: str) -> dict[str, Path]:
-    """The archives of the project's images, built from another checkout, by their names with a tag of their own.
+    """The archives of the images of a version, built from its checkout, by their names with a tag of their own.
 
     Raises:
         ClusterError: as `ensure`.
     """
-    names = {f"{name.rpartition(':')[0]}:{tag}": target for name, target in TARGETS.items()}
+    recipes = {f"{name.rpartition(':')[0]}:{tag}": recipe for name, recipe in OF_VERSION.items()}
     with locked(images_folder() / ".lock"):
-        found = {name: _archive(name, inputs_hash(repository)) for name in names}
-        _build_project({name: found[name] for name in names if not found[name].exists()}, repository)
+        found = {name: _archive(name, recipe.key(repository)) for name, recipe in recipes.items()}
+        missing = [name for name in recipes if not found[name].exists()]
+        builders.build([_build(name, recipes[name], found[name]) for name in missing], repository)
         for archive in found.values():
             _forget_older(archive)
     return found
+
+
+def _build(name: str, recipe: Recipe, archive: Path) -> builders.Build:
+    return builders.Build(name=name, recipe=recipe, archive=archive)
 
 
 def load_archives(cluster: Cluster, archives: Iterable[Path]) -> None:
@@ -89,7 +84,7 @@ def load_archives(cluster: Cluster, archives: Iterable[Path]) -> None:
     choose(cluster.provider, name=cluster.name, context=cluster.context).load_images(cluster, list(archives))
 
 
-def load(cluster: Cluster, names: Iterable[str] = ALL) -> None:
+def load(cluster: Cluster, names: Iterable[str] = FOR_MRJOBS) -> None:
     """Build the named images where that is needed and make them known to every real node of the cluster."""
     archives = list(ensure(names).values())
     started = time.monotonic()
@@ -99,40 +94,12 @@ def load(cluster: Cluster, names: Iterable[str] = ALL) -> None:
 
 def archive_of(name: str) -> Path:
     """Where the archive of an image with its present inputs is, or will be."""
-    return _archive(name, TOOLS_BY_NAME["versitygw"].key() if name == VERSITYGW else inputs_hash(REPOSITORY))
+    return _archive(name, TOOLS_BY_NAME["versitygw"].key() if name == VERSITYGW else RECIPES[name].key(REPOSITORY))
 
 
 def _archive(name: str, key: str) -> Path:
     short = name.removeprefix("localhost/").replace(":", "-")
     return images_folder() / f"{short}-{key}.tar"
-
-
-def inputs_hash(repository: Path) -> str:
-    """A hash over the Dockerfile, the base's packages and every file that the Dockerfile copies."""
-    dockerfile = repository / "Dockerfile"
-    if not dockerfile.exists():
-        raise ClusterError(f"there is no {dockerfile}")
-    digest = hashlib.sha256(repr((BASE_SUITE, BASE_PACKAGES, _BASE_LEFT_OUT)).encode())
-    text = dockerfile.read_text()
-    digest.update(text.encode())
-    for path in sorted(set(_copied_files(repository, text))):
-        digest.update(f"{path.relative_to(repository)}\0{path.stat().st_mode & 0o111}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def copied(dockerfile: str) -> list[str]:
-    """The sources of a Dockerfile's COPY lines, those from other stages left out."""
-    lines = re.sub(r"\\\n", " ", dockerfile).splitlines()
-    words = [line.split()[1:] for line in lines if re.match(r"\s*(COPY|ADD)\s", line)]
-    own = [line for line in words if not any(word.startswith("--from=") for word in line)]
-    return [word for line in own for word in line[:-1] if not word.startswith("--")]
-
-
-def _copied_files(repository: Path, dockerfile: str) -> Iterator[Path]:
-    for source in copied(dockerfile):
-        for top in sorted(repository.glob(source.strip("./") or "*")):
-            files = top.rglob("*") if top.is_dir() else [top]
-            yield from (path for path in files if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _forget_older(archive: Path) -> None:
@@ -149,91 +116,3 @@ def _build_versitygw(target: Path) -> None:
     write_programs(
         target, Image(name=VERSITYGW, entrypoint=("/versitygw",), user="10001:10001"), {"/versitygw": program}
     )
-
-
-def _build_project(targets: Mapping[str, Path], repository: Path = REPOSITORY) -> None:
-    if not targets:
-        return
-    builder = "docker" if docker_answers() else "buildah"
-    print(f"Building {', '.join(targets)} with {builder}", flush=True)
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="boathouse-build-") as folder:
-        if builder == "docker":
-            _build_with_docker(targets, Path(folder), repository)
-        else:
-            _build_with_buildah(targets, Path(folder), repository)
-    print(f"  built in {time.monotonic() - started:.0f} s", flush=True)
-
-
-def _target(name: str) -> str:
-    """The Dockerfile's stage of an image, whatever its tag."""
-    return TARGETS[f"{name.rpartition(':')[0]}:dev"]
-
-
-def _build_with_docker(targets: Mapping[str, Path], folder: Path, repository: Path) -> None:
-    env = {**os.environ, "DOCKER_BUILDKIT": "1"}
-    for name, archive in targets.items():
-        secrets = pip_secrets(folder)
-        run("docker", "build", "--target", _target(name), "--tag", name, *secrets, repository, env=env)
-        run("docker", "save", "--output", archive, name)
-
-
-def _build_with_buildah(targets: Mapping[str, Path], folder: Path, repository: Path) -> None:
-    """Build with a store of our own that keeps the layers, so that a changed source file costs seconds."""
-    base = base_archive()
-    debian.ensure(debian.IMAGE_PACKAGES)
-    store = cache_folder() / "buildah"
-    driver = storage_driver(store)
-    if _size_bytes(store) > _STORE_LIMIT_BYTES:
-        shutil.rmtree(store)
-    buildah = ("buildah", "--storage-driver", driver, "--root", store / "root", "--runroot", folder / "run")
-    env = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
-    try:
-        base_image = run(*buildah, "pull", "--quiet", f"docker-archive:{base}", env=env).strip()
-        secrets = pip_secrets(folder)
-        for name, archive in targets.items():
-            options = ("--build-arg", f"BASE={base_image}", "--pull-never", "--layers", "--target", _target(name))
-            run(*buildah, "build", *options, *secrets, "--tag", name, repository, env=env)
-            unfinished = archive.with_name(f".{archive.name}.unfinished")
-            unfinished.unlink(missing_ok=True)
-            run(*buildah, "push", "--quiet", name, f"docker-archive:{unfinished}:{name}", env=env)
-            unfinished.rename(archive)
-    finally:
-        run(*buildah, "rm", "--all", env=env)  # unmounts what a failed build left mounted
-        succeeds("umount", store / "root" / driver)  # the driver mounts its own folder upon itself
-
-
-def storage_driver(store: Path) -> str:
-    """Layers as overlays where the kernel has them for us, else as full copies."""
-    store.mkdir(parents=True, exist_ok=True)
-    kind = run("stat", "--file-system", "--format=%T", store).strip()
-    return "overlay" if os.geteuid() == 0 and kind != "overlayfs" else "vfs"
-
-
-def _size_bytes(folder: Path) -> int:
-    return int(run("du", "--bytes", "--summarize", folder).split()[0]) if folder.exists() else 0
-
-
-def base_archive() -> Path:
-    """A Debian root file system with Python, as an image; made once by mmdebstrap and kept.
-
-    Raises:
-        ClusterError: mmdebstrap is missing and cannot be installed, or failed.
-    """
-    key = hashlib.sha256(repr((BASE_SUITE, BASE_PACKAGES, _BASE_LEFT_OUT)).encode()).hexdigest()[:12]
-    target = images_folder() / f"boathouse-base-{key}.tar"
-    if target.exists():
-        return target
-    debian.ensure(debian.IMAGE_PACKAGES)
-    print(f"Making the images' base, Debian {BASE_SUITE} with Python, once", flush=True)
-    started = time.monotonic()
-    images_folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="boathouse-base-") as folder:
-        root = Path(folder) / "root.tar"
-        left_out = [f"--dpkgopt=path-exclude={pattern}" for pattern in _BASE_LEFT_OUT]
-        include = f"--include={','.join(BASE_PACKAGES)}"
-        mode = "root" if os.geteuid() == 0 else "unshare"
-        run("mmdebstrap", "--quiet", "--variant=essential", f"--mode={mode}", include, *left_out, BASE_SUITE, root)
-        write_root(target, Image(name=f"localhost/boathouse-base:{key}"), root)
-    print(f"  made in {time.monotonic() - started:.0f} s", flush=True)
-    return target

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from boathouse_e2e import images, paths, shell, tools
+from boathouse_e2e import dockerfiles, paths, shell, tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ def install(
 
 def _values(checkout: Path, chart: Path, tag: str) -> dict[str, Any]:
     # The tag says nothing of the build: without the hash a new one would not replace the pods of the old.
-    built = images.inputs_hash(checkout)
+    built = dockerfiles.inputs_hash(checkout)
     task: dict[str, Any] = {"image": {"tag": tag}}
     values: dict[str, Any] = {"image": {"tag": tag}, "task": task, "podAnnotations": {"checksum/build": built}}
     if "ephemeralStorage" in yaml.safe_load((chart / "values.yaml").read_text())["task"]:  # 0.1.0 refuses such values

@@ -20,6 +20,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boathouse"
 
 
+def images_folder() -> Path:
+    """Where the archives of images are kept."""
+    return cache_folder() / "images"
+
+
 def state_folder() -> Path:
     """The folder for what runs: `$XDG_STATE_HOME/boathouse`; one folder beneath it for each cluster."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "boathouse"

@@ -25,7 +25,10 @@ def test_no_module_shadows_one_of_the_standard_library_when_started_by_path():
     assert [path for path in tracked_files() if path.suffix == ".py" and path.stem in shadowing] == []
 
 
-@pytest.mark.parametrize("lock", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
+LOCKS = sorted([*(ROOT / "requirements").glob("*.txt"), *ROOT.glob("images/*/requirements.txt")])
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_locks_are_hashed_and_name_no_index(lock: Path):
     text = lock.read_text()
     pins = re.findall(r"^[a-z0-9][^\s=]*==", text, flags=re.MULTILINE)

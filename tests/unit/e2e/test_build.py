@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from boathouse_e2e import archive, catalogue, gotoolchain, images, pipconfig, tools
+from boathouse_e2e import archive, catalogue, dockerfiles, gotoolchain, images, pipconfig, tools
 from boathouse_e2e.errors import ClusterError
 
 DOCKERFILE = """ARG BASE
@@ -27,22 +27,22 @@ def repository(tmp_path):
 
 
 def test_what_a_dockerfile_copies_is_known_without_other_stages():
-    assert images.copied(DOCKERFILE) == ["pyproject.toml", "README.md", "operator"]
+    assert dockerfiles.copied(DOCKERFILE) == ["pyproject.toml", "README.md", "operator"]
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "pyproject.toml", "operator/a.py"])
 def test_an_image_is_built_again_when_an_input_changes(repository, name):
-    before = images.inputs_hash(repository)
+    before = dockerfiles.inputs_hash(repository)
     (repository / name).write_text((repository / name).read_text() + "\n# changed")
-    assert images.inputs_hash(repository) != before
+    assert dockerfiles.inputs_hash(repository) != before
 
 
 def test_an_image_is_not_built_again_for_a_file_that_it_does_not_hold(repository):
-    before = images.inputs_hash(repository)
+    before = dockerfiles.inputs_hash(repository)
     (repository / "notes.txt").write_text("changed")
     (repository / "operator" / "__pycache__").mkdir()
     (repository / "operator" / "__pycache__" / "a.pyc").write_text("compiled")
-    assert images.inputs_hash(repository) == before
+    assert dockerfiles.inputs_hash(repository) == before
 
 
 def test_an_image_of_one_program_is_an_archive_that_names_itself(tmp_path):

@@ -1,0 +1,130 @@
+"""Build images from Dockerfiles: by Docker where it answers, else by buildah on a Debian base made here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boathouse_e2e import debian
+from boathouse_e2e.archive import Image, write_root
+from boathouse_e2e.paths import cache_folder, images_folder
+from boathouse_e2e.pipconfig import pip_secrets
+from boathouse_e2e.providers import docker_answers
+from boathouse_e2e.shell import run, succeeds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse_e2e.dockerfiles import Base, Recipe
+
+_MERGED_USR = "/usr/share/mmdebstrap/hooks/merged-usr"
+_STORE_LIMIT_BYTES = 6 * 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One image to build.
+
+    Attributes:
+        name: its name with its tag.
+        recipe: how it is built.
+        archive: the docker-archive file to write.
+    """
+
+    name: str
+    recipe: Recipe
+    archive: Path
+
+
+def build(builds: Sequence[Build], repository: Path) -> None:
+    """Build images from a checkout, with a line of progress for each that says how long it took and its size.
+
+    Raises:
+        ClusterError: a builder is missing and cannot be installed, or a build failed.
+    """
+    if not builds:
+        return
+    with_docker = docker_answers()
+    with tempfile.TemporaryDirectory(prefix="boathouse-build-") as folder:
+        secrets = pip_secrets(Path(folder))
+        for one in builds:
+            print(f"Building {one.name} with {'docker' if with_docker else 'buildah'}", flush=True)
+            started = time.monotonic()
+            context = one.recipe.folder(repository)
+            if with_docker:
+                _build_with_docker(one, context, secrets)
+            else:
+                _build_with_buildah(one, context, secrets, Path(folder))
+            size_mb = one.archive.stat().st_size / 1e6
+            print(f"  built in {time.monotonic() - started:.0f} s, {size_mb:.0f} MB", flush=True)
+
+
+def _build_with_docker(one: Build, context: Path, secrets: Sequence[str]) -> None:
+    env = {**os.environ, "DOCKER_BUILDKIT": "1"}
+    run("docker", "build", "--target", one.recipe.target, "--tag", one.name, *secrets, context, env=env)
+    run("docker", "save", "--output", one.archive, one.name)
+
+
+def _build_with_buildah(one: Build, context: Path, secrets: Sequence[str], folder: Path) -> None:
+    """Build with a store of our own that keeps the layers, so that a changed source file costs seconds."""
+    base = base_archive(one.recipe.base)
+    debian.ensure(debian.IMAGE_PACKAGES)
+    store = cache_folder() / "buildah"
+    driver = storage_driver(store)
+    if _size_bytes(store) > _STORE_LIMIT_BYTES:
+        shutil.rmtree(store)
+    buildah = ("buildah", "--storage-driver", driver, "--root", store / "root", "--runroot", folder / "run")
+    env = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
+    try:
+        base_image = run(*buildah, "pull", "--quiet", f"docker-archive:{base}", env=env).strip()
+        options = ("--build-arg", f"BASE={base_image}", "--pull-never", "--layers", "--target", one.recipe.target)
+        run(*buildah, "build", *options, *secrets, "--tag", one.name, context, env=env)
+        unfinished = one.archive.with_name(f".{one.archive.name}.unfinished")
+        unfinished.unlink(missing_ok=True)
+        run(*buildah, "push", "--quiet", one.name, f"docker-archive:{unfinished}:{one.name}", env=env)
+        unfinished.rename(one.archive)
+    finally:
+        run(*buildah, "rm", "--all", env=env)  # unmounts what a failed build left mounted
+        succeeds("umount", store / "root" / driver)  # the driver mounts its own folder upon itself
+
+
+def storage_driver(store: Path) -> str:
+    """Layers as overlays where the kernel has them for us, else as full copies."""
+    store.mkdir(parents=True, exist_ok=True)
+    kind = run("stat", "--file-system", "--format=%T", store).strip()
+    return "overlay" if os.geteuid() == 0 and kind != "overlayfs" else "vfs"
+
+
+def _size_bytes(folder: Path) -> int:
+    return int(run("du", "--bytes", "--summarize", folder).split()[0]) if folder.exists() else 0
+
+
+def base_archive(base: Base) -> Path:
+    """A Debian root file system as an image; made once by mmdebstrap and kept.
+
+    Raises:
+        ClusterError: mmdebstrap is missing and cannot be installed, or failed.
+    """
+    target = images_folder() / f"boathouse-base-{base.key()}.tar"
+    if target.exists():
+        return target
+    debian.ensure(debian.IMAGE_PACKAGES)
+    print(f"  making its base once, Debian {base.suite} with {', '.join(base.packages)}", flush=True)
+    started = time.monotonic()
+    images_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="boathouse-base-") as folder:
+        root = Path(folder) / "root.tar"
+        left_out = [f"--dpkgopt=path-exclude={pattern}" for pattern in base.left_out]
+        hooks = [f'--setup-hook=mkdir -p "$1{name}"' for name in base.folders]
+        hooks += [f"--hook-dir={_MERGED_USR}"] if base.merged else []
+        include = f"--include={','.join(base.packages)}"
+        mode = f"--mode={'root' if os.geteuid() == 0 else 'unshare'}"
+        run("mmdebstrap", "--quiet", "--variant=essential", mode, include, *left_out, *hooks, base.suite, root)
+        write_root(target, Image(name=f"localhost/boathouse-base:{base.key()}"), root)
+    print(f"  base made in {time.monotonic() - started:.0f} s", flush=True)
+    return target

@@ -1,0 +1,98 @@
+"""The Spark image by itself: drivers built by hand run executors, in a namespace that enforces `restricted`."""
+
+import collections
+import json
+import pathlib
+
+import pytest
+
+from boathouse_e2e import images, objects, paths, sparkdriver, sparkjar, waiting
+from e2e.tests import harness
+
+EXAMPLE = paths.REPOSITORY / "examples" / "spark" / "wordcount.py"
+CHECKS = pathlib.Path(__file__).with_name("spark_checks.py")
+TEXT = harness.text(1_000_000).decode("ascii", "ignore").encode()
+WITHIN_S = 900  # on a busy machine; 30 to 110 where little else runs
+ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
+
+
+@pytest.fixture
+def place(place: harness.Place) -> harness.Place:
+    """A namespace that refuses pods with privileges, on nodes that have the image."""
+    images.load(place.cluster, [images.SPARK])
+    place.cluster.run("label", "namespace", place.namespace, ENFORCED)
+    return place
+
+
+def s3a(place: harness.Place, name: str) -> str:
+    return place.url(name).replace("s3://", "s3a://")
+
+
+def succeed(place: harness.Place, application: sparkdriver.Application) -> str:
+    """Run a driver to its end; return its log, without Spark's own lines."""
+    cluster, pod = place.cluster, ("-n", place.namespace, application.name)
+    cluster.apply(*application.manifests())
+
+    def phase() -> str | None:
+        now = str(cluster.get("pod", *pod)["status"]["phase"])
+        return now if now in {"Succeeded", "Failed"} else None
+
+    ended = waiting.until(phase, f"{application.name} ends", within_s=WITHIN_S, every_s=1)
+    log = cluster.run("logs", *pod)
+    assert ended == "Succeeded", log[-5000:]
+    assert "forbidden" not in log
+    return log
+
+
+def counted(place: harness.Place, folder: str) -> tuple[dict[str, object], dict[bytes, int]]:
+    """What `_SUCCESS` says of a word count, and its words."""
+    sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")  # a folder is an object of no bytes
+    files = {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
+    success = files.pop("_SUCCESS", b"")
+    return json.loads(success) if success else {}, harness.pairs(files)
+
+
+def test_a_python_application_counts_words_of_s3a_and_commits_them_by_magic(place: harness.Place) -> None:
+    place.put("in/text", TEXT)
+    arguments = ("/opt/app/wordcount.py", s3a(place, "in"), s3a(place, "out"))
+    files = {"wordcount.py": EXAMPLE.read_text()}
+    succeed(
+        place,
+        sparkdriver.Application(name="python", namespace=place.namespace, arguments=arguments, files=files),
+    )
+    success, words = counted(place, "out")
+    assert success["committer"] == "magic"
+    assert words == dict(collections.Counter(TEXT.split()))
+
+
+def test_a_jar_in_s3a_runs_as_a_user_whom_the_image_does_not_know(place: harness.Place) -> None:
+    place.put("in/text", TEXT)
+    place.put("wordcount.jar", sparkjar.ensure().read_bytes())
+    jar = s3a(place, "wordcount.jar")
+    application = sparkdriver.Application(
+        name="jar",
+        namespace=place.namespace,
+        arguments=("--class", "WordCount", jar, s3a(place, "in"), s3a(place, "out")),
+        conf={"spark.jars": jar},  # for the executors: a driver in the cluster does not add its own jar
+        uid=4242,
+    )
+    succeed(place, application)
+    _, words = counted(place, "out")
+    assert words == dict(collections.Counter(TEXT.split()))
+
+
+@pytest.mark.long
+def test_what_the_image_leaves_out_of_pyspark_is_not_missed(place: harness.Place) -> None:
+    files = {"checks.py": CHECKS.read_text()}
+    arguments = ("/opt/app/checks.py", s3a(place, "checks"))
+    application = sparkdriver.Application(name="checks", namespace=place.namespace, arguments=arguments, files=files)
+    lines = [line for line in succeed(place, application).splitlines() if line.startswith('{"check"')]
+    print(*lines, sep="\n")
+    assert {line["check"]: line["found"] for line in map(json.loads, lines)} == {
+        "parquet": [49995000] * 5,
+        "sql": [[0, 143, 0, 1, 333, "0"], [1, 143, 2, 2, 333, "1"]],
+        "k_means": [0.2, 9.2],
+        "page_rank": ["c", "a", "b"],
+        "streaming": [[key, 20] for key in range(5)],
+        "text_by_rename": 4950,
+    }
