@@ -159,9 +159,9 @@ async def test_a_task_is_expected_from_its_decision_until_the_watch_shows_it(api
         api.watches.silence("pods")
         (task,) = w.submit("wc", 1)
         await eventually(w.placed)
-        assert w.scheduler.expects(task.id)
+        assert task.id in [row.id for row in w.scheduler.state.pods.assumed()]
     async with world(api) as w:
-        assert not w.scheduler.expects(task.id)
+        assert not list(w.scheduler.state.pods.assumed())
 
 
 async def test_a_pod_made_ahead_that_is_being_deleted_is_left_alone(api, eventually):

@@ -92,17 +92,9 @@ class ResourceRequirements(View, frozen=True, kw_only=True):
     limits: Quantities = field(default_factory=dict)
 
 
-class ResizePolicy(View, frozen=True, kw_only=True):
-    """What a resize of one resource does to the container."""
-
-    resource_name: str
-    restart_policy: str = "NotRequired"
-
-
 class ContainerPort(View, frozen=True, kw_only=True):
     """A port; ``host_port`` 0 takes none of the node's."""
 
-    container_port: int = 0
     host_port: int = 0
     protocol: str = "TCP"
     host_ip: str = field(default="", name="hostIP")
@@ -113,7 +105,6 @@ class Container(View, frozen=True, kw_only=True):
 
     name: str
     resources: ResourceRequirements = ResourceRequirements()
-    resize_policy: tuple[ResizePolicy, ...] = ()
     restart_policy: str = ""
     ports: tuple[ContainerPort, ...] = ()
 
@@ -185,7 +176,6 @@ class Toleration(View, frozen=True, kw_only=True):
 class TopologySpreadConstraint(View, frozen=True, kw_only=True):
     """Read only to tell the required ones (``DoNotSchedule``) from the wishes."""
 
-    topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
 
 
@@ -233,7 +223,6 @@ class PodSpec(View, frozen=True, kw_only=True):
     init_containers: tuple[Container, ...] = ()
     resources: ResourceRequirements | None = None
     overhead: Quantities = field(default_factory=dict)
-    host_network: bool = False
     too_many_constraints: int = field(default=0, name="-")  # no field of the API has this name
 
     def __post_init__(self) -> None:
@@ -243,11 +232,6 @@ class PodSpec(View, frozen=True, kw_only=True):
             structs.force_setattr(self, "too_many_constraints", count)
             for name, nothing in (("node_selector", {}), ("affinity", None), ("tolerations", ())):
                 structs.force_setattr(self, name, nothing)
-
-    @property
-    def claim_names(self) -> tuple[str, ...]:
-        """The PersistentVolumeClaims that the pod names."""
-        return tuple(v.persistent_volume_claim.claim_name for v in self.volumes if v.persistent_volume_claim)
 
 
 def _count_constraints(spec: PodSpec) -> int:
@@ -379,21 +363,12 @@ class NodeSpec(View, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
 
 
-class NodeInfo(View, frozen=True, kw_only=True):
-    """What the kubelet says of its machine."""
-
-    operating_system: str = ""
-    architecture: str = ""
-    kubelet_version: str = ""
-
-
 class NodeStatus(View, frozen=True, kw_only=True):
     """``status`` of a node."""
 
     capacity: Quantities = field(default_factory=dict)
     allocatable: Quantities = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
-    node_info: NodeInfo = NodeInfo()
 
 
 class NodeView(View, frozen=True, kw_only=True):

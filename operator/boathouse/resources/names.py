@@ -65,10 +65,8 @@ class Reason(StrEnum):
     # Not yet
     WAITING_FOR_TASKS = "WaitingForTasks"
     PENDING_EVALUATION = "PendingEvaluation"
-    IN_PROGRESS = "InProgress"
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
-    MADE_WAY = "MadeWay"
     CLEANING_UP = "CleaningUp"
     # The user's to mend
     DEADLINE_EXCEEDED = "DeadlineExceeded"

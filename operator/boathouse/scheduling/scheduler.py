@@ -152,11 +152,6 @@ class Scheduler:
         in_flight = (self.state.pods.job_of(row) for row in self.state.pods.assumed())
         return self.state.jobs.entry(job_id) is not None or job_id in in_flight
 
-    def expects(self, task_id: model.TaskId) -> bool:
-        """Say whether a task's pod was decided or made, though the watch may not show it yet."""
-        row = self.state.pods.get(task_id)
-        return row is not None and row.is_assumed
-
     def held_back(self) -> dict[tuple[str, ...], float]:
         """Return how many namespaces and jobs are held back, by reason."""
         counts = collections.Counter(hold.reason for hold in self.state.jobs.refused.holds())

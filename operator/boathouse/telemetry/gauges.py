@@ -79,8 +79,3 @@ class ScrapeGauges(registry.Collector):
                 _log.exception("cannot read a gauge; the others are shown", gauge=gauge.name)
             else:
                 yield family
-
-
-def constant(value: float) -> Callable[[], Reading]:
-    """Return a reader of an unlabelled gauge that never changes."""
-    return lambda: {(): value}

@@ -29,7 +29,10 @@ def test_a_pod_names_its_claims_and_its_controller():
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {"claimName": "data"}}]
     owner = {"apiVersion": "v1", "kind": "MRJob", "name": "j", "uid": "u", "controller": True}
     pod = view(fake_api.pod("p", volumes=volumes, owner=owner))
-    assert pod.spec.claim_names == ("data",)
+    assert [volume.persistent_volume_claim for volume in pod.spec.volumes] == [
+        None,
+        wire.ClaimSource(claim_name="data"),
+    ]
     assert pod.metadata.controller.name == "j"
 
 

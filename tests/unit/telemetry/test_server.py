@@ -45,7 +45,7 @@ async def test_gauges_are_read_when_they_are_scraped():
 async def test_a_gauge_that_cannot_be_read_is_left_out_and_counted():
     subject = metrics.Metrics()
     subject.gauges.add(gauges.Gauge(name="boathouse_broken", documentation="b", read=lambda: {}[0]))
-    subject.gauges.add(gauges.Gauge(name="boathouse_whole", documentation="w", read=gauges.constant(1)))
+    subject.gauges.add(gauges.Gauge(name="boathouse_whole", documentation="w", read=lambda: {(): 1.0}))
     pages = [exposition.generate_latest(subject.registry).decode() for _ in range(2)]
     assert "boathouse_broken" not in pages[0]
     assert "boathouse_whole 1.0" in pages[0]
@@ -81,7 +81,7 @@ async def test_idle_connections_to_a_port_give_way_to_a_probe(monkeypatch):
 
 def test_two_gauges_of_one_name_are_a_mistake():
     subject = gauges.ScrapeGauges()
-    gauge = gauges.Gauge(name="boathouse_x", documentation="x", read=gauges.constant(1))
+    gauge = gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: {(): 1.0})
     subject.add(gauge)
     with pytest.raises(ValueError, match="already a gauge boathouse_x"):
         subject.add(gauge)

@@ -208,15 +208,6 @@ class Judge:
         refusal = next((one for one in refusals if one is not None), None)
         return self._for_waiting(question.waiting, node) if refusal is None else refusal
 
-    def is_anywhere(self, claims: Iterable[str]) -> bool:
-        """Whether no node is refused for where these claims' volumes are: nothing need be looked up by node."""
-        for key in claims:
-            claim = self._known.claims.get(key)
-            volume = None if claim is None or not claim.is_bound else self._known.volumes.get(claim.spec.volume_name)
-            if volume is None or volume.spec.node_affinity is not None or _TOPOLOGY.keys() & volume.metadata.labels:
-                return False
-        return True
-
     def _class_of(self, claim: storage.ClaimView) -> storage.ClassView:
         return self._known.classes.get(claim.storage_class, storage.ClassView())
 
