@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config, election, errors, informer, store
+from boathouse.cluster import catalogue, client, config, election, errors, informer, retries, store
 from boathouse.cluster import events as event_writer
 
 pytestmark = pytest.mark.apiserver
@@ -199,7 +199,7 @@ def break_connections(port):
     """Shut this process's connections to a port down."""
     for descriptor in (int(entry.name) for entry in Path("/proc/self/fd").iterdir()):
         with suppress(OSError), socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM) as connection:
-            if connection.getpeername()[1] == port:
+            if connection.getpeername()[1:2] == (port,):
                 connection.shutdown(socket.SHUT_RDWR)
 
 
@@ -221,7 +221,7 @@ async def test_a_lost_watch_over_https_loses_nothing(api, namespace, eventually)
         await api.create_pod(namespace, pod("a", namespace))
         await eventually(lambda: len(changes) == 1)
         break_connections(urllib.parse.urlsplit(api._transport._config.server).port)
-        await api.delete(catalogue.PODS, "a", namespace)
+        await retries.retrying(lambda: api.delete(catalogue.PODS, "a", namespace), idempotent=True)
         await eventually(lambda: names(changes)[-1] == ("Deleted", "a"))
         assert not await followed.compare()
 
