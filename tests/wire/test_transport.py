@@ -25,10 +25,11 @@ def chunk(data):
 class Server:
     """An API server that answers each request of a connection with the next of its answers, and then breaks off.
 
-    An answer that is None breaks off at once; after the last one the server stays silent, if it is ``endless``.
+    An answer that is None breaks off at once; an event among the parts of an answer is waited for. After the last
+    answer the server stays silent, if it is ``endless``.
     """
 
-    answers: list[list[bytes] | None]
+    answers: list[list[bytes | asyncio.Event] | None]
     endless: bool = False
     asked: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
     left: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
@@ -40,6 +41,9 @@ class Server:
                 self.requests.append(await request_of(reader))
                 self.asked.set()
                 for part in answer or ():
+                    if isinstance(part, asyncio.Event):
+                        await part.wait()
+                        continue
                     writer.write(part)
                     await writer.drain()
                     await asyncio.sleep(0)
@@ -87,6 +91,18 @@ async def test_lines_come_out_whole_however_the_stream_is_cut(size):
 async def test_a_line_of_megabytes_is_read():
     async with served([CHUNKED, *[chunk(b"x" * 65536)] * 64, chunk(b"\n"), chunk(b"")]) as (_, connected):
         assert await lines_of(connected) == [b"x" * 4194304]
+
+
+async def test_lines_that_come_with_the_end_while_others_are_used_are_not_lost(eventually):
+    proceed = asyncio.Event()
+    async with (
+        served([CHUNKED, chunk(b"one\n"), proceed, chunk(b"two\n"), chunk(b"")]) as (_, connected),
+        aclosing(connected.stream("/watch", query={}, idle_s=5)) as batches,
+    ):
+        assert await anext(batches) == [b"one"]
+        proceed.set()
+        await eventually(lambda: not connected._multi.futures())
+        assert [line async for lines in batches for line in lines] == [b"two"]
 
 
 @pytest.mark.parametrize("end", [pytest.param([chunk(b"")], id="in good order"), pytest.param([], id="broken off")])

@@ -127,11 +127,13 @@ class Transport:
         curl.setopt(pycurl.WRITEFUNCTION, receive)
         end = multi.add_handle(curl)
         end.add_done_callback(lambda _: progress.set())
+        ended = False
         try:
-            while not end.done():
+            while not ended:
                 async with asyncio.timeout(idle_s):
                     await progress.wait()
                 progress.clear()
+                ended = end.done()  # asked before the lines are given: more may arrive while they are used
                 whole = bytes(received[: received.rfind(b"\n") + 1])
                 if whole and curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS:
                     del received[: len(whole)]
@@ -220,14 +222,9 @@ async def _finished(end: asyncio.Future[pycurl.Curl], curl: pycurl.Curl, what: s
 
 def _to_error(status: int, retry_after_s: float | None, body: bytes) -> errors.ApiError:
     try:
-        answer = _status_decoder().decode(body)
+        answer = msgspec.json.decode(body, type=envelope.Status)
     except (msgspec.DecodeError, msgspec.ValidationError):  # a proxy's page, or text as "404 page not found"
         answer = envelope.Status(message=body[:_MESSAGE_CHARS].decode(errors="replace").strip())
     if retry_after_s is None and answer.details and answer.details.retry_after_seconds:
         retry_after_s = float(answer.details.retry_after_seconds)
     return errors.from_status(status, answer.reason, answer.message, retry_after_s)
-
-
-@functools.cache
-def _status_decoder() -> msgspec.json.Decoder[envelope.Status]:
-    return msgspec.json.Decoder(envelope.Status)
