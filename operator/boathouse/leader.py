@@ -95,7 +95,6 @@ class Leader:
                 "conditions": lambda: scheduler_.state.conditions.shares.refused,
                 "statuses": lambda: statuses.refused,
             },
-            loops=[],
         )
         for kind in KINDS:
             kind.add(self._services)
@@ -115,11 +114,11 @@ class Leader:
             self._start(group, self._serve(), "progress endpoint")
             group.create_task(self._mark_leader(), name="mark")
             await self._load_learned()
-            self._start(group, self._services.controllers.run(), "reconciling")
+            self._start(group, self._services.controllers.queue.run(), "reconciling")
             for loop in (
                 loops.Loop("learning", self._saved_state.save, every_s=learned.EVERY_S),
                 loops.Loop("authorities", around.bundles.refresh, every_s=BUNDLE_REFRESH_S),
-                *self._services.loops,
+                *self._services.controllers.loops,
             ):
                 group.create_task(loop.run())
             await self._start_kopf(group)

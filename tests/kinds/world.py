@@ -126,7 +126,7 @@ async def world(api):
         mrjobs = made.kind("MRJob")
         made.nodes.tasks.operator = types.SimpleNamespace(hub=mrjobs.task_messages, plans=mrjobs.plans)
         followers = [_follow(api, client, each) for each in leader.controllers.by_kind.values()]
-        for each in (made.nodes.run(), leader.controllers.run(), *(follower.run() for follower in followers)):
+        for each in (made.nodes.run(), leader.controllers.queue.run(), *(follower.run() for follower in followers)):
             stack.push_async_callback(scheduling_world._stop, asyncio.create_task(each))
         yield made
 
@@ -152,7 +152,6 @@ def _leader(below, client):
         metrics=figures,
         saved={},
         limited={},
-        loops=[],
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.frame.resync import Resync
-from boathouse.services.mrjob.kind import MRJOB
 from tests.wire import waiting
 from tests.wire.mrjob_world import KEY, Cluster, mrjob
 
@@ -35,7 +34,7 @@ async def restored(cluster, client, backup):
     await waiting.eventually(lambda: version(cluster.operator.jobs.get(KEY)) == version(cluster.api.get("mrjobs", KEY)))
     cluster.api.restore(backup)
     cluster.operator.scheduler._created.clear()
-    await Resync(MRJOB, client, cluster.operator.jobs, ()).run_once()
+    await Resync(client, cluster.operator.jobs, ()).run_once()
 
 
 async def test_a_job_that_had_succeeded_succeeds_again(cluster, client, eventually):

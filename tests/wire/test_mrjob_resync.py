@@ -19,20 +19,20 @@ def jobs():
 
 async def test_a_job_that_kopf_missed_is_found(api, client, jobs):
     api.add(mrjob())
-    await Resync(MRJOB, client, jobs, ()).run_once()
+    await Resync(client, jobs, ()).run_once()
     assert jobs.keys() == [KEY]
 
 
 async def test_a_deletion_that_kopf_missed_is_noticed(api, client, jobs):
     jobs.seen(api.add(mrjob()))
     api.remove("mrjobs", KEY)
-    await Resync(MRJOB, client, jobs, ()).run_once()
+    await Resync(client, jobs, ()).run_once()
     assert jobs.keys() == []
 
 
 async def test_only_the_namespaces_where_we_act_are_looked_at(api, client, jobs):
     api.add(mrjob())
-    await Resync(MRJOB, client, jobs, ("elsewhere",)).run_once()
+    await Resync(client, jobs, ("elsewhere",)).run_once()
     assert jobs.keys() == []
 
 

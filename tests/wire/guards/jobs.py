@@ -21,7 +21,6 @@ from boathouse.services import learned
 from boathouse.services.frame import admission, object_store, reconciler, tolerant
 from boathouse.services.frame.resync import Resync
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.kind import MRJOB
 from boathouse.services.mrjob.planning import planner, steps
 from boathouse.services.mrjob.splits import shards
 from boathouse.services.mrjob.state import job_state
@@ -159,7 +158,7 @@ async def a_restore_of_etcd(api, _tmp):
             known = cluster.operator.jobs
             await waiting.eventually(lambda: known.get(KEY)["metadata"]["resourceVersion"] == str(newest))
             api.restore(backup)
-            await Resync(MRJOB, cluster.client, known, ()).run_once()
+            await Resync(cluster.client, known, ()).run_once()
             told = known.get(KEY)["metadata"]["resourceVersion"]
     return [] if int(told) < newest else ["the version before the restore is kept for ever"]
 

@@ -1,6 +1,5 @@
 """Reconcile the objects of all kinds: a store and a reconciler for each kind, one queue for all."""
 
-import asyncio
 import dataclasses
 from collections.abc import Callable
 from typing import Any, Final
@@ -31,7 +30,7 @@ class Controller:
 
 
 class Controllers:
-    """Reconciles the objects of the kinds that were added, until cancelled.
+    """Reconciles the objects of the kinds that were added, when its queue and its loops run.
 
     Args:
         context: What the reconcilers work with.
@@ -40,11 +39,14 @@ class Controllers:
 
     Attributes:
         by_kind: The controllers by the name of their kind.
+        queue: Objects that are due.
+        loops: Run beside the queue.
     """
 
     def __init__(self, context: reconciler.Context, settings: OperatorConfig, target: telemetry.Metrics) -> None:
         self.context = context
         self.by_kind: dict[str, Controller] = {}
+        self.loops: list[loops.Loop] = []
         self._settings, self._target = settings, target
         self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
 
@@ -60,12 +62,13 @@ class Controllers:
         )
         context.aside.counts.update({(name, reason): 0 for reason in boundary.Reason})
         counts = metrics.ObjectMetrics(definition, self._target.registry, self._target.gauges)
-        namespaces = tuple(self._settings.watch_namespaces)
         self.by_kind[name] = Controller(
             objects=objects,
             reconciler=reconciler.Reconciler(kind, context, objects, counts),
-            resync=resync.Resync(definition, context.api, objects, namespaces),
+            resync=resync.Resync(context.api, objects, tuple(self._settings.watch_namespaces)),
         )
+        round_ = self.by_kind[name].resync.run_once
+        self.loops.append(loops.Loop("resync", round_, first_s=resync.FIRST_S, every_s=resync.EVERY_S))
         return self.by_kind[name]
 
     def mark(self, uid: ObjectUid) -> None:
@@ -73,13 +76,6 @@ class Controllers:
         for name, controller in self.by_kind.items():
             if (key := controller.objects.key(uid)) is not None:
                 self.queue.add(f"{key}{_KIND}{name}")
-
-    async def run(self) -> None:
-        """Reconcile until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.queue.run())
-            for controller in self.by_kind.values():
-                group.create_task(controller.resync.run())
 
     async def _reconcile(self, queue_key: str) -> float | None:
         key, _, name = queue_key.rpartition(_KIND)
@@ -96,7 +92,6 @@ class LeaderServices:
     Attributes:
         saved: What outlives the process, by names that stay the same over versions.
         limited: Return how often an operation was delayed because a namespace used up its limit.
-        loops: Run while this process leads.
     """
 
     settings: OperatorConfig
@@ -109,7 +104,6 @@ class LeaderServices:
     metrics: telemetry.Metrics
     saved: dict[str, learned.Part]
     limited: dict[str, Callable[[], int]]
-    loops: list[loops.Loop]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
-from boathouse.cluster import client, errors, loops
-from boathouse.services.frame.kind import KindDefinition, key_of
+from boathouse.cluster import client, errors
+from boathouse.services.frame.kind import key_of
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.telemetry import logs
 
@@ -17,17 +17,14 @@ PAGE: Final = 20
 
 
 class Resync:
-    """Lists the objects of a kind every two minutes.
+    """Lists the objects of a kind.
 
     Args:
         objects: The store to compare with.
         namespaces: Where the operator acts; empty for everywhere.
     """
 
-    def __init__(
-        self, kind: KindDefinition, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]
-    ) -> None:
-        self._kind = kind
+    def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
         self._api = api
         self._objects = objects
         self._namespaces = namespaces
@@ -36,10 +33,6 @@ class Resync:
     def listed(self) -> bool:
         """Return whether all objects were listed since the process began to lead."""
         return self._listed
-
-    async def run(self) -> None:
-        """List every two minutes until cancelled."""
-        await loops.Loop("resync", self.run_once, first_s=FIRST_S, every_s=EVERY_S).run()
 
     async def run_once(self) -> None:
         """Take in newer objects and drop deleted ones; page by page, so that no second copy of all is in memory."""
@@ -55,7 +48,7 @@ class Resync:
     async def _list(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         token = ""
         while True:
-            page = await self._api.list_page(self._kind.resource, namespace, limit=PAGE, continue_token=token)
+            page = await self._api.list_page(self._objects.kind.resource, namespace, limit=PAGE, continue_token=token)
             token = page.continue_token
             for body in page.items:
                 yield body
@@ -68,8 +61,8 @@ class Resync:
         if known is None:
             return
         try:
-            body = await self._api.get(self._kind.resource, name, namespace)
+            body = await self._api.get(self._objects.kind.resource, name, namespace)
             self._objects.seen(body, began)
         except errors.NotFound:
-            _log.info("the deletion of an object was missed", kind=self._kind.resource.kind, object=key)
+            _log.info("the deletion of an object was missed", kind=self._objects.kind.resource.kind, object=key)
             self._objects.gone(known)

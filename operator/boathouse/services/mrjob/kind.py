@@ -234,9 +234,8 @@ class MRJobKind:
         desired = dataclasses.replace(desired, state=state)
         is_over = state.finished or job.deleting_since_s is not None
         then = self._clean_up if is_over and desired.cleaning else self._over if is_over else self._go_on
-        write = [partial(self._write_plan, job, state.step)] if desired.write_plan else []
         return protocols.Desired(
-            before_status=[*write, partial(self._announce, job, memory.state, desired)],
+            before_status=[partial(self._prepare, job, memory.state, desired)],
             state=state,
             after_status=[partial(self._send, seen, state)],
             delete=[(pod.name, pod.uid) for pod in desired.delete],
@@ -245,17 +244,16 @@ class MRJobKind:
             holds_deletion=desired.cleaning,
         )
 
-    async def _write_plan(self, job: Job, step: int, writes: Writes) -> float:
-        await self.plans.write(job, step, writes.check_lead)
-        return 0.0
-
-    async def _announce(self, job: Job, before: JobState, desired: Desired, _writes: Writes) -> None:
-        """Count the attempts that were settled, and report a clean-up that has just failed."""
+    async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
+        """Write a plan that was posted, count the attempts that were settled, report a clean-up that just failed."""
+        if desired.write_plan:
+            await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.results, desired.failures)
         last, now = (state.condition(names.ConditionType.CLEANED_UP) for state in (before, desired.state))
         failed = names.Reason.CLEAN_UP_FAILED
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
+        return 0.0 if desired.write_plan else None
 
     async def _send(self, seen: Observation, state: JobState, _writes: Writes) -> None:
         """Update the orders for the tasks, and keep the reports of those that run."""

@@ -40,7 +40,7 @@ def add(leader: LeaderServices) -> None:
     leader.scheduling.on_ended.subscribe(pods.on_ended)
     leader.saved["estimates"] = kind.learner
     leader.limited["retries"] = lambda: kind.retries.refused
-    leader.loops.append(loops.Loop("ticks", observers.tick, every_s=TICK_S))
+    controllers.loops.append(loops.Loop("ticks", observers.tick, every_s=TICK_S))
     leader.metrics.gauges.add(
         gauges.Gauge(
             name="boathouse_mrjob_reporting_tasks",
