@@ -102,8 +102,9 @@ class World:
     def at_rest(self) -> bool:
         """Say whether all that could be decided is decided and written."""
         considered = self.scheduler.state.queue.sorted_classes()
-        busy = considered.open.any() or considered.orphans or not self.scheduler.executor.is_idle
-        return not (self.scheduler.state.jobs.has_changes or busy)
+        operations, jobs = self.scheduler.executor.operations, self.scheduler.state.jobs
+        busy = considered.open.any() or considered.orphans or operations or operations.in_flight
+        return not (jobs._changed or jobs._changed_rows or busy)
 
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""

@@ -135,4 +135,4 @@ class Decider(Part):
             else:
                 why = self._diagnoses.of_class(row.task.task_class)
             if why is not None:
-                self._conditions.set_pending(row.facts, why)
+                self._conditions.set_pending(row, why)

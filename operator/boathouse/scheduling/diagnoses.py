@@ -61,7 +61,7 @@ class Diagnoses:
             return None
         trouble = self._api_refusals.get(job_id)
         hold = self._jobs.hold_of_job(job_id)
-        if trouble is None and hold is not None and self._jobs.waits(job_id):
+        if trouble is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
             trouble = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
         if trouble is None and entry.excess:
             trouble = pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)

@@ -33,6 +33,9 @@ class Executor(Part):
         volumes: Writes claims and volumes.
         finished: Called with an operation, what came of it, and how many seconds it took.
         workers: How many writes may be in flight.
+
+    Attributes:
+        operations: Those that are queued or in flight.
     """
 
     def __init__(
@@ -51,23 +54,13 @@ class Executor(Part):
         self._volume_writer = volumes
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
-        self._operations: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
+        self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
         self._may_start = asyncio.Event()
 
     def start(self, operation: rows.Operation) -> None:
         """Queue an operation."""
-        self._operations.put(operation.row.namespace, operation)
+        self.operations.put(operation.row.namespace, operation)
         self._may_start.set()
-
-    @property
-    def backlog(self) -> int:
-        """Operations whose write has not begun."""
-        return len(self._operations)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is queued and no write is in flight."""
-        return not self._operations and not self._operations.in_flight
 
     def check_volumes(self) -> None:
         """Queue the operations whose volumes are bound by now, and give up those whose cannot be."""
@@ -92,7 +85,7 @@ class Executor(Part):
         async with asyncio.TaskGroup() as group:
             while True:
                 self._may_start.clear()
-                while (taken := self._operations.take()) is not None:
+                while (taken := self.operations.take()) is not None:
                     group.create_task(self._work(*taken))
                 await self._may_start.wait()
 
@@ -110,14 +103,14 @@ class Executor(Part):
                 succeeded = _news(outcome)
                 self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
         finally:
-            self._operations.done(namespace, succeeded=succeeded)
+            self.operations.done(namespace, succeeded=succeeded)
             self._may_start.set()
 
     # Writing
 
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Awaits:
         if operation.task.pod_uid is not None:
-            await self._conditions.write_deferred(operation.task.pod_uid)
+            await self._conditions.write_deferred(operation.row)
         if not self._is_valid(operation):
             return outcomes.Skipped()
         promise = operation.row.promise
@@ -125,27 +118,26 @@ class Executor(Part):
             return so_far
         if operation.task.pod_uid is None:
             return await self._create(operation)
-        return await self._bind(operation, operation.task.pod_uid)
+        return await self._bind(operation)
 
     async def _create(self, operation: rows.Operation) -> outcomes.Outcome:
         manifest = self._build(operation, operation.node)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
-        return await self._writer.create(writer.Target(task=operation.row.id, node=operation.node), manifest)
+        return await self._writer.create(operation, manifest)
 
-    async def _bind(self, operation: rows.Operation, uid: model.PodUid) -> outcomes.Outcome:
-        target = writer.Target(task=operation.row.id, node=operation.node, uid=uid)
+    async def _bind(self, operation: rows.Operation) -> outcomes.Outcome:
         entry = self._jobs.entry_of(operation.row)
         if operation.resources == operation.task_class.resources or entry is None or entry.factory is None:
-            return await self._writer.bind(target)
+            return await self._writer.bind(operation)
         manifest = self._build(operation, None)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
         sizes = {one["name"]: one["resources"] for one in manifest["spec"]["containers"]}
-        resized = await self._writer.resize(target, sizes)
+        resized = await self._writer.resize(operation, sizes)
         if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
             return resized
-        return await self._writer.bind(target, _sized(manifest))
+        return await self._writer.bind(operation, _sized(manifest))
 
     def _build(self, operation: rows.Operation, node: model.NodeName | None) -> dict[str, Any] | outcomes.NotDone:
         """Return the manifest of the pod, unless it requests more than was decided."""

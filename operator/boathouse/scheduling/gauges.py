@@ -1,5 +1,7 @@
 """The scheduler's gauges, read from its own state at each scrape."""
 
+from typing import Any
+
 from boathouse.scheduling import scheduler, writer
 from boathouse.telemetry import gauges, metrics
 from boathouse_policies import framework, model
@@ -17,7 +19,7 @@ class SchedulerGauges:
     """
 
     def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
-        self._executor = subject.executor
+        self._operations = subject.executor.operations
         self._ledger = subject.state.ledger
         self._queue = subject.state.queue
         self._jobs = subject.state.jobs
@@ -27,16 +29,27 @@ class SchedulerGauges:
 
     def register(self, target: gauges.ScrapeGauges) -> None:
         """Expose all gauges."""
-        for name, documentation, labels, read in (
-            ("leader", "1 while this process leads", (), self._leads),
-            ("leader_epoch", "The epoch of this process's leadership; 0 when it has none", (), self._epoch),
+        leader = self._leader
+        known: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
+            ("leader", "1 while this process leads", (), lambda: {(): float(leader.valid())}),
+            (
+                "leader_epoch",
+                "The epoch of this process's leadership; 0 when it has none",
+                (),
+                lambda: {(): float(leader.epoch or 0)},
+            ),
             ("cache_size", "Objects in the scheduler's cache", ("type",), self._cache_size),
             ("pending_pods", "Pods that exist and have no node", ("state",), self._pending_pods),
             ("pending_tasks", "Pending tasks by queue and reason", ("queue", "reason"), self._pending_tasks),
-            ("queue_used_cpu_cores", "CPU requests placed", ("queue",), self._used_cpu),
-            ("queue_used_memory_bytes", "Memory requests placed", ("queue",), self._used_memory),
-            ("queue_demand_cpu_cores", "CPU requests placed or waiting", ("queue",), self._demand_cpu),
-            ("queue_demand_memory_bytes", "Memory requests placed or waiting", ("queue",), self._demand_memory),
+            ("queue_used_cpu_cores", "CPU requests placed", ("queue",), lambda: _cores(self._used())),
+            ("queue_used_memory_bytes", "Memory requests placed", ("queue",), lambda: _bytes(self._used())),
+            ("queue_demand_cpu_cores", "CPU requests placed or waiting", ("queue",), lambda: _cores(self._demand())),
+            (
+                "queue_demand_memory_bytes",
+                "Memory requests placed or waiting",
+                ("queue",),
+                lambda: _bytes(self._demand()),
+            ),
             (
                 "queue_dominant_share_ratio",
                 "The largest share of the cluster that a queue holds",
@@ -50,23 +63,18 @@ class SchedulerGauges:
                 ("state",),
                 self._reservations,
             ),
-            ("excluded_nodes", "Node exclusions after kubelet refusals", (), self._excluded),
-            ("in_flight_writes", "Decisions not yet in flight", (), self._backlog),
-        ):
+            (
+                "excluded_nodes",
+                "Node exclusions after kubelet refusals",
+                (),
+                lambda: {(): float(len(self._exclusions))},
+            ),
+            ("in_flight_writes", "Decisions not yet in flight", (), lambda: {(): float(len(self._operations))}),
+        )
+        for name, documentation, labels, read in known:
             target.add(
                 gauges.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)
             )
-
-    # This process
-
-    def _leads(self) -> gauges.Reading:
-        return {(): float(self._leader.valid())}
-
-    def _epoch(self) -> gauges.Reading:
-        return {(): float(self._leader.epoch or 0)}
-
-    def _backlog(self) -> gauges.Reading:
-        return {(): float(self._executor.backlog)}
 
     def _cache_size(self) -> gauges.Reading:
         return {
@@ -101,25 +109,10 @@ class SchedulerGauges:
         expected = sum(task.expected for one in self._waiting() for task in one.pool.pending())
         return {("expected_task",): float(expected)}
 
-    def _excluded(self) -> gauges.Reading:
-        return {(): float(len(self._exclusions))}
-
     # Queues
 
-    def _used_cpu(self) -> gauges.Reading:
-        return {(queue,): cpu / _MILLI for queue, (cpu, _) in self._used().items()}
-
-    def _used_memory(self) -> gauges.Reading:
-        return {(queue,): float(memory) for queue, (_, memory) in self._used().items()}
-
-    def _demand_cpu(self) -> gauges.Reading:
-        return {(queue,): cpu / _MILLI for queue, (cpu, _) in self._demand().items()}
-
-    def _demand_memory(self) -> gauges.Reading:
-        return {(queue,): float(memory) for queue, (_, memory) in self._demand().items()}
-
     def _used(self) -> dict[str, tuple[int, int]]:
-        view = self._view()
+        view = self._ledger.snapshot(0.0)
         usage = {queue: view.queue_usage(queue) for queue in self._queue.queues}
         return {str(queue): (int(held[model.CPU]), int(held[model.MEMORY])) for queue, held in usage.items()}
 
@@ -132,7 +125,7 @@ class SchedulerGauges:
         return demand
 
     def _share(self) -> gauges.Reading:
-        view = self._view()
+        view = self._ledger.snapshot(0.0)
         return {(str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._queue.queues}
 
     def _fair(self) -> gauges.Reading:
@@ -141,5 +134,10 @@ class SchedulerGauges:
         total = sum(queues[name].weight for name in busy)
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
 
-    def _view(self) -> framework.ClusterView:
-        return self._ledger.snapshot(0.0)
+
+def _cores(amounts: dict[str, tuple[int, int]]) -> gauges.Reading:
+    return {(queue,): cpu / _MILLI for queue, (cpu, _) in amounts.items()}
+
+
+def _bytes(amounts: dict[str, tuple[int, int]]) -> gauges.Reading:
+    return {(queue,): float(memory) for queue, (_, memory) in amounts.items()}

@@ -199,7 +199,7 @@ class Intake(Part):
                 self._admit(row)
             elif row.state is PodState.CONFIRMED:
                 if change.before not in _ASSUMED and row.facts is not None and self._pods.is_ours(row.facts):
-                    self._conditions.forget(row.facts.metadata.uid)
+                    self._conditions.forget(row)
                     self._jobs.mark_changed(row)
             elif row.state in {None, PodState.GONE}:
                 self._ended(change)
@@ -207,7 +207,7 @@ class Intake(Part):
     def _ended(self, change: rows.Change) -> None:
         if change.has_unmounted:
             self._nodes_changed()
-        self._conditions.forget(change.row.uid or "")
+        self._conditions.forget(change.row)
         if change.job is not None:
             self._jobs.mark_ended(change.job, was_pending=change.before not in {PodState.BOUND, PodState.CONFIRMED})
         self._wake()
@@ -237,11 +237,11 @@ class Intake(Part):
                 self._jobs.mark_changed(row)
             elif (why := self._problem(row, pod)) is not None:
                 self._jobs.dismiss(row, is_excess=row.is_excess)
-                self._conditions.set_pending(pod, why)
+                self._conditions.set_pending(row, why)
         except (ValueError, ArithmeticError) as error:
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, error)
             self._jobs.dismiss(row)
-            self._conditions.set_pending(pod, reasons.set_aside(error))
+            self._conditions.set_pending(row, reasons.set_aside(error))
         self._wake()
 
     def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
@@ -315,7 +315,7 @@ class Intake(Part):
         self._queue.succeeded(row.id)
         self._pods.accept(operation)
         uid = pod.metadata.uid if pod is not None else operation.task.pod_uid or ""
-        self._conditions.scheduled(row.id, uid, operation.placement.node)
+        self._conditions.scheduled(row, uid, operation.placement.node)
 
     def _take_back(self, operation: rows.Operation, why: str, *, has_failed: bool = False) -> None:
         """Take back what was assumed, and say so, unless the pod runs on the node all the same."""

@@ -230,7 +230,7 @@ class Jobs:
 
     def _submit(self, entry: Entry) -> Exception | None:
         """Tell the scheduling queue of a job; return why it cannot take it, None if it can."""
-        classes = self._considered(entry, self._classes_in_use(entry))
+        classes = self._considered(entry)
         ids = {one.id for one in classes}
         is_held, tasks, placed = self.hold_of_job(entry.job.id) is not None, [], set()
         for row in self.rows(entry):
@@ -245,22 +245,10 @@ class Jobs:
             return error
         return None
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether `sync` has something to do."""
-        return bool(self._changed or self._changed_rows)
-
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
         if entry.is_aside or not row.may_be_placed:
             return False
         return self._queue.update(_task_of(row), placed=not row.is_undecided or self.hold_of(row) is not None)
-
-    def _classes_in_use(self, entry: Entry) -> Sequence[model.TaskClass]:
-        if entry.factory is not None:
-            return entry.classes
-        used = {_task_of(row).task_class for row in self.rows(entry)}
-        entry.classes = tuple(one for one in entry.classes if one.id in used)
-        return entry.classes
 
     # What is too much
 
@@ -269,10 +257,13 @@ class Jobs:
         excess = self._has_excess_pods or any(self._excess_jobs.values())
         return min(self.refused.next_s(), self._retry_s if excess else math.inf)
 
-    def _considered(self, entry: Entry, classes: Sequence[model.TaskClass]) -> Sequence[model.TaskClass]:
-        """The classes of a job of ours that its namespace may have considered now; pods of others come one by one."""
+    def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
+        """Return the classes of a job that its namespace may have considered now; pods of others come one by one."""
+        classes = entry.classes
         if entry.factory is None:
-            return classes
+            used = {_task_of(row).task_class for row in self.rows(entry)}
+            entry.classes = tuple(one for one in classes if one.id in used)
+            return entry.classes
         refused = {one.id: self._variety.refusal(entry.namespace, one) for one in classes}
         entry.excess = next((why for why in refused.values() if why is not None), "")
         if entry.excess:
@@ -319,10 +310,6 @@ class Jobs:
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
         held = (self.refused.of(entry.namespace, one.id, verb) for one, verb in pairs)
         return next((hold for hold in held if hold is not None), None)
-
-    def waits(self, job: model.JobId) -> bool:
-        """Say whether any task of a job is not placed."""
-        return any(row.is_undecided for row in self._pods.of_job(job).values())
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
         jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
@@ -436,11 +423,10 @@ def foreign_class(pod: facts.PodFacts) -> model.TaskClass:
         raise problem_of(pod)
     if isinstance(constraints, str):
         raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
-    resources = pod.resources
     return model.TaskClass(
-        id=model.ClassId(f"{job}/{_digest(resources, constraints)}"),
+        id=model.ClassId(f"{job}/{_digest(pod.resources, constraints)}"),
         job=job,
-        resources=resources,
+        resources=pod.resources,
         constraints=constraints,
     )
 

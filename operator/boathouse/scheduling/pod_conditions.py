@@ -14,6 +14,7 @@ from boathouse import buckets
 from boathouse.cluster import boundary, catalogue, client, errors, loops, wire
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling.pods import rows
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -38,12 +39,23 @@ class PendingReason:
     message: str
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
-class _PendingReport:
-    namespace: str
+@dataclasses.dataclass(slots=True, eq=False)
+class PendingReport:
+    """What the condition and the events of a pending pod say.
+
+    Attributes:
+        condition: The condition that is written, or about to be; None if that is not known.
+        condition_at_s: Since when.
+        events_at_s: When an event was recorded last, by reason.
+        held_back: What is to be said later, if anything is.
+        written: Set when the write in flight is done; None without one.
+    """
+
     condition: PendingReason | None
-    condition_at_s: float
+    condition_at_s: float = -math.inf
     events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    held_back: PendingReason | None = None
+    written: asyncio.Event | None = None
 
 
 class PodConditions:
@@ -84,39 +96,34 @@ class PodConditions:
         self._counters = counters
         self._clock = clock
         self._aside = aside or boundary.Boundary(events)
-        self._reports: dict[str, _PendingReport] = {}
-        self._due: collections.OrderedDict[str, dict[str, tuple[wire.Pod, PendingReason]]] = collections.OrderedDict()
-        self._writing: dict[str, asyncio.Event] = {}
-        self._held_back: dict[str, tuple[wire.Pod, PendingReason]] = {}
+        self._due: collections.OrderedDict[str, dict[model.TaskId, rows.PodRow]] = collections.OrderedDict()
+        self._held_back: dict[model.TaskId, rows.PodRow] = {}
         self._next_s = math.inf
         self._repeated_s = -math.inf
         self._wake = asyncio.Event()
 
-    def set_pending(self, pod: wire.Pod, why: PendingReason) -> None:
-        """A pod waits for this reason."""
-        uid, now_s = pod.metadata.uid, self._clock()
-        report = self._reports.get(uid)
+    def set_pending(self, row: rows.PodRow, why: PendingReason) -> None:
+        """Report that a pod is pending for this reason."""
+        pod, report, now_s = row.facts, row.report, self._clock()
+        assert pod is not None
         if report is None:
-            report = self._reports[uid] = _PendingReport(
-                namespace=pod.metadata.namespace, condition=_stated(pod), condition_at_s=-math.inf
-            )
-        self._held_back.pop(uid, None)
+            report = row.report = PendingReport(_stated(pod))
+        self._held_back.pop(row.id, None)
         known = report.condition
-        other = known is not None and known.reason != why.reason
-        if known != why and (other or now_s >= report.condition_at_s + MESSAGE_WINDOW_S):
-            report.condition_at_s = now_s
-            if self.shares.take(pod.metadata.namespace):
+        if known != why:
+            is_other = known is not None and known.reason != why.reason
+            is_time = is_other or now_s >= report.condition_at_s + MESSAGE_WINDOW_S
+            report.condition_at_s = now_s if is_time else report.condition_at_s
+            if is_time and self.shares.take(row.namespace):
                 report.condition = why
-                self._due.setdefault(pod.metadata.namespace, {})[uid] = (pod, why)
+                self._due.setdefault(row.namespace, {})[row.id] = row
                 self._wake.set()
             else:
-                self._hold_back(pod, why, report)
-        elif known != why:
-            self._hold_back(pod, why, report)
-        self._publish(pod, why, report, now_s)
+                self._hold_back(row, report, why)
+        self._publish(pod, report, why, now_s)
 
-    def _hold_back(self, pod: wire.Pod, why: PendingReason, report: _PendingReport) -> None:
-        self._held_back[pod.metadata.uid] = (pod, why)
+    def _hold_back(self, row: rows.PodRow, report: PendingReport, why: PendingReason) -> None:
+        self._held_back[row.id], report.held_back = row, why
         self._next_s = min(self._next_s, report.condition_at_s + MESSAGE_WINDOW_S)
 
     def next_s(self) -> float:
@@ -129,10 +136,11 @@ class PodConditions:
         if now_s < self.next_s():
             return
         self._next_s, self._repeated_s = math.inf, now_s
-        for pod, why in list(self._held_back.values()):
-            self.set_pending(pod, why)
+        for row in list(self._held_back.values()):
+            if row.report is not None and row.report.held_back is not None:
+                self.set_pending(row, row.report.held_back)
 
-    def _publish(self, pod: wire.Pod, why: PendingReason, report: _PendingReport, now_s: float) -> None:
+    def _publish(self, pod: wire.Pod, report: PendingReport, why: PendingReason, now_s: float) -> None:
         if now_s - report.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
             self._counters.event("FailedScheduling", "suppressed")
             return
@@ -146,32 +154,33 @@ class PodConditions:
             note=why.message,
         )
 
-    def scheduled(self, task: model.TaskId, uid: str, node: model.NodeName) -> None:
-        """A pod was put on a node."""
-        self.forget(uid)
-        namespace, _, name = task.partition("/")
+    def scheduled(self, row: rows.PodRow, uid: str, node: model.NodeName) -> None:
+        """Report that a pod was put on a node."""
+        self.forget(row)
         self._counters.event("Scheduled", "sent")
         self._events.publish(
-            event_writer.reference(catalogue.PODS, namespace, name, uid),
+            event_writer.reference(catalogue.PODS, row.namespace, row.name, uid),
             type_="Normal",
             reason="Scheduled",
             action="Binding",
-            note=f"Successfully assigned {task} to {node}",
+            note=f"Successfully assigned {row.id} to {node}",
         )
 
-    def forget(self, uid: str) -> None:
-        """A pod does not wait any more."""
-        self._take_due(uid)
-        self._reports.pop(uid, None)
-        self._held_back.pop(uid, None)
+    def forget(self, row: rows.PodRow) -> None:
+        """Note that a pod is not pending any more."""
+        if row.report is not None:
+            self._take_due(row)
+            self._held_back.pop(row.id, None)
+            row.report = None
 
-    async def write_deferred(self, uid: str) -> None:
-        """A pod is about to be bound: what is being written must land before, for the binding says the opposite."""
-        while (written := self._writing.get(uid)) is not None:
-            await written.wait()
-        if self._take_due(uid) is not None:
-            self._reports[uid].condition = None
-        self._held_back.pop(uid, None)
+    async def write_deferred(self, row: rows.PodRow) -> None:
+        """Let what is being written of a pod land, because it is about to be bound: the binding says the opposite."""
+        while row.report is not None and row.report.written is not None:
+            await row.report.written.wait()
+        if row.report is not None:
+            if self._take_due(row):
+                row.report.condition = None
+            self._held_back.pop(row.id, None)
 
     async def run(self) -> None:
         """Write conditions until cancelled."""
@@ -180,40 +189,38 @@ class PodConditions:
                 group.create_task(loops.Loop("pod conditions", self._write_next).run())
 
     async def _write_next(self) -> None:
-        while (due := self._next()) is None:
+        while (row := self._next()) is None:
             self._wake.clear()
             await self._wake.wait()
-        pod, why = due
-        uid = pod.metadata.uid
-        if self._leader.valid():
-            self._writing[uid] = asyncio.Event()
+        self._take_due(row)
+        report, pod = row.report, row.facts
+        if report is not None and report.condition is not None and pod is not None and self._leader.valid():
+            report.written = asyncio.Event()
             try:
                 with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.WRITING):
-                    await self._write(pod, why)
+                    await self._write(row, report, pod, report.condition)
             finally:
-                self._writing.pop(uid).set()
+                report.written.set()
+                report.written = None
 
-    def _next(self) -> tuple[wire.Pod, PendingReason] | None:
-        """The next pod to write about: of two writes about one at a time the older might come last, and stay."""
-        for namespace, pods in self._due.items():
-            uid = next((uid for uid in pods if uid not in self._writing), None)
-            if uid is not None:
-                self._due.move_to_end(namespace)
-                return self._take_due(uid)
+    def _next(self) -> rows.PodRow | None:
+        """Return the next pod to write about: of two writes about one at a time the older might come last, and stay."""
+        for namespace, due in self._due.items():
+            for row in due.values():
+                if row.report is not None and row.report.written is None:
+                    self._due.move_to_end(namespace)
+                    return row
         return None
 
-    def _is_due(self, meta: wire.ObjectMeta) -> bool:
-        return meta.uid in self._due.get(meta.namespace, {})
+    def _take_due(self, row: rows.PodRow) -> bool:
+        """Let nothing be due of a pod; return whether something was."""
+        due = self._due.get(row.namespace, {})
+        is_due = due.pop(row.id, None) is not None
+        if is_due and not due:
+            del self._due[row.namespace]
+        return is_due
 
-    def _take_due(self, uid: str) -> tuple[wire.Pod, PendingReason] | None:
-        report = self._reports.get(uid)
-        pods = self._due.get(report.namespace, {}) if report is not None else {}
-        due = pods.pop(uid, None)
-        if report is not None and due is not None and not pods:
-            del self._due[report.namespace]
-        return due
-
-    async def _write(self, pod: wire.Pod, why: PendingReason) -> None:
+    async def _write(self, row: rows.PodRow, report: PendingReport, pod: wire.Pod, why: PendingReason) -> None:
         meta = pod.metadata
         try:
             await self._api.patch_status(
@@ -225,14 +232,15 @@ class PodConditions:
                 uid=meta.uid,
             )
         except (errors.NotFound, errors.Conflict):
-            self.forget(meta.uid)  # it is gone, or another one
+            if row.report is report:
+                self.forget(row)  # it is gone, or another one
         except errors.ClusterError as error:
             self._counters.write_error("status", outcomes.code(error))
             log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
-            report = self._reports.get(meta.uid)
-            if report is not None and not self._is_due(meta) and meta.uid not in self._held_back:
+            is_due = row.id in self._due.get(row.namespace, {})
+            if row.report is report and not is_due and row.id not in self._held_back:
                 report.condition = None
-                self._hold_back(pod, why, report)
+                self._hold_back(row, report, why)
 
 
 def _stated(pod: wire.Pod) -> PendingReason | None:

@@ -189,9 +189,9 @@ class Scheduler:
             self.executor.start(operation)
 
     def _decides_from_s(self) -> float:
-        return self._decided_s + (BEHIND_S if self.executor.backlog > self.state.options.workers else 0.0)
+        return self._decided_s + (BEHIND_S if len(self.executor.operations) > self.state.options.workers else 0.0)
 
     def _nap_s(self) -> float:
-        is_behind = self.executor.backlog > self.state.options.workers
+        is_behind = len(self.executor.operations) > self.state.options.workers
         timer_s = self._decides_from_s() if is_behind else self.decider.next_s()
         return max(0.0, min(self.state.options.idle_s, timer_s - self.state.clock()))

@@ -65,7 +65,7 @@ class ClusterState:
         for row in self.jobs.rows(entry):
             if row.facts is not None and row.pending_uid is not None:
                 self.aside.set_aside(catalogue.PODS, row.facts.metadata, boundary.Reason.SCHEDULING, error)
-                self.conditions.set_pending(row.facts, why)
+                self.conditions.set_pending(row, why)
 
     def report_refused(self, decision: model.Decision, reason: str) -> None:
         """Tell the policies of a decision that is not carried out, and why in a word."""

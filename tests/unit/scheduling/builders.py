@@ -6,7 +6,8 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import kept
-from boathouse.scheduling.pods import facts
+from boathouse.scheduling.pods import facts, rows
+from boathouse_policies import model
 
 
 def container(name: str = "main", **requests: str) -> wire.Container:
@@ -48,6 +49,17 @@ KEEP = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 def facts_of(name: str = "p", **parts: Any) -> facts.PodFacts:
     """What is kept of a pod on our scheduler."""
     return KEEP(pod(name, **{"scheduler_name": names.SCHEDULER_NAME} | parts))
+
+
+def operation(name: str = "demo/p", *, node: str | None = "n1", uid: str | None = None) -> rows.Operation:
+    """A write that was decided: a bind if there is a UID, without a node a create ahead."""
+    task = model.Task(id=model.TaskId(name), task_class=model.ClassId("j/map"), pod_uid=uid and model.PodUid(uid))
+    size = model.Resources()
+    task_class = model.TaskClass(id=task.task_class, job=model.JobId("j"), resources=size)
+    job = model.Job(id=task_class.job, queue=model.QueueName("default"), submitted_s=0)
+    kind = model.Bind if uid else model.Create
+    where = node and kind(task=task, task_class=task_class, job=job, node=model.NodeName(node), resources=size)
+    return rows.Operation(rows.PodRow(task.id, name.partition("/")[0]), task, task_class, where or None, 0.0)
 
 
 def node(name: str = "n1", *, ready: bool = True, labels: dict[str, str] | None = None, **spec: Any) -> wire.NodeView:

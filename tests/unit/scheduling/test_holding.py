@@ -136,7 +136,7 @@ async def test_decisions_that_were_made_before_the_refusal_are_not_sent():
         desk.submit(*tasks("full", 100), cpu_milli=1)
         await desk.decides()
         assert await refuse_all(desk) == 2
-        while not desk.scheduler.executor.is_idle:
+        while (operations := desk.scheduler.executor.operations) or operations.in_flight:
             await settled()
         assert not desk.asked
         assert desk.scheduler.state.ledger.free("n1")[0] == 4000

@@ -4,27 +4,23 @@ import pytest
 
 from boathouse.cluster import errors, wire
 from boathouse.scheduling import outcomes, writer
-from boathouse_policies import model
-from tests.unit.scheduling.builders import pod
+from tests.unit.scheduling.builders import operation, pod
 
-TASK = model.TaskId("demo/p")
-CREATE = writer.Target(task=TASK, node=model.NodeName("n1"))
-BIND = writer.Target(task=TASK, node=model.NodeName("n1"), uid=model.PodUid("uid-p"))
-AHEAD = writer.Target(task=TASK, node=None)
+CREATE, BIND, AHEAD = operation(), operation(uid="uid-p"), operation(node=None)
 AGAIN = outcomes.NotDone(reason="Conflict", message="")
 OWNER = {"owner_references": (wire.OwnerReference(uid="job", controller=True),)}
 
 
-def judged(target, found, owner=None):
-    return type(writer.judge(target, owner, found, AGAIN))
+def judged(decided, found, owner=None):
+    return type(writer.judge(decided, owner, found, AGAIN))
 
 
-def test_a_target_names_the_pod():
-    assert (CREATE.namespace, CREATE.name) == ("demo", "p")
+def test_a_row_names_the_pod():
+    assert (CREATE.row.namespace, CREATE.row.name) == ("demo", "p")
 
 
 @pytest.mark.parametrize(
-    ("target", "found", "outcome"),
+    ("decided", "found", "outcome"),
     [
         (CREATE, None, outcomes.NotDone),
         (CREATE, pod(meta=OWNER, node_name="n1"), outcomes.Done),
@@ -36,8 +32,8 @@ def test_a_target_names_the_pod():
         (AHEAD, pod(meta=OWNER, node_name="n2"), outcomes.Elsewhere),
     ],
 )
-def test_what_a_pod_means_for_a_create(target, found, outcome):
-    assert judged(target, found, "job") is outcome
+def test_what_a_pod_means_for_a_create(decided, found, outcome):
+    assert judged(decided, found, "job") is outcome
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def waiting_pod(number: int, **spec) -> wire.PodView:
 
 
 def told(desk: Desk, number: int) -> str:
-    return desk.scheduler.state.conditions._reports[f"uid-p{number}"].condition.reason
+    return desk.row(f"demo/p{number}").report.condition.reason
 
 
 async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_have_gone():

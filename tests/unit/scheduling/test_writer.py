@@ -5,6 +5,7 @@ import pytest
 from boathouse.cluster import errors
 from boathouse.scheduling import outcomes, writer
 from boathouse.telemetry import metrics
+from tests.unit.scheduling.builders import operation
 from tests.unit.scheduling.deciding import made
 
 POD = made("demo/t", node="n1", revision=1)
@@ -46,7 +47,7 @@ class Server:
 
     async def create(self) -> outcomes.Outcome:
         manifest = {"metadata": {"ownerReferences": [{"uid": "j", "controller": True}]}}
-        return await self.writer.create(writer.Target(task="demo/t", node="n1"), manifest)
+        return await self.writer.create(operation("demo/t"), manifest)
 
 
 async def test_the_truth_is_asked_for_again_when_the_token_was_refused():

@@ -10,6 +10,7 @@ from boathouse.scheduling.pods.states import ASSUMED, UNDECIDED, PodState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boathouse.scheduling import pod_conditions
     from boathouse.scheduling.pods.facts import PodFacts
     from boathouse.scheduling.volumes import book, writer
     from boathouse_policies import framework, model
@@ -57,7 +58,7 @@ class Operation:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class PodRow:
-    """A pod, or a task that is to get one. The table is its only writer.
+    """A pod, or a task that is to get one. The table is its only writer, but for the report.
 
     Attributes:
         id: `namespace/name`.
@@ -77,6 +78,7 @@ class PodRow:
         promise: What is promised of volumes to the operation.
         mounted: The node where it mounts claims, and these.
         nominated: What is counted for it on the node that another scheduler nominated it for.
+        report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
     """
 
     id: model.TaskId
@@ -96,6 +98,12 @@ class PodRow:
     promise: book.Promise | None = None
     mounted: tuple[model.NodeName, tuple[str, ...]] | None = None
     nominated: framework.Account | None = None
+    report: pod_conditions.PendingReport | None = None
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        return self.id.partition("/")[2]
 
     @property
     def is_undecided(self) -> bool:
