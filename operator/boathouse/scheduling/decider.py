@@ -4,7 +4,6 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import assert_never
 
 from boathouse.scheduling import cycle, pending_pods, pod_conditions
 from boathouse.scheduling.intake import OUTDATED
@@ -30,9 +29,7 @@ class Decider(Part):
     def __init__(self, state: ClusterState, count_nominations: Callable[[], None]) -> None:
         super().__init__(state)
         self._count_nominations = count_nominations
-        self._ahead = pending_pods.PendingPods(
-            count=self._options.pending_ahead, delay_s=self._options.pending_ahead_delay_s, clock=self._clock
-        )
+        self._ahead = pending_pods.PendingPods(state)
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
 
@@ -58,7 +55,7 @@ class Decider(Part):
             self._conditions_due_s, self._conditions_at_s = math.inf, now_s
             self._update_conditions()
         self._conditions.flush()
-        operations += self._ahead.decide(result, self._queue, self._jobs, self._pods)
+        operations += self._ahead.decide(result)
         return operations
 
     def _cycle(self, now_s: float) -> cycle.CycleResult:
@@ -94,22 +91,17 @@ class Decider(Part):
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:
         """Return the operation of a decision; when that raises, set its job aside."""
-        match decision:
-            case model.Create() | model.Bind():
-                try:
-                    return self._place(decision)
-                except Exception as error:
-                    entry = self._jobs.entry(decision.job.id)
-                    if entry is None:
-                        raise
-                    self._state.set_job_aside(entry, error)
-            case model.Reservation() | model.Wait():
-                pass  # the scheduling queue remembers it
-            case model.Resize() | model.Suspend() | model.Resume() | model.Scale() | model.Speculate():
-                log.error("the profile advises what this release cannot carry out", decision=str(decision))
-                self._state.report_refused(decision, "NotSupported")
-            case _:
-                assert_never(decision)
+        if isinstance(decision, model.Create | model.Bind):
+            try:
+                return self._place(decision)
+            except Exception as error:
+                entry = self._jobs.entry(decision.job.id)
+                if entry is None:
+                    raise
+                self._state.set_job_aside(entry, error)
+        elif not isinstance(decision, model.Reservation | model.Wait):  # the scheduling queue remembers these
+            log.error("the profile advises what this release cannot carry out", decision=str(decision))
+            self._state.report_refused(decision, "NotSupported")
         return None
 
     def _place(self, placement: model.Placement) -> rows.Operation | None:
@@ -127,12 +119,8 @@ class Decider(Part):
         for row in self._pods.waiting():
             if row.state is not PodState.PENDING or row.facts is None or row.task is None:
                 continue
-            hold = self._jobs.hold_of(row)
+            why, hold = self._diagnoses.of_class(row.task.task_class), self._jobs.hold_of(row)
             if hold is not None:
-                why: pod_conditions.PendingReason | None = pod_conditions.PendingReason(
-                    reason=hold.reason, message=hold.message
-                )
-            else:
-                why = self._diagnoses.of_class(row.task.task_class)
+                why = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
             if why is not None:
                 self._conditions.set_pending(row, why)

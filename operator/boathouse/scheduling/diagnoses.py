@@ -26,7 +26,6 @@ class Diagnoses:
         self._holders = holders
         self._clock = clock
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
-        self._api_refusals: dict[model.JobId, pod_conditions.PendingReason] = {}
 
     def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
         """Say whether a diagnosis of a class is to be worked out: its verdict changed, or the last one is old."""
@@ -59,7 +58,7 @@ class Diagnoses:
         entry = self._jobs.entry(job_id)
         if entry is None:
             return None
-        trouble = self._api_refusals.get(job_id)
+        trouble = entry.api_refusal
         hold = self._jobs.hold_of_job(job_id)
         if trouble is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
             trouble = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
@@ -72,15 +71,7 @@ class Diagnoses:
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
         return reasons.diagnose(entry.job, found, self._holders) if found else None
 
-    def api_refusal(self, job_id: model.JobId, why: pod_conditions.PendingReason | None) -> None:
-        """The API server refused a write of a job, or (None) took one."""
-        if why is None:
-            self._api_refusals.pop(job_id, None)
-        else:
-            self._api_refusals[job_id] = why
-
-    def forget(self, job_id: model.JobId, classes: Iterable[model.TaskClass]) -> None:
-        """A job is gone."""
-        self._api_refusals.pop(job_id, None)
+    def forget(self, classes: Iterable[model.TaskClass]) -> None:
+        """Forget the classes of a job."""
         for one in classes:
             self._classes.pop(one.id, None)

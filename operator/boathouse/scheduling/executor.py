@@ -100,7 +100,8 @@ class Executor(Part):
                 self._parked.append(operation)
                 self.check_volumes()  # they may have been bound while the last write was answered
             else:
-                succeeded = _news(outcome)
+                if isinstance(outcome, outcomes.Done | outcomes.NotDone | outcomes.NameTaken):
+                    succeeded = isinstance(outcome, outcomes.Done)  # of other outcomes the next writes learn nothing
                 self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
         finally:
             self.operations.done(namespace, succeeded=succeeded)
@@ -171,17 +172,6 @@ class Executor(Part):
         if free is None or operation.node not in self._nodes:
             return False
         return all(left >= 0 for left, amount in zip(free, wanted, strict=False) if amount)
-
-
-def _news(outcome: outcomes.Outcome) -> bool | None:
-    """Return what an outcome says of the namespace's next writes: taken, refused, or nothing."""
-    match outcome:
-        case outcomes.Done():
-            return True
-        case outcomes.NotDone() | outcomes.NameTaken():
-            return False
-        case _:
-            return None
 
 
 def _sized(manifest: dict[str, Any]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from boathouse.scheduling import scheduler, writer
+from boathouse.scheduling.state import Part
 from boathouse.telemetry import gauges, metrics
 from boathouse_policies import framework, model
 
@@ -10,7 +11,7 @@ _MILLI = 1000.0
 _REASONS = tuple(str(code) for code in model.Code)
 
 
-class SchedulerGauges:
+class SchedulerGauges(Part):
     """Reads gauges off a scheduler.
 
     Args:
@@ -19,12 +20,8 @@ class SchedulerGauges:
     """
 
     def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
+        super().__init__(subject.state)
         self._operations = subject.executor.operations
-        self._ledger = subject.state.ledger
-        self._queue = subject.state.queue
-        self._jobs = subject.state.jobs
-        self._pods = subject.state.pods
-        self._exclusions = subject.state.exclusions
         self._leader = leader
 
     def register(self, target: gauges.ScrapeGauges) -> None:

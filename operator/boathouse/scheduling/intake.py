@@ -11,7 +11,6 @@ from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, reject
 from boathouse.scheduling.pods import facts, ownership, rows, translate
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.scheduling.tenants import refusals
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
@@ -82,7 +81,7 @@ class Intake(Part):
         """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
         entry = self._jobs.entry(job_id)
         if entry is not None:
-            self._diagnoses.forget(job_id, entry.classes)
+            self._diagnoses.forget(entry.classes)
             self._jobs.withdraw(job_id)
             self._wake()
 
@@ -125,8 +124,7 @@ class Intake(Part):
         match change:
             case store.Added() | store.Modified():
                 pod = change.new
-                if pod.problem:
-                    self._report_problem(pod)
+                self._report_problem(pod)
                 self._apply(self._pods.observe(pod, change.old if isinstance(change, store.Modified) else None))
             case store.Deleted():
                 self._apply(self._pods.left(change.final or change.old))
@@ -165,17 +163,17 @@ class Intake(Part):
         if pod is None:
             self._apply(self._pods.lose(row))
         else:
-            self._answered(row, pod, self._pods.read)
+            self._answered(row, pod, self._pods.show)
 
     def _answered(self, row: rows.PodRow, pod: wire.PodView, take: Answered | None = None) -> None:
         with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
             known = self._keep(pod)
-            if known.problem:
-                self._report_problem(known)
+            self._report_problem(known)
             self._apply((take or self._pods.answered)(row, known))
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
-        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
+        if pod.problem:
+            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
         """Keep pods of a class from a node for a while whose kubelet refused one."""
@@ -301,8 +299,8 @@ class Intake(Part):
     def _done(self, operation: rows.Operation, pod: wire.PodView | None, duration_s: float) -> None:
         row, entry = operation.row, self._jobs.entry_of(operation.row)
         if entry is not None:
-            self._diagnoses.api_refusal(entry.job.id, None)
-            self._refusals.succeeded(_subject(operation, entry))
+            entry.api_refusal = None
+            self._refusals.succeeded(operation)
         if operation.placement is None:
             assert pod is not None
             self._jobs.mark_changed(row)
@@ -332,26 +330,15 @@ class Intake(Part):
         entry = self._jobs.entry_of(row)
         if entry is None or not row.is_undecided:
             return
-        job = entry.job
-        self._diagnoses.api_refusal(job.id, pod_conditions.PendingReason(reason=why.reason, message=why.message))
-        log.warning("a pod was not scheduled", pod=row.id, job=job.name, reason=why.reason, error=why.message)
-        if self._refusals.refused(_subject(operation, entry), why):
+        entry.api_refusal = pod_conditions.PendingReason(reason=why.reason, message=why.message)
+        log.warning("a pod was not scheduled", pod=row.id, job=entry.job.name, reason=why.reason, error=why.message)
+        if self._refusals.refused(operation, why):
             return  # the task is held back with others, and waits again with them
         now_s = self._clock()
         if not self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s):
             self._jobs.mark_changed(row)  # the job was submitted again while the write was in flight
             self._state.sync_jobs()
             self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s)
-
-
-def _subject(operation: rows.Operation, entry: jobs.Entry) -> refusals.Subject:
-    return refusals.Subject(
-        verb=refusals.Verb.CREATE if operation.task.pod_uid is None else refusals.Verb.BIND,
-        namespace=entry.namespace,
-        job=entry.job.id,
-        task_class=operation.task_class.id,
-        task=operation.row.id,
-    )
 
 
 def _name_taken(pod: wire.PodView) -> outcomes.NotDone:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from boathouse.cluster import catalogue, wire
+from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
@@ -40,6 +41,7 @@ class Entry:
         classes: Its classes, in order.
         factory: Makes its pods; None for pods that somebody else makes.
         is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
+        api_refusal: What the API server refused of it last; None since it accepted a write.
         excess: Why some of its classes are not considered, because its namespace has too many; empty if all are.
     """
 
@@ -48,6 +50,7 @@ class Entry:
     classes: tuple[model.TaskClass, ...] = ()
     factory: PodFactory | None = None
     is_aside: bool = False
+    api_refusal: pod_conditions.PendingReason | None = None
     excess: str = ""
 
 

@@ -29,7 +29,7 @@ from boathouse.scheduling import (
     writer,
 )
 from boathouse.scheduling import options as scheduler_options
-from boathouse.scheduling.pods import mounts, ownership, table
+from boathouse.scheduling.pods import ownership, table
 from boathouse.scheduling.state import ClusterState
 from boathouse.scheduling.tenants import refusals
 from boathouse.scheduling.volumes import book as volume_book
@@ -93,13 +93,12 @@ class Scheduler:
         aside: boundary.Boundary | None = None,
     ) -> None:
         clock, aside = clock or steady_clock(), aside or boundary.Boundary(events)
-        axis, mounted = model.Axis(), mounts.Mounts()
+        axis = model.Axis()
         queue, ledger = framework.SchedulingQueue(axis, queues), framework.Ledger(axis)
-        volumes = volume_book.VolumeBook(storage or rules.Storage.empty(), mounted)
+        volumes = volume_book.VolumeBook(storage or rules.Storage.empty())
         pods = table.PodTable(
             ledger,
             volumes,
-            mounted,
             clock,
             scheduler_name=options.scheduler_name,
             queue_of=ownership.charged_queue_of(queue_of, queue),

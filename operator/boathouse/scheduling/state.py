@@ -57,7 +57,7 @@ class ClusterState:
         """Schedule nothing of a job: the scheduler fails because of it."""
         why, job = reasons.set_aside(error), entry.job
         self.jobs.set_aside(job.id)
-        self.diagnoses.api_refusal(job.id, why)
+        entry.api_refusal = why
         if entry.factory is not None:
             namespace, _, name = job.name.partition("/")
             subject = wire.ObjectMeta(namespace=namespace, name=name, uid=job.id)

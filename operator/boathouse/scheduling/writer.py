@@ -215,10 +215,7 @@ def _controller_uid(metadata: dict[str, Any]) -> str | None:
 
 
 def _result(outcome: outcomes.Outcome) -> str:
-    match outcome:
-        case outcomes.Done():
-            return "success"
-        case outcomes.Elsewhere() | outcomes.Vanished() | outcomes.NameTaken():
-            return "conflict"
-        case _:
-            return "error"
+    if isinstance(outcome, outcomes.Done):
+        return "success"
+    is_conflict = isinstance(outcome, outcomes.Elsewhere | outcomes.Vanished | outcomes.NameTaken)
+    return "conflict" if is_conflict else "error"

@@ -51,14 +51,16 @@ def facts_of(name: str = "p", **parts: Any) -> facts.PodFacts:
     return KEEP(pod(name, **{"scheduler_name": names.SCHEDULER_NAME} | parts))
 
 
-def operation(name: str = "demo/p", *, node: str | None = "n1", uid: str | None = None) -> rows.Operation:
+def operation(
+    name: str = "demo/p", *, node: str | None = "n1", uid: str | None = None, job: str = "j"
+) -> rows.Operation:
     """A write that was decided: a bind if there is a UID, without a node a create ahead."""
-    task = model.Task(id=model.TaskId(name), task_class=model.ClassId("j/map"), pod_uid=uid and model.PodUid(uid))
+    task = model.Task(id=model.TaskId(name), task_class=model.ClassId(f"{job}/map"), pod_uid=uid and model.PodUid(uid))
     size = model.Resources()
-    task_class = model.TaskClass(id=task.task_class, job=model.JobId("j"), resources=size)
-    job = model.Job(id=task_class.job, queue=model.QueueName("default"), submitted_s=0)
+    task_class = model.TaskClass(id=task.task_class, job=model.JobId(job), resources=size)
+    owner = model.Job(id=task_class.job, queue=model.QueueName("default"), submitted_s=0)
     kind = model.Bind if uid else model.Create
-    where = node and kind(task=task, task_class=task_class, job=job, node=model.NodeName(node), resources=size)
+    where = node and kind(task=task, task_class=task_class, job=owner, node=model.NodeName(node), resources=size)
     return rows.Operation(rows.PodRow(task.id, name.partition("/")[0]), task, task_class, where or None, 0.0)
 
 

@@ -5,7 +5,7 @@ import datetime as dt
 from boathouse.cluster import wire
 from boathouse.resources.names import LABEL_JOB_UID, SCHEDULER_NAME
 from boathouse.scheduling import jobs
-from boathouse.scheduling.pods import facts, mounts, ownership, rows, table
+from boathouse.scheduling.pods import facts, ownership, rows, table
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
@@ -25,12 +25,11 @@ class Book:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        axis, mounted = model.Axis(), mounts.Mounts()
+        axis = model.Axis()
         self.room = framework.SchedulingQueue(axis, [model.Queue.of(QUEUE)])
         self.pods = table.PodTable(
             framework.Ledger(axis),
-            volume_book.VolumeBook(rules.Storage.empty(), mounted),
-            mounted,
+            volume_book.VolumeBook(rules.Storage.empty()),
             lambda: self.now_s,
             scheduler_name=SCHEDULER_NAME,
             queue_of=ownership.default_queue,

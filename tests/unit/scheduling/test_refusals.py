@@ -5,23 +5,19 @@ import math
 import pytest
 
 from boathouse.scheduling import outcomes
+from boathouse.scheduling.pods import rows
 from boathouse.scheduling.tenants import refusals
 from boathouse.scheduling.tenants.refusals import Scope, Verb
 from boathouse_policies import model
+from tests.unit.scheduling.builders import operation
 
 QUOTA = outcomes.NotDone(reason="QuotaExceeded", message="exceeded quota: small", at_least_s=30)
 INVALID = outcomes.NotDone(reason="PodRefused", message="no PriorityClass with name nope", at_least_s=10)
 OVERLOAD = outcomes.NotDone(reason="TooManyRequests", message="slow down", at_least_s=2)
 
 
-def subject(namespace: str, job: str, task: str = "t") -> refusals.Subject:
-    return refusals.Subject(
-        verb=Verb.CREATE,
-        namespace=namespace,
-        job=model.JobId(job),
-        task_class=model.ClassId(f"{job}/map"),
-        task=model.TaskId(f"{namespace}/{job}-{task}"),
-    )
+def create(namespace: str, job: str, task: str = "t") -> rows.Operation:
+    return operation(f"{namespace}/{job}-{task}", job=job)
 
 
 class Desk:
@@ -32,10 +28,10 @@ class Desk:
         self.refusals = refusals.Refusals(lambda: self.now_s)
 
     def refused(self, why: outcomes.NotDone, namespace: str = "a", job: str = "j", task: str = "t") -> bool:
-        return self.refusals.refused(subject(namespace, job, task), why)
+        return self.refusals.refused(create(namespace, job, task), why)
 
     def taken(self, namespace: str = "a", job: str = "j") -> None:
-        self.refusals.succeeded(subject(namespace, job))
+        self.refusals.succeeded(create(namespace, job))
 
     def held(self, namespace: str = "a", job: str = "j") -> refusals.Hold | None:
         return self.refusals.of(namespace, model.ClassId(f"{job}/map"), Verb.CREATE)

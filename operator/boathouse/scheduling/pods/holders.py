@@ -1,6 +1,5 @@
 """Who holds how much of each resource, for messages that name whom one waits for."""
 
-import collections
 import dataclasses
 import heapq
 
@@ -8,6 +7,8 @@ from boathouse_policies import model
 
 Amounts = dict[str, int]
 """Kubernetes' resource name to base units (millicores, bytes, counts)."""
+
+_ALL = ""
 
 
 def amounts(resources: model.Resources) -> Amounts:
@@ -34,57 +35,31 @@ class Held:
     elsewhere: int = 0
 
 
-class _Sums:
-    """What the pods of a namespace hold, in all and by owner."""
-
-    def __init__(self) -> None:
-        self.total: Amounts = collections.defaultdict(int)
-        self.by_owner: dict[str, Amounts] = {}
-
-    def add(self, owner: str, held: Amounts, sign: int) -> None:
-        """Add what one pod holds, or take it away."""
-        theirs = self.by_owner.get(owner)
-        if theirs is None:
-            theirs = self.by_owner[owner] = collections.defaultdict(int)
-        _add(theirs, held, sign)
-        _add(self.total, held, sign)
-        if "pods" not in theirs:
-            del self.by_owner[owner]
-
-
 class Holders:
     """Sums by namespace and owner of what pods hold of nodes that exist."""
 
     def __init__(self) -> None:
-        self._namespaces: dict[str, _Sums] = {}
-        self._total: Amounts = collections.defaultdict(int)
+        self._owners: dict[str, dict[str, Amounts]] = {}
+        self._totals: dict[str, Amounts] = {}  # by namespace, and of all
 
     def add(self, namespace: str, owner: str, resources: model.Resources, sign: int) -> None:
         """Add what one pod of an owner holds, or with the sign -1 take it away."""
-        held, sums = amounts(resources), self._namespaces.get(namespace)
-        if sums is None:
-            sums = self._namespaces[namespace] = _Sums()
-        sums.add(owner, held, sign)
-        if not sums.by_owner:
-            del self._namespaces[namespace]
-        _add(self._total, held, sign)
+        held, owners = amounts(resources), self._owners.setdefault(namespace, {})
+        for sums, key in ((owners, owner), (self._totals, namespace), (self._totals, _ALL)):
+            total = sums.setdefault(key, {})
+            for name, amount in held.items():
+                total[name] = total.get(name, 0) + sign * amount
+            if not total["pods"]:
+                del sums[key]
+        if not owners:
+            del self._owners[namespace]
 
     def top(self, resource: str, namespace: str, count: int = 3) -> Held:
         """Return the largest holders of a resource in a namespace, and what all others hold."""
-        sums = self._namespaces.get(namespace)
-        total = self._total.get(resource, 0)
-        if sums is None:
-            return Held(elsewhere=total)
-        held = ((theirs.get(resource, 0), owner) for owner, theirs in sums.by_owner.items())
+        owners = self._owners.get(namespace, {})
+        held = ((theirs.get(resource, 0), owner) for owner, theirs in owners.items())
         largest = heapq.nsmallest(count, held, key=lambda pair: (-pair[0], pair[1]))
+        here, everywhere = (self._totals.get(key, {}).get(resource, 0) for key in (namespace, _ALL))
         return Held(
-            named=tuple((owner, amount) for amount, owner in largest if amount > 0),
-            elsewhere=total - sums.total.get(resource, 0),
+            named=tuple((owner, amount) for amount, owner in largest if amount > 0), elsewhere=everywhere - here
         )
-
-
-def _add(sums: Amounts, held: Amounts, sign: int) -> None:
-    for name, amount in held.items():
-        sums[name] += sign * amount
-        if not sums[name]:
-            del sums[name]

@@ -9,7 +9,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from boathouse.scheduling.pods import facts, holders, mounts, ownership
+from boathouse.scheduling.pods import facts, holders, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodRow
 from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, LedgerAction, PodState, Trigger, after
 from boathouse.scheduling.volumes import book
@@ -25,7 +25,6 @@ class PodTable:
     Args:
         ledger: What nodes hold.
         volumes: What volumes allow.
-        mounted: Claims that pods mount, by node.
         clock: The scheduler's seconds.
         scheduler_name: The scheduler that this is.
         queue_of: The queue that a pod is charged to.
@@ -40,7 +39,6 @@ class PodTable:
         self,
         ledger: framework.Ledger,
         volumes: book.VolumeBook,
-        mounted: mounts.Mounts,
         clock: Callable[[], float],
         *,
         scheduler_name: str,
@@ -50,7 +48,7 @@ class PodTable:
         self.holders = holders.Holders()
         self.nodes: dict[model.NodeName, model.Node] = {}
         self._volumes = volumes
-        self._mounts = mounted
+        self._mounts = volumes.mounts
         self._clock = clock
         self._scheduler_name = scheduler_name
         self._queue_of = queue_of
@@ -161,7 +159,7 @@ class PodTable:
             if row is not None and row.uid == pod.metadata.uid and row.state is PodState.CONFIRMED:
                 row.facts = pod  # most changes are of this kind: a kubelet tells how its pod fares
             return []
-        return self._observe(pod, row)
+        return self.show(row, pod)
 
     def left(self, pod: facts.PodFacts) -> list[Change]:
         """Note that the watch of pods that hold resources does not show a pod any more."""
@@ -179,15 +177,12 @@ class PodTable:
             is_stale = row.state in {None, PodState.GONE} or row.facts is None or pod.revision < row.facts.revision
         else:
             is_stale = is_older or asked.uid == pod.metadata.uid
-        return [] if is_stale else self._observe(pod, row)
+        return [] if is_stale else self.show(row, pod)
 
-    def read(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
-        """Take over what a GET shows of a pod that was placed and that the watch does not show."""
-        return self._observe(pod, row)
-
-    def _observe(self, pod: facts.PodFacts, row: PodRow | None) -> list[Change]:
+    def show(self, row: PodRow | None, pod: facts.PodFacts) -> list[Change]:
+        """Take over what is shown of a pod; None for one without a row."""
         changes = []
-        if row is not None and row.uid not in {None, pod.metadata.uid} and row.state is not PodState.GONE:
+        if row is not None and row.uid not in {None, pod.metadata.uid} and row.state not in {None, PodState.GONE}:
             changes.append(self._apply(row, Trigger.ENDED))
         if pod.is_terminal:
             return changes + self.end(pod)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 
 from boathouse import buckets
 from boathouse.scheduling import outcomes
+from boathouse.scheduling.pods import rows
 from boathouse_policies import model
 
 PROBES_PER_S = 2.0
@@ -56,20 +57,11 @@ class Scope:
     task_class: model.ClassId | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """The pod that was refused, or accepted."""
-
-    verb: Verb
-    namespace: str
-    job: model.JobId
-    task_class: model.ClassId
-    task: model.TaskId
-
-    @property
-    def scopes(self) -> tuple[Scope, Scope]:
-        """All of the namespace, and the class."""
-        return Scope(self.verb, self.namespace), Scope(self.verb, self.namespace, self.task_class)
+def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
+    """Return all of the namespace, and the class."""
+    verb = Verb.CREATE if operation.task.pod_uid is None else Verb.BIND
+    namespace = operation.row.namespace
+    return Scope(verb, namespace), Scope(verb, namespace, operation.task_class.id)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -111,7 +103,7 @@ class Refusals:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._holds: dict[Scope, Hold] = {}
-        self._in_a_row: dict[tuple[Verb, str], set[model.JobId]] = {}
+        self._in_a_row: dict[Scope, set[model.JobId]] = {}
         self._names_in_a_row: dict[model.ClassId, set[model.TaskId]] = {}
         self._granted_s: dict[str, float] = {}
         self._tokens = buckets.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
@@ -119,15 +111,16 @@ class Refusals:
 
     # What happens
 
-    def refused(self, pod: Subject, why: outcomes.NotDone) -> bool:
+    def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
         """A pod was refused; say whether that holds others. If not, it is for the task alone to back off."""
-        if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(pod)):
+        task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
+        if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
             return False
-        jobs = self._in_a_row.setdefault((pod.verb, pod.namespace), set())
+        wide, narrow = _scopes(operation)
+        jobs = self._in_a_row.setdefault(wide, set())
         if len(jobs) < IN_A_ROW:
-            jobs.add(pod.job)
-        is_wide = why.reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW
-        scope, now_s = pod.scopes[0 if is_wide else 1], self._clock()
+            jobs.add(task_class.job)
+        scope = wide if why.reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW else narrow
         former = self._holds.get(scope)
         if former is None:
             self._changed.add(scope)
@@ -139,20 +132,20 @@ class Refusals:
             until_s=now_s + max(LEAST_S, why.at_least_s),
             tried={} if former is None else former.tried,
         )
-        hold.tried[pod.task_class] = (now_s, pod.task)
+        hold.tried[task_class.id] = (now_s, task)
         return True
 
-    def _are_many(self, pod: Subject) -> bool:
-        tasks = self._names_in_a_row.setdefault(pod.task_class, set())
+    def _are_many(self, task_class: model.ClassId, task: model.TaskId) -> bool:
+        tasks = self._names_in_a_row.setdefault(task_class, set())
         if len(tasks) < IN_A_ROW:
-            tasks.add(pod.task)
+            tasks.add(task)
         return len(tasks) >= IN_A_ROW
 
-    def succeeded(self, pod: Subject) -> None:
+    def succeeded(self, operation: rows.Operation) -> None:
         """A pod was created or bound."""
-        self._in_a_row.pop((pod.verb, pod.namespace), None)
-        self._names_in_a_row.pop(pod.task_class, None)
-        for scope in pod.scopes if self._holds else ():
+        self._in_a_row.pop(_scopes(operation)[0], None)
+        self._names_in_a_row.pop(operation.task_class.id, None)
+        for scope in _scopes(operation) if self._holds else ():
             hold = self._holds.get(scope)
             if hold is not None and hold.is_probing:
                 hold.probe, hold.taken = None, hold.taken + 1
@@ -180,10 +173,10 @@ class Refusals:
                 if (of_namespace := self._holds.get(Scope(verb, namespace))) is not None:
                     of_namespace.tried.pop(one, None)
         for verb in Verb:
-            jobs = self._in_a_row.get((verb, namespace), set())
+            jobs = self._in_a_row.get(Scope(verb, namespace), set())
             jobs.discard(job)
             if not jobs:
-                self._in_a_row.pop((verb, namespace), None)
+                self._in_a_row.pop(Scope(verb, namespace), None)
 
     # Reading
 

@@ -2,15 +2,15 @@
 
 import collections
 import dataclasses
-from collections.abc import Hashable, Sequence
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from typing_extensions import override
 
 from boathouse.cluster import storage
 from boathouse.scheduling import pod_conditions
-from boathouse.scheduling.pods import facts, mounts
+from boathouse.scheduling.pods import facts
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
@@ -21,6 +21,8 @@ CLAIM_LOST = "VolumeClaimLost"
 CLAIM_NOT_BOUND = "VolumeClaimNotBound"
 CLASS_NOT_FOUND = "StorageClassNotFound"
 _KEPT = 256
+K = TypeVar("K", bound=str)
+V = TypeVar("V")
 
 _Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | None]]
 
@@ -40,22 +42,59 @@ class Promise:
     bindings: rules.Bindings
 
 
+Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
+"""A node, and the claims that a pod mounts there."""
+
+
+class Mounts:
+    """Indexes of pods with claims, by node and by claim.
+
+    Attributes:
+        version: Grows with every change.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._nodes: dict[model.NodeName, dict[model.TaskId, tuple[str, ...]]] = {}
+        self._users: dict[str, dict[model.TaskId, None]] = {}
+
+    def replace(self, pod: model.TaskId, former: Mounted | None, mounted: Mounted | None) -> None:
+        """Note that a pod mounts these claims instead of others; None for no claims."""
+        self.version += 1
+        if former is not None:
+            _discard(self._nodes, former[0], pod)
+            for claim in former[1]:
+                _discard(self._users, claim, pod)
+        if mounted is not None:
+            self._nodes.setdefault(mounted[0], {})[pod] = mounted[1]
+            for claim in mounted[1]:
+                self._users.setdefault(claim, {})[pod] = None
+
+    def on(self, node: model.NodeName, *, but: model.TaskId | None = None) -> set[str]:
+        """Return the claims mounted on a node by pods other than that one."""
+        return {claim for pod, claims in self._nodes.get(node, {}).items() if pod != but for claim in claims}
+
+    def used_by_others(self, claims: Iterable[str], pod: model.TaskId | None = None) -> bool:
+        """Whether a pod other than that one mounts any of the claims."""
+        return any(self._users.get(claim, {}).keys() - {pod} for claim in claims)
+
+
 class VolumeBook(framework.Filter):
     """What volumes allow, with what was promised but is not yet visible.
 
     Args:
         known: What the watches show.
-        mounted: Who mounts what where.
 
     Attributes:
         known: What the watches show.
+        mounts: Who mounts what where.
         is_needed: Whether pods with claims were to be scheduled: the filter costs nothing until then.
     """
 
-    def __init__(self, known: rules.Storage, mounted: mounts.Mounts) -> None:
+    def __init__(self, known: rules.Storage) -> None:
         self.known = known
         self.is_needed = False
-        self._mounts = mounted
+        self.mounts = Mounts()
         self._taken: dict[str, str] = {}
         self._promises: collections.Counter[str] = collections.Counter()  # of each volume: pods may share a claim
         self._judge = rules.Judge(known, self._taken)
@@ -158,7 +197,7 @@ class VolumeBook(framework.Filter):
         return [model.Refusal(reason=reason, nodes=count) for reason, count in counts.items()]
 
     def _refusals(self, claims: tuple[str, ...], nodes: Sequence[model.Node]) -> list[str | None]:
-        known, version = self._judged.get(claims), (self._version, self._mounts.version)
+        known, version = self._judged.get(claims), (self._version, self.mounts.version)
         if known is not None and known[0] is nodes and known[1] == version:
             return known[2]
         if len(self._judged) >= _KEPT:
@@ -174,12 +213,12 @@ class VolumeBook(framework.Filter):
         return rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
 
     def _is_used(self, claims: tuple[str, ...], task: model.TaskId | None) -> bool:
-        return self._mounts.used_by_others(self._judge.for_one_pod(claims), task)
+        return self.mounts.used_by_others(self._judge.for_one_pod(claims), task)
 
     def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
         index = self._index_now()
         found = self._judge.bindings(claims, node, index)
-        mounted = self._mounts.on(node.name, but=task)
+        mounted = self.mounts.on(node.name, but=task)
         if not isinstance(found, str) and self._judge.too_many(claims, node.name, mounted, index):
             return rules.TOO_MANY
         return found
@@ -192,3 +231,9 @@ class VolumeBook(framework.Filter):
 
 def _reason(reason: str, message: str) -> pod_conditions.PendingReason:
     return pod_conditions.PendingReason(reason=reason, message=message)
+
+
+def _discard(index: dict[K, dict[model.TaskId, V]], key: K, pod: model.TaskId) -> None:
+    del index[key][pod]
+    if not index[key]:
+        del index[key]

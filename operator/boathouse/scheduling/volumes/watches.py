@@ -26,30 +26,24 @@ class StorageWatches:
         self._api = api
         self._aside = aside
         self._dispatchers: list[boundary.Dispatcher[Any]] = []
-        claims = self._watch(storage.CLAIMS, kept.claim)
-        persistent_volumes = self._watch(storage.VOLUMES)
-        classes = self._watch(storage.CLASSES)
-        csi_nodes = self._watch(storage.CSI_NODES)
-        drivers = self._watch(storage.CSI_DRIVERS)
-        capacities = self._watch(storage.CAPACITIES)
-        attachments = self._watch(storage.ATTACHMENTS)
-        self._all: dict[str, informer.Informer[Any]] = {
-            "persistentvolumeclaims": claims,
-            "persistentvolumes": persistent_volumes,
-            "storageclasses": classes,
-            "csinodes": csi_nodes,
-            "csidrivers": drivers,
-            "csistoragecapacities": capacities,
-            "volumeattachments": attachments,
-        }
+        watches: tuple[tuple[str, catalogue.Resource[Any], Callable[[Any], Any] | None], ...] = (
+            ("persistentvolumeclaims", storage.CLAIMS, kept.claim),
+            ("persistentvolumes", storage.VOLUMES, None),
+            ("storageclasses", storage.CLASSES, None),
+            ("csinodes", storage.CSI_NODES, None),
+            ("csidrivers", storage.CSI_DRIVERS, None),
+            ("csistoragecapacities", storage.CAPACITIES, None),
+            ("volumeattachments", storage.ATTACHMENTS, None),
+        )
+        self._all = {name: self._watch(resource, transform) for name, resource, transform in watches}
         self.known = rules.Storage(
-            claims=claims.objects,
-            volumes=persistent_volumes.objects,
-            classes=classes.objects,
-            csi_nodes=csi_nodes.objects,
-            drivers=drivers.objects,
-            capacities=capacities.objects,
-            attachments=attachments.objects,
+            claims=self._all["persistentvolumeclaims"].objects,
+            volumes=self._all["persistentvolumes"].objects,
+            classes=self._all["storageclasses"].objects,
+            csi_nodes=self._all["csinodes"].objects,
+            drivers=self._all["csidrivers"].objects,
+            capacities=self._all["csistoragecapacities"].objects,
+            attachments=self._all["volumeattachments"].objects,
         )
 
     def __iter__(self) -> Iterator[tuple[str, informer.Informer[Any]]]:

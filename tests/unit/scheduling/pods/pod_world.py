@@ -4,7 +4,7 @@ from typing import Any
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, mounts, ownership, rows, table
+from boathouse.scheduling.pods import facts, ownership, rows, table
 from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import framework, model
@@ -37,12 +37,10 @@ def shown(
 class PodWorld:
     def __init__(self) -> None:
         self.now_s = 100.0
-        mounted = mounts.Mounts()
         self.ledger = framework.Ledger(model.Axis())
         self.table = table.PodTable(
             self.ledger,
-            book.VolumeBook(rules.Storage.empty(), mounted),
-            mounted,
+            book.VolumeBook(rules.Storage.empty()),
             lambda: self.now_s,
             scheduler_name=names.SCHEDULER_NAME,
             queue_of=ownership.default_queue,

@@ -166,7 +166,7 @@ class TableMachine(stateful.RuleBasedStateMachine):
             if pod is None or pod.is_terminal:
                 self.table.lose(row)
             else:
-                self.table.read(row, pod)
+                self.table.show(row, pod)
 
     @stateful.invariant()
     def the_invariants_hold(self):
