@@ -12,11 +12,15 @@ _DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 
 
 class ObjectMetrics:
-    """Metrics of the objects of one kind; the number in each phase is read at scrape."""
+    """Metrics of the objects of one kind; the number in each phase is read at scrape.
+
+    Attributes:
+        phases: The phase of each object by its key.
+    """
 
     def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
         self._kind = kind
-        self._phases: dict[str, str] = {}
+        self.phases: dict[str, str] = {}
         prefix, objects = f"boathouse_{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
         self._finished = prometheus.Counter(f"{prefix}s_finished", f"{objects} that ended", ["result"], registry=target)
         self._duration_s = prometheus.Histogram(
@@ -31,14 +35,6 @@ class ObjectMetrics:
             self._duration_s.labels(phase.lower())
         scrape.add(gauges.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
 
-    def phase(self, key: str, phase: str) -> None:
-        """Set the phase of an object."""
-        self._phases[key] = phase
-
-    def forget(self, key: str) -> None:
-        """Remove an object that is gone."""
-        self._phases.pop(key, None)
-
     def ended(self, phase: str, duration_s: float | None) -> None:
         """Count an object that has just entered a terminal phase."""
         self._finished.labels(phase.lower()).inc()
@@ -46,5 +42,5 @@ class ObjectMetrics:
             self._duration_s.labels(phase.lower()).observe(max(0.0, duration_s))
 
     def _by_phase(self) -> gauges.Reading:
-        count = collections.Counter(self._phases.values())
+        count = collections.Counter(self.phases.values())
         return {(phase,): float(count[phase]) for phase in self._kind.phases}

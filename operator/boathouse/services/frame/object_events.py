@@ -32,11 +32,6 @@ class ObjectEvents:
             note=note[:_LONGEST_NOTE],
         )
 
-    def phase_changed(self, key: str, uid: ObjectUid, before: str, after: str, note: str) -> None:
-        """Report that an object entered another phase."""
-        reason = "Resumed" if before == "Suspended" else self._kind.phase_events.get(after, after)
-        self.publish(key, uid, reason, note, is_warning=after == "Failed")
-
     def not_cleaned_up(self, key: str, uid: ObjectUid, why: str) -> None:
         """Report that what an object left behind stays there."""
         _log.warning("an object is not cleaned up", kind=self._kind.resource.kind, object=key, why=why)
@@ -47,8 +42,3 @@ class ObjectEvents:
         _log.warning("a status was refused and is written without its counters", object=key, error=error.message)
         note = f"the status is written without counters and last failures: {error.message}"
         self.publish(key, uid, "StatusRefused", note)
-
-    def refused_write(self, key: str, uid: ObjectUid, error: errors.ApiError) -> None:
-        """Report that the API server refuses a write that the object needs, as a full quota of ConfigMaps does."""
-        note = f"the API server refuses a write for this {self._kind.noun}, which is retried: {error.message}"
-        self.publish(key, uid, "WriteRefused", note)

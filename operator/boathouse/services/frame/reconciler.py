@@ -92,7 +92,8 @@ class Reconciler(Generic[O, S, V, M]):
         except (errors.Conflict, errors.NotFound) as error:
             return await self._retry(key, body, error)
         except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy: what people can correct
-            self._events.refused_write(key, body["metadata"]["uid"], error)
+            note = f"the API server refuses a write for this {self._kind.definition.noun}, which is retried: "
+            self._events.publish(key, body["metadata"]["uid"], "WriteRefused", note + error.message)
             raise
         except (errors.ClusterError, writes.NotLeading, TimeoutError, OSError):
             raise
@@ -207,7 +208,7 @@ class Reconciler(Generic[O, S, V, M]):
 
     def _report(self, key: str, uid: ObjectUid, obj: O, before: S, after: S) -> None:
         """Count the phase of an object; log and publish it if it changed."""
-        self._metrics.phase(key, after.phase)
+        self._metrics.phases[key] = after.phase
         if after.phase == before.phase:
             return
         _log.info(
@@ -222,7 +223,9 @@ class Reconciler(Generic[O, S, V, M]):
         if self._has_ended(after):
             end_s, created_s = after.completion_s, self._kind.life(obj).created_s
             self._metrics.ended(after.phase, None if end_s is None else end_s - created_s)
-        self._events.phase_changed(key, uid, before.phase, after.phase, self._kind.note(obj, after))
+        named = self._kind.definition.phase_events.get(after.phase, after.phase)
+        reason = "Resumed" if before.phase == "Suspended" else named
+        self._events.publish(key, uid, reason, self._kind.note(obj, after), is_warning=after.phase == "Failed")
 
     async def _refuse(self, key: str, body: Body, refusal: Refusal, *, again_s: float = RESYNC_S) -> float:
         """Write why an object cannot run. Its cause may be corrected elsewhere, so the object is due again."""
@@ -235,7 +238,7 @@ class Reconciler(Generic[O, S, V, M]):
             refused, wire = await self._status_writer.patch(key, metadata["uid"], refused)
             if memory is not None:
                 memory.state, memory.written = refused, wire
-        self._metrics.phase(key, refused.phase)
+        self._metrics.phases[key] = refused.phase
         return again_s
 
     async def _release(self, key: str, why: str = "") -> None:
@@ -268,7 +271,7 @@ class Reconciler(Generic[O, S, V, M]):
         self._memories.pop(key, None)
         self._conflicts.pop(key, None)
         self._context.statuses.forget(key)
-        self._metrics.forget(key)
+        self._metrics.phases.pop(key, None)
         uid = self._uids.pop(key, None)
         if uid is not None:
             self._kind.forget(uid, namespace_of(key))
