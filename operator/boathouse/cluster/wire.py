@@ -170,7 +170,6 @@ class Toleration(View, frozen=True, kw_only=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
 
 
 class TopologySpreadConstraint(View, frozen=True, kw_only=True):

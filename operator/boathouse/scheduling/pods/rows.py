@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse.scheduling.pods.states import ASSUMED, UNDECIDED, PodState
+from boathouse.scheduling.pods.states import UNDECIDED, PodState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,11 +109,6 @@ class PodRow:
     def is_undecided(self) -> bool:
         """Whether it has no node, and none was decided."""
         return self.state in UNDECIDED or (self.operation is not None and self.operation.placement is None)
-
-    @property
-    def is_assumed(self) -> bool:
-        """Whether it is being written, or was written and is not confirmed."""
-        return self.state in ASSUMED
 
     @property
     def may_be_placed(self) -> bool:

@@ -3,7 +3,6 @@
 import dataclasses
 import enum
 
-from boathouse.resources import names
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -85,24 +84,3 @@ class AttemptPod:
     def task_name(self) -> str:
         """`m-00042`."""
         return contract.task_name(self.task_type, self.index)
-
-
-FATAL_REASONS = frozenset(
-    {
-        contract.Reason.COMMAND_NOT_FOUND,
-        contract.Reason.FILE_NOT_FOUND,
-        contract.Reason.INVALID_URL,
-        contract.Reason.CORRUPT_INPUT,
-        contract.Reason.RECORD_TOO_LONG,
-        contract.Reason.OUTPUT_EXISTS,
-        contract.Reason.STORE_NOT_EXCLUSIVE,
-        contract.Reason.PLAN_TOO_LARGE,
-        names.Reason.RUNTIME_NOT_FOUND,
-    }
-)
-"""Another attempt would end the same way."""
-
-
-def is_fatal(task_type: TaskType, ending: Ending) -> bool:
-    """Whether the job fails at once. What setup finds wrong with the input, the output or the rights stays wrong."""
-    return ending.user_error and (ending.reason in FATAL_REASONS or task_type is TaskType.SETUP)

@@ -13,7 +13,7 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import times
 from boathouse.services.frame.conditions import printable
-from boathouse.services.mrjob.attempts import attempt_pod, results
+from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
 from boathouse.services.mrjob.state.job_state import StageState
 from boathouse_task import contract
@@ -310,7 +310,7 @@ class _Settler:
         named = f"{self._type} task" if task == self._type else f"{self._type} task {task}"
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         message, is_user_error = ending.message, ending.user_error
-        if not (attempt_pod.is_fatal(self._type, ending) or (is_user_error and ending.reason in _START_PROBLEMS)):
+        if not (is_user_error and (self._type is TaskType.SETUP or ending.reason in _FATAL_REASONS)):
             failures = (self._stage.user_failures if is_user_error else self._stage.infrastructure_failures)[index]
             if failures < (self._limits.max_attempts if is_user_error else self._limits.max_infrastructure):
                 return None
@@ -338,11 +338,21 @@ class _Settler:
 
 
 _NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="look for FailedMount in the pod's events")
-_START_PROBLEMS = frozenset(
+_FATAL_REASONS = frozenset(
     {
+        contract.Reason.COMMAND_NOT_FOUND,
+        contract.Reason.FILE_NOT_FOUND,
+        contract.Reason.INVALID_URL,
+        contract.Reason.CORRUPT_INPUT,
+        contract.Reason.RECORD_TOO_LONG,
+        contract.Reason.OUTPUT_EXISTS,
+        contract.Reason.STORE_NOT_EXCLUSIVE,
+        contract.Reason.PLAN_TOO_LARGE,
+        names.Reason.RUNTIME_NOT_FOUND,
         names.Reason.IMAGE_PULL_FAILED,
         names.Reason.SECRET_NOT_FOUND,
         names.Reason.CONFIG_MAP_NOT_FOUND,
         names.Reason.INVALID_POD,
     }
 )
+"""Another attempt would end the same way. What setup finds wrong with the input, the output or the rights does, too."""

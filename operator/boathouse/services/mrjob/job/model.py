@@ -159,9 +159,8 @@ def _uber_stage(step: Step) -> Stage:
     one = step.mapper
     other = step.reducer or one
     a, b = one.resources, other.resources
-    extended = dict(a.extended)
-    for name, count in b.extended:
-        extended[name] = max(count, extended.get(name, 0))
+    counts = dict(a.extended), dict(b.extended)
+    extended = {name: max(count.get(name, 0) for count in counts) for name in (*counts[0], *counts[1])}
     return Stage(
         max_attempts=min(one.max_attempts, other.max_attempts),
         resources=Resources(
@@ -203,6 +202,7 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
     image = spec.image or config.task.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    is_operators_image = not spec.image and spec.image_pull_policy == "IfNotPresent"
     uber = spec.uber or mrjob_steps.Uber()
     return Job(
         uid=JobUid(metadata["uid"]),
@@ -214,7 +214,7 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
         spec=spec,
         queue=queue,
         image=image,
-        image_pull_policy=_pull_policy(spec, config),
+        image_pull_policy=config.task.image_pull_policy if is_operators_image else spec.image_pull_policy,
         split_max_bytes=quantity.units(spec.split_max_size),
         max_record_bytes=quantity.units(spec.max_record_bytes),
         uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
@@ -239,12 +239,6 @@ def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Re
     else:
         return None
     return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
-
-
-def _pull_policy(spec: mrjob_spec.MRJobSpec, config: OperatorConfig) -> str:
-    """The operator's policy is for the operator's image."""
-    asked = spec.image_pull_policy
-    return asked if spec.image or asked != "IfNotPresent" else config.task.image_pull_policy
 
 
 def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step:

@@ -93,13 +93,12 @@ class Plans:
         if not accepted and plans.posted is not None and plans.posted.digest in digests:
             return None  # it is about to be written
         found = await self._read(job, step, sought[1])
-        if found is not None and not accepted and not self.has_room(job.uid, job.namespace, found):
-            return None
         if found is None:
             plans.absent = sought
-            return None
-        self._keep(job, step, found)
-        return found
+        elif accepted or self.has_room(job.uid, job.namespace, found):
+            self._keep(job, step, found)
+            return found
+        return None
 
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
         """Keep the posted plan. Shards of another plan under the same names (of a setup whose operator died) go.
