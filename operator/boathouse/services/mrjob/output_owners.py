@@ -9,11 +9,10 @@ import dataclasses
 from collections.abc import Callable, Collection
 
 from boathouse.scheduling.scheduler import Scheduler
-from boathouse.services.frame.kind import Body
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.mrjob.job.model import JobUid
+from boathouse.services.mrjob.kind import MRJOB
 from boathouse.services.mrjob.podindex import PodIndex
-from boathouse.services.mrjob.state.job_state import TERMINAL
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import OwnerState
@@ -47,26 +46,14 @@ class Owners:
         """
         key = self.jobs.key(uid)
         body = self.jobs.get(key) if key is not None else None
-        if body is None and not self._would_know(namespace, cluster):
+        is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
+        if body is None and not is_here:
             return contract.Owner(state=OwnerState.OUTSIDE)
         if body is None and not self.listed():
             return contract.Owner(state=OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
-        if body is not None and not _has_ended(body):
+        if body is not None and not MRJOB.has_ended(body):
             return contract.Owner(state=OwnerState.ACTIVE)
-        if self._has_pods(uid):
+        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
+        if is_live or self.scheduler.may_create(policy.JobId(uid)):
             return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, and some of its pods have not")
         return contract.Owner(state=OwnerState.ENDED)
-
-    def _would_know(self, namespace: str, cluster: str) -> bool:
-        """Whether a job of this namespace and cluster would be known if it existed."""
-        return bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
-
-    def _has_pods(self, uid: JobUid) -> bool:
-        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
-        return is_live or self.scheduler.may_create(policy.JobId(uid))
-
-
-def _has_ended(body: Body) -> bool:
-    """Whether no new pod is made for the job any more."""
-    phase = (body.get("status") or {}).get("phase")
-    return phase in TERMINAL or bool(body["metadata"].get("deletionTimestamp"))

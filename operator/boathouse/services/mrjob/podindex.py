@@ -60,7 +60,9 @@ class PodIndex:
             case store.Added(new=pod) | store.Modified(new=pod):
                 self._put(pod, ended=False)
             case store.Deleted(old=pod):
-                self._leave(pod)
+                if (entry := self._entry(pod)) is not None:
+                    entry.left = pod
+                    self._later(LIMBO_S, lambda: self._end_limbo(entry, pod))
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of our pods that ended."""
@@ -81,14 +83,13 @@ class PodIndex:
 
     def _put(self, pod: facts.PodFacts, *, ended: bool) -> None:
         """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
-        uid, seen = _job(pod), pod_reader.task_pod(pod)
-        if uid is None or seen is None:
+        seen = pod_reader.task_pod(pod)
+        if pod.task_of is None or seen is None:
             return
-        entry = self._entry(pod)
+        uid, entry, version = JobUid(pod.task_of), self._entry(pod), (pod.revision, seen)
         before = entry.pod if entry is not None else None
         if entry is None:
             entry = self._by_job.setdefault(uid, {})[seen.name] = _Entry()
-        version = int(pod.metadata.resource_version or 0), seen
         if ended:
             entry.ended = version
         else:
@@ -96,49 +97,33 @@ class PodIndex:
         if entry.pod != before:
             self._on_change(uid)
 
-    def _leave(self, pod: facts.PodFacts) -> None:
-        entry = self._entry(pod)
-        if entry is None:
+    def _end_limbo(self, entry: _Entry, pod: facts.PodFacts) -> None:
+        """Drop a pod that left the first watch and whose end the second has not shown, unless it came again."""
+        if entry.left is not pod or self._entry(pod) is not entry:
             return
-        entry.left = pod
-
-        def check() -> None:
-            if entry.left is not pod or self._entry(pod) is not entry:
-                return
-            if entry.ended is None:
-                self._drop(pod)
-            else:
-                entry.running = None
-
-        self._later(LIMBO_S, check)
+        entry.running = None
+        if entry.ended is None:
+            self._drop(pod)
 
     def _end_left(self, pod: facts.PodFacts) -> None:
         """The second watch does not show the pod any more: it is gone, or (etcd was restored) it runs."""
-        entry, uid = self._entry(pod), _job(pod)
-        if entry is None or uid is None:
+        entry = self._entry(pod)
+        if entry is None:
             return
         if entry.running is None or entry.left is not None:
             self._drop(pod)
-            return
-        entry.ended = None
-        self._on_change(uid)
+        else:
+            entry.ended = None
+            self._on_change(JobUid(pod.task_of or ""))
 
     def _entry(self, pod: facts.PodFacts) -> _Entry | None:
         """What is known of this very pod; another one of its name is forgotten."""
-        uid = _job(pod)
-        entry = self._by_job.get(uid, {}).get(pod.metadata.name) if uid is not None else None
+        entry = self._by_job.get(JobUid(pod.task_of or ""), {}).get(pod.metadata.name)
         return entry if entry is not None and entry.pod.uid == pod.metadata.uid else None
 
     def _drop(self, pod: facts.PodFacts) -> None:
-        uid = _job(pod)
-        if uid is None or self._entry(pod) is None:
-            return
+        uid = JobUid(pod.task_of or "")
         del self._by_job[uid][pod.metadata.name]
         if not self._by_job[uid]:
             del self._by_job[uid]
         self._on_change(uid)
-
-
-def _job(pod: facts.PodFacts) -> JobUid | None:
-    """The job that owns the pod."""
-    return None if pod.task_of is None else JobUid(pod.task_of)

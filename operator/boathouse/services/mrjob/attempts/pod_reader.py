@@ -141,8 +141,7 @@ def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: co
     moment = when or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
     said = result if result is not None and result.outcome != contract.UNFINISHED else None
     cause = (
-        _own_eviction(pod)
-        or _of_the_pod(pod)
+        _of_the_pod(pod)
         or _out_of_memory(pod, ended, said)
         or (said and (said.reason or contract.Reason.INTERNAL_ERROR, said.message, said.user_error))
         or _of_the_container(ended)
@@ -166,18 +165,16 @@ _Cause = tuple[str, str, bool]
 """Reason, message, and whether the user is to blame."""
 
 
-def _own_eviction(pod: facts.PodFacts) -> _Cause | None:
-    """The pod used more scratch space than it may; that the node ran out would not be its fault."""
-    status = pod.status
-    if status.reason != "Evicted" or not _OVER_ITS_LIMIT.search(status.message):
-        return None
-    return contract.Reason.OUT_OF_DISK, f"{status.message} (raise resources.requests.ephemeral-storage)", True
-
-
 def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
-    """The kubelet refused or removed it, or somebody disrupted it."""
-    if pod.status.reason:
-        return *_closed(pod.status.reason, pod.status.message), False
+    """The kubelet refused or removed it, or somebody disrupted it.
+
+    A pod that used more scratch space than it may is evicted by its own fault; that the node ran out would not be.
+    """
+    status = pod.status
+    if status.reason == "Evicted" and _OVER_ITS_LIMIT.search(status.message):
+        return contract.Reason.OUT_OF_DISK, f"{status.message} (raise resources.requests.ephemeral-storage)", True
+    if status.reason:
+        return *_closed(status.reason, status.message), False
     disruption = pod.condition("DisruptionTarget")
     if disruption is not None and disruption.status == "True":
         return *_closed(disruption.reason, disruption.message), False
