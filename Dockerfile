@@ -4,7 +4,7 @@
 #   docker build --target operator -t boathouse-operator:dev .
 #
 # BASE is any Debian-like image with Python >= 3.11, its venv module and libstdc++. buildah builds this file too, where no
-# image registry is reached: on a base made by mmdebstrap (ca-certificates, libstdc++6, python3, python3-venv).
+# image registry is reached: on a base made by mmdebstrap (ca-certificates, libstdc++6, python3, python3-venv, usr-is-merged).
 #
 # A network with its own package index or certificate authority: two optional secrets, which no layer keeps.
 #   --secret id=pip.conf,src=pip.conf    pip's configuration (index-url, proxy, cert = /run/secrets/ca.crt)

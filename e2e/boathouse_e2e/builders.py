@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from boathouse_e2e.dockerfiles import Base, Recipe
 
-_MERGED_USR = "/usr/share/mmdebstrap/hooks/merged-usr"
 _STORE_LIMIT_BYTES = 6 * 1024**3
 
 
@@ -121,7 +120,7 @@ def base_archive(base: Base) -> Path:
         root = Path(folder) / "root.tar"
         left_out = [f"--dpkgopt=path-exclude={pattern}" for pattern in base.left_out]
         hooks = [f'--setup-hook=mkdir -p "$1{name}"' for name in base.folders]
-        hooks += [f"--hook-dir={_MERGED_USR}"] if base.merged else []
+        hooks.append("--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr")
         include = f"--include={','.join(base.packages)}"
         mode = f"--mode={'root' if os.geteuid() == 0 else 'unshare'}"
         run("mmdebstrap", "--quiet", "--variant=essential", mode, include, *left_out, *hooks, base.suite, root)

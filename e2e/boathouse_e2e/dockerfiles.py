@@ -22,13 +22,11 @@ class Base:
         packages: the packages beside Debian's essential ones.
         left_out: patterns of files that are not installed.
         folders: folders that packages expect although their files are left out.
-        merged: whether /usr is merged from the start, which saves Perl: 45 MB that merge it otherwise.
     """
 
     packages: tuple[str, ...]
     left_out: tuple[str, ...] = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
     folders: tuple[str, ...] = ()
-    merged: bool = False
 
     suite = "bookworm"
 
@@ -38,8 +36,7 @@ class Base:
 
     def description(self) -> bytes:
         """What goes into it."""
-        parts = (self.suite, self.packages, self.left_out)
-        return repr((*parts, self.folders, self.merged) if self.folders or self.merged else parts).encode()
+        return repr((self.suite, self.packages, self.left_out, self.folders)).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +62,12 @@ class Recipe:
         return inputs_hash(self.folder(repository), self.base)
 
 
-_PYTHON = ("ca-certificates", "libstdc++6", "python3", "python3-venv")
+# usr-is-merged replaces usrmerge, which would bring Perl: 45 MB.
+_PYTHON = ("ca-certificates", "libstdc++6", "python3", "python3-venv", "usr-is-merged")
 PYTHON_BASE = Base(packages=_PYTHON)
 _JVM = "/usr/lib/jvm/*/lib"
 SPARK_BASE = Base(
-    packages=(*_PYTHON, "libnss-extrausers", "openjdk-17-jre-headless", "tini", "usr-is-merged"),
+    packages=(*_PYTHON, "libnss-extrausers", "openjdk-17-jre-headless", "tini"),
     left_out=(
         *PYTHON_BASE.left_out,
         "/usr/lib/*/gconv/*",
@@ -77,7 +75,6 @@ SPARK_BASE = Base(
         f"{_JVM}/server/*_nocoops.jsa",  # for heaps over 32 GiB, which start a little later without it
     ),
     folders=("/usr/share/man/man1",),
-    merged=True,
 )
 
 

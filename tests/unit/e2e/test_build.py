@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from boathouse_e2e import archive, catalogue, dockerfiles, gotoolchain, images, pipconfig, tools
+from boathouse_e2e import archive, catalogue, dockerfiles, gotoolchain, images, paths, pipconfig, tools
 from boathouse_e2e.errors import ClusterError
 
 DOCKERFILE = """ARG BASE
@@ -43,6 +43,22 @@ def test_an_image_is_not_built_again_for_a_file_that_it_does_not_hold(repository
     (repository / "operator" / "__pycache__").mkdir()
     (repository / "operator" / "__pycache__" / "a.pyc").write_text("compiled")
     assert dockerfiles.inputs_hash(repository) == before
+
+
+def test_an_image_is_built_again_when_its_base_changes(repository):
+    python, spark = (
+        dockerfiles.inputs_hash(repository, base) for base in (dockerfiles.PYTHON_BASE, dockerfiles.SPARK_BASE)
+    )
+    assert python != spark
+
+
+@pytest.mark.parametrize("name", images.RECIPES)
+def test_every_image_has_a_dockerfile_with_its_stage_and_all_that_it_copies(name):
+    recipe = images.RECIPES[name]
+    folder = recipe.folder(paths.REPOSITORY)
+    text = (folder / "Dockerfile").read_text()
+    assert f" AS {recipe.target}\n" in text
+    assert [source for source in dockerfiles.copied(text) if not list(folder.glob(source))] == []
 
 
 def test_an_image_of_one_program_is_an_archive_that_names_itself(tmp_path):
