@@ -147,7 +147,7 @@ class Leader:
     async def _start_kopf(self, group: asyncio.TaskGroup) -> None:
         """Kopf runs as some tasks among ours; when they end, it cancels only what it started."""
         ours = asyncio.all_tasks()
-        registry = handlers.registry(each.objects for each in self._services.controllers.by_kind.values())
+        registry = handlers.registry(self._services.controllers.stores.values())
         kopf_settings.login(registry, self._context.cluster)
         namespaces = self._context.asked.config.watch_namespaces
         tasks = await kopf.spawn_tasks(

@@ -106,7 +106,7 @@ class World:
         return [key for key in self.api.objects("pods") if "-driver-" in key]
 
     def kind(self, name):
-        return self.leader.controllers.by_kind[name].reconciler._kind
+        return self.leader.controllers._reconcilers[name]._kind
 
     def statuses(self):
         """Return the statuses of DriverApps that were written, in order."""
@@ -125,7 +125,7 @@ async def world(api):
         made = World(api=api, nodes=Nodes(api), leader=leader)
         mrjobs = made.kind("MRJob")
         made.nodes.tasks.operator = types.SimpleNamespace(hub=mrjobs.task_messages, plans=mrjobs.plans)
-        followers = [_follow(api, client, each) for each in leader.controllers.by_kind.values()]
+        followers = [_follow(api, client, each) for each in leader.controllers.stores.values()]
         for each in (made.nodes.run(), leader.controllers.queue.run(), *(follower.run() for follower in followers)):
             stack.push_async_callback(scheduling_world._stop, asyncio.create_task(each))
         yield made
@@ -155,9 +155,9 @@ def _leader(below, client):
     )
 
 
-def _follow(api, client, controller):
+def _follow(api, client, objects):
     """Return a watch that reports the objects of a kind to its store, as Kopf does."""
-    objects, resource = controller.objects, controller.objects.kind.resource
+    resource = objects.kind.resource
 
     def changed(change):
         if isinstance(change, store.Deleted):

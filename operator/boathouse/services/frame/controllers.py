@@ -20,15 +20,6 @@ _KIND: Final = ":"
 """Separates the key of an object from its kind in a key of the queue."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Controller:
-    """What reconciles the objects of one kind."""
-
-    objects: object_store.ObjectStore
-    reconciler: reconciler.Reconciler[Any, Any, Any, Any]
-    resync: resync.Resync
-
-
 class Controllers:
     """Reconciles the objects of the kinds that were added, when its queue and its loops run.
 
@@ -38,23 +29,24 @@ class Controllers:
         target: Where to count.
 
     Attributes:
-        by_kind: The controllers by the name of their kind.
+        stores: The objects of each kind, by its name.
         queue: Objects that are due.
         loops: Run beside the queue.
     """
 
     def __init__(self, context: reconciler.Context, settings: OperatorConfig, target: telemetry.Metrics) -> None:
         self.context = context
-        self.by_kind: dict[str, Controller] = {}
+        self.stores: dict[str, object_store.ObjectStore] = {}
+        self._reconcilers: dict[str, reconciler.Reconciler[Any, Any, Any, Any]] = {}
         self.loops: list[loops.Loop] = []
         self._settings, self._target = settings, target
         self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
 
-    def add(self, kind: protocols.Kind[Any, Any, Any, Any]) -> Controller:
-        """Reconcile the objects of a kind too."""
+    def add(self, kind: protocols.Kind[Any, Any, Any, Any]) -> resync.Resync:
+        """Reconcile the objects of a kind too; returns what compares them with lists."""
         context, definition, limits = self.context, kind.definition, self._settings.tenant_limits
         name = definition.resource.kind
-        objects = object_store.ObjectStore(
+        self.stores[name] = objects = object_store.ObjectStore(
             definition,
             lambda key: self.queue.add(f"{key}{_KIND}{name}"),
             admission.Admission(limits.max_unfinished_jobs, limits.max_job_mebibytes * 2**20),
@@ -62,25 +54,21 @@ class Controllers:
         )
         context.aside.counts.update({(name, reason): 0 for reason in boundary.Reason})
         counts = metrics.ObjectMetrics(definition, self._target.registry, self._target.gauges)
-        self.by_kind[name] = Controller(
-            objects=objects,
-            reconciler=reconciler.Reconciler(kind, context, objects, counts),
-            resync=resync.Resync(context.api, objects, tuple(self._settings.watch_namespaces)),
-        )
-        round_ = self.by_kind[name].resync.run_once
-        self.loops.append(loops.Loop("resync", round_, first_s=resync.FIRST_S, every_s=resync.EVERY_S))
-        return self.by_kind[name]
+        self._reconcilers[name] = reconciler.Reconciler(kind, context, objects, counts)
+        compared = resync.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
+        self.loops.append(loops.Loop("resync", compared.run_once, first_s=resync.FIRST_S, every_s=resync.EVERY_S))
+        return compared
 
     def mark(self, uid: ObjectUid) -> None:
         """Reconcile the object with this UID, if there is one."""
-        for name, controller in self.by_kind.items():
-            if (key := controller.objects.key(uid)) is not None:
+        for name, objects in self.stores.items():
+            if (key := objects.key(uid)) is not None:
                 self.queue.add(f"{key}{_KIND}{name}")
 
     async def _reconcile(self, queue_key: str) -> float | None:
         key, _, name = queue_key.rpartition(_KIND)
         try:
-            return await self.by_kind[name].reconciler.reconcile(key)
+            return await self._reconcilers[name].reconcile(key)
         except writes.NotLeading:
             return NOT_LEADING_REQUEUE_S  # this process is about to end; what is due is its successor's
 

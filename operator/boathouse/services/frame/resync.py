@@ -22,33 +22,33 @@ class Resync:
     Args:
         objects: The store to compare with.
         namespaces: Where the operator acts; empty for everywhere.
+
+    Attributes:
+        objects: The store to compare with.
+        listed: Whether all objects were listed since the process began to lead.
     """
 
     def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
         self._api = api
-        self._objects = objects
+        self.objects = objects
         self._namespaces = namespaces
-        self._listed = False
-
-    def listed(self) -> bool:
-        """Return whether all objects were listed since the process began to lead."""
-        return self._listed
+        self.listed = False
 
     async def run_once(self) -> None:
         """Take in newer objects and drop deleted ones; page by page, so that no second copy of all is in memory."""
-        before, began = set(self._objects.keys()), self._objects.begin()
+        before, began = set(self.objects.keys()), self.objects.begin()
         for namespace in self._namespaces or (None,):
             async for body in self._list(namespace):
                 before.discard(key_of(body))
-                self._objects.seen(body, began)
+                self.objects.seen(body, began)
         for key in sorted(before):
             await self._check(key)
-        self._listed = True
+        self.listed = True
 
     async def _list(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         token = ""
         while True:
-            page = await self._api.list_page(self._objects.kind.resource, namespace, limit=PAGE, continue_token=token)
+            page = await self._api.list_page(self.objects.kind.resource, namespace, limit=PAGE, continue_token=token)
             token = page.continue_token
             for body in page.items:
                 yield body
@@ -57,12 +57,12 @@ class Resync:
 
     async def _check(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        known, began = self._objects.get(key), self._objects.begin()  # another object may get the name from here on
+        known, began = self.objects.get(key), self.objects.begin()  # another object may get the name from here on
         if known is None:
             return
         try:
-            body = await self._api.get(self._objects.kind.resource, name, namespace)
-            self._objects.seen(body, began)
+            body = await self._api.get(self.objects.kind.resource, name, namespace)
+            self.objects.seen(body, began)
         except errors.NotFound:
-            _log.info("the deletion of an object was missed", kind=self._objects.kind.resource.kind, object=key)
-            self._objects.gone(known)
+            _log.info("the deletion of an object was missed", kind=self.objects.kind.resource.kind, object=key)
+            self.objects.gone(known)

@@ -20,14 +20,14 @@ def add(leader: LeaderServices) -> None:
     """Add the kind MRJob with its routes, gauges and watches."""
     settings, controllers, placing = leader.settings, leader.controllers, leader.scheduling.scheduler
     kind = MRJobKind(leader, asyncio.get_running_loop().call_later)
-    controller, pods, observers = controllers.add(kind), kind.pods, kind.policy_events
+    compared, pods, observers = controllers.add(kind), kind.pods, kind.policy_events
     owners = output_owners.Owners(
-        jobs=controller.objects,
+        jobs=compared.objects,
         pods=pods,
         scheduler=placing,
         cluster=leader.cluster_id,
         namespaces=frozenset(settings.watch_namespaces),
-        listed=controller.resync.listed,
+        listed=lambda: compared.listed,
     )
     tasks = routes.TaskRoutes(
         task_messages=kind.task_messages, pods=pods, plans=kind.plans, owners=owners, on_plan=controllers.mark
