@@ -62,7 +62,10 @@ class ObjectMeta(View, frozen=True, kw_only=True):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object."""
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        for owner in self.owner_references:  # not by `next`: several times for each pod event
+            if owner.controller:
+                return owner
+        return None
 
 
 class ObjectView(View, frozen=True, kw_only=True):
