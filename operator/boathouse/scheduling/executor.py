@@ -70,7 +70,7 @@ class Executor(Part):
             if not operation.is_current or promise is None or awaits is None or self._volume_writer.is_bound(promise):
                 self.start(operation)
                 continue
-            failed = self._volume_writer.failure(promise, awaits.revisions)
+            failed = self._volume_writer.failure(promise, awaits)
             if failed is None and self._clock() >= operation.until_s:
                 message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
                 failed = outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
@@ -95,7 +95,7 @@ class Executor(Part):
         try:
             outcome = await self._carry_out(operation)
             operation.has_begun = False
-            if isinstance(outcome, volume_writer.Awaits):
+            if isinstance(outcome, dict):
                 operation.awaits, operation.until_s = outcome, self._clock() + VOLUMES_BOUND_WITHIN_S
                 self._parked.append(operation)
                 self.check_volumes()  # they may have been bound while the last write was answered
@@ -109,7 +109,7 @@ class Executor(Part):
 
     # Writing
 
-    async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Awaits:
+    async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Revisions:
         if operation.task.pod_uid is not None:
             await self._conditions.write_deferred(operation.row)
         if not self._is_valid(operation):

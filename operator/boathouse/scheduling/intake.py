@@ -8,7 +8,7 @@ from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, store, wire
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
-from boathouse.scheduling.pods import facts, ownership, rows, translate
+from boathouse.scheduling.pods import facts, rows, translate
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -19,6 +19,7 @@ log = logs.get(__name__)
 OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 Answered = Callable[[rows.PodRow, facts.PodFacts], list[rows.Change]]
+_PLACED = {PodState.BOUND, PodState.CONFIRMED}
 _ASSUMED = {PodState.CREATING, PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
 
 
@@ -135,7 +136,7 @@ class Intake(Part):
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of a task's pod that has ended: this watch also shows what the other one missed."""
         if isinstance(change, store.Added) and change.new.is_terminal:
-            if ownership.is_task(change.new):
+            if change.new.task_of is not None:
                 self._exclude_node(change.new)
             self._apply(self._pods.end(change.new))
 
@@ -199,7 +200,7 @@ class Intake(Part):
                 if change.before not in _ASSUMED and row.facts is not None and self._pods.is_ours(row.facts):
                     self._conditions.forget(row)
                     self._jobs.mark_changed(row)
-            elif row.state in {None, PodState.GONE}:
+            elif row.state is None or row.state is PodState.GONE:
                 self._ended(change)
 
     def _ended(self, change: rows.Change) -> None:
@@ -207,7 +208,7 @@ class Intake(Part):
             self._nodes_changed()
         self._conditions.forget(change.row)
         if change.job is not None:
-            self._jobs.mark_ended(change.job, was_pending=change.before not in {PodState.BOUND, PodState.CONFIRMED})
+            self._jobs.mark_ended(change.job, was_pending=change.before not in _PLACED)
         self._wake()
 
     def _room_freed(self, freed: framework.Freed) -> None:
@@ -231,7 +232,7 @@ class Intake(Part):
         if pod is None or not self._pods.is_ours(pod) or (scope and row.namespace not in scope):
             return
         try:
-            if ownership.is_task(pod):
+            if pod.task_of is not None:
                 self._jobs.mark_changed(row)
             elif (why := self._problem(row, pod)) is not None:
                 self._jobs.dismiss(row, is_excess=row.is_excess)

@@ -113,7 +113,9 @@ class Jobs:
         entry.is_aside = entry.is_aside and entry.classes == tuple(classes)
         entry.job, entry.classes, entry.factory = job, tuple(classes), factory
         ended = self._pods.submit(job.id, tasks)
-        self._enter_namespace(entry)
+        if not entry.namespace and (row := next(iter(self.rows(entry)), None)) is not None:
+            entry.namespace = row.namespace
+            self._in_namespace.setdefault(entry.namespace, {})[job.id] = None
         self._changed.add(job.id)
         return ended
 
@@ -123,7 +125,12 @@ class Jobs:
         if entry is None:
             return
         self._changed.discard(job)
-        self._leave_namespace(entry)
+        self._excess_jobs.get(entry.namespace, {}).pop(job, None)
+        self.refused.forget(entry.namespace, job, (one.id for one in entry.classes))
+        jobs = self._in_namespace.get(entry.namespace, {})
+        jobs.pop(job, None)
+        if not jobs:
+            self._in_namespace.pop(entry.namespace, None)
         self._pods.withdraw(job)
         self._queue.withdraw(job)
 
@@ -132,20 +139,6 @@ class Jobs:
         self._entries[job].is_aside = True
         self._changed.discard(job)
         self._queue.withdraw(job)
-
-    def _enter_namespace(self, entry: Entry) -> None:
-        row = None if entry.namespace else next(iter(self.rows(entry)), None)
-        if row is not None:
-            entry.namespace = row.namespace
-            self._in_namespace.setdefault(entry.namespace, {})[entry.job.id] = None
-
-    def _leave_namespace(self, entry: Entry) -> None:
-        self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
-        self.refused.forget(entry.namespace, entry.job.id, (one.id for one in entry.classes))
-        jobs = self._in_namespace.get(entry.namespace, {})
-        jobs.pop(entry.job.id, None)
-        if not jobs:
-            self._in_namespace.pop(entry.namespace, None)
 
     # Pods of others
 

@@ -241,7 +241,9 @@ def _status(status: wire.PodStatus, *, is_task: bool) -> wire.PodStatus:
         conditions=tuple(_condition(one) for one in status.conditions if one.type in POD_CONDITIONS),
         nominated_node_name=status.nominated_node_name[:NAME_LENGTH],
         start_time=status.start_time,
-        container_statuses=tuple(_container_status(one) for one in _statuses_of_tasks(status)) if is_task else (),
+        container_statuses=tuple(
+            _container_status(one) for one in status.container_statuses if is_task and one.name == names.CONTAINER
+        ),
     )
 
 
@@ -249,10 +251,6 @@ def _condition(condition: wire.Condition) -> wire.Condition:
     return msgspec.structs.replace(
         condition, reason=condition.reason[:NAME_LENGTH], message=condition.message[:MESSAGE_LENGTH]
     )
-
-
-def _statuses_of_tasks(status: wire.PodStatus) -> Iterator[wire.ContainerStatus]:
-    return (one for one in status.container_statuses if one.name == names.CONTAINER)
 
 
 def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:

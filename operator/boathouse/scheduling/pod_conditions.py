@@ -31,7 +31,7 @@ WRITERS = 2
 WRITES_PER_S = 50.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class PendingReason:
     """Why a pod waits: a CamelCase token and a sentence."""
 

@@ -58,7 +58,7 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
     held = who.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
     waiting = sum(one.count for one in found)
-    message = f"{_count(waiting)}: {worst.message}{_scarce(worst, held)}"
+    message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
     return JobDiagnosis(
         job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
     )
@@ -111,10 +111,6 @@ def amount(resource: str, value: int) -> str:
             if value >= size:
                 return f"{value / size:.1f}".removesuffix(".0") + suffix
     return str(value)
-
-
-def _count(tasks: int) -> str:
-    return "1 task pending" if tasks == 1 else f"{tasks} tasks pending"
 
 
 def _scarce(found: model.Diagnosis, held: holders.Held) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, ownership
+from boathouse.scheduling.pods import facts, ownership, translate
 from tests.unit.scheduling import builders
 
 OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="u", controller=True)
@@ -36,12 +36,12 @@ def test_a_pod_that_claims_a_job_is_charged_to_nobody(owner):
     forged = pod(msgspec.structs.replace(OWNER, **owner))
     account = ownership.of(forged)
     assert (account.job, account.queue) == (None, None)
-    assert not ownership.is_task(forged)
+    assert forged.task_of is None
 
 
 def test_a_pod_of_another_kind_of_the_group_is_charged_to_its_object():
     of_another_kind = pod(msgspec.structs.replace(OWNER, kind="DriverApp"))
-    assert (ownership.of(of_another_kind).job, ownership.is_task(of_another_kind)) == ("u", True)
+    assert (ownership.of(of_another_kind).job, of_another_kind.task_of) == ("u", "u")
 
 
 def test_the_label_alone_makes_no_task():
@@ -60,5 +60,5 @@ def test_somebody_elses_pods_are_never_of_the_job_whose_uid_their_owner_claims_t
 
 def test_a_pod_whose_requests_are_not_known_fills_its_node_and_is_charged_to_nobody():
     account = ownership.of(pod(OWNER, containers=(builders.container(cpu="much"),)))
-    assert dataclasses.replace(account.resources, extended=()) == ownership.translate.WHOLE_NODE
+    assert dataclasses.replace(account.resources, extended=()) == translate.WHOLE_NODE
     assert (account.node, account.job, account.queue) == ("n1", None, None)

@@ -6,7 +6,7 @@ from boathouse.cluster import errors, reflector
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import kept
-from boathouse.scheduling.pods import ownership
+from boathouse.scheduling.pods import ownership, translate
 from boathouse_policies import framework, model
 from boathouse_policies.model import resources
 from tests.wire import fake_api, waiting
@@ -94,7 +94,7 @@ def without_stand_ins(patch):
 
 
 def with_nothing_counted_for_what_is_not_known(patch):
-    patch.setattr(ownership.translate, "WHOLE_NODE", model.Resources())
+    patch.setattr(translate, "WHOLE_NODE", model.Resources())
 
 
 def with_the_label_alone(patch):

@@ -6,7 +6,7 @@ import heapq
 
 from boathouse.cluster import storage, wire
 from boathouse.resources.config import TenantLimits
-from boathouse.scheduling.pods import mounts, requests
+from boathouse.scheduling.pods import requests
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import status_writer
@@ -55,7 +55,7 @@ async def a_pod_whose_claims_wait_for_their_volumes(_api, _tmp):
         attachments={},
     )
     nodes = [model.Node(name=model.NodeName(f"n{i}"), allocatable=model.Resources()) for i in range(20)]
-    volume_book.VolumeBook(known, mounts.Mounts())._refusals(("demo/c",), nodes)
+    volume_book.VolumeBook(known)._refusals(("demo/c",), nodes)
     looks = known.volumes.looks
     return [] if looks == 1 else [f"all volumes were gone through {looks} times for {len(nodes)} nodes"]
 

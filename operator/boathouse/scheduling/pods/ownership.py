@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, translate
+from boathouse.scheduling.pods import facts
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
@@ -27,7 +27,7 @@ def charged_queue_of(queue_of: QueueOf, known: framework.SchedulingQueue) -> Cha
         name = queue_of(pod)
         queue = known.queues.get(name)
         # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
-        priority_class = "" if is_task(pod) else pod.priority_class
+        priority_class = "" if pod.task_of else pod.priority_class
         return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None
 
     return charged
@@ -41,26 +41,18 @@ def of(
     Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue. A pod whose requests
     cannot be computed fills its node, and nobody is charged.
     """
-    node, uid = model.NodeName(pod.node_name) if pod.node_name else None, model.PodUid(pod.metadata.uid)
-    if pod.problem:
-        return framework.Account(id=task_id(pod), node=node, resources=translate.WHOLE_NODE, uid=uid)
-    is_ours = pod.scheduler_name == scheduler_name
-    job = job_of(pod) if is_ours or is_task(pod) else None
+    is_ours = pod.scheduler_name == scheduler_name and not pod.problem
+    is_charged = is_ours or (pod.task_of is not None and not pod.problem)
     return framework.Account(
-        id=task_id(pod),
-        node=node,
+        id=pod.id,
+        node=model.NodeName(pod.node_name) if pod.node_name else None,
         resources=pod.resources,
-        uid=uid,
-        job=job,
+        uid=model.PodUid(pod.metadata.uid),
+        job=job_of(pod) if is_charged else None,
         queue=queue_of(pod) if is_ours else None,
         namespace=model.NamespaceName(pod.metadata.namespace),
         host_ports=pod.host_ports,
     )
-
-
-def task_id(pod: wire.Pod) -> model.TaskId:
-    """Return the scheduler's name of a pod."""
-    return model.TaskId(pod.metadata.key)
 
 
 def owning_job(pod: wire.Pod) -> str | None:
@@ -73,11 +65,6 @@ def owning_job(pod: wire.Pod) -> str | None:
     if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
         return None
     return uid if owner.uid == uid else None
-
-
-def is_task(pod: facts.PodFacts) -> bool:
-    """Say whether a pod is a task that Boathouse made, or will have made."""
-    return pod.task_of is not None
 
 
 def job_of(pod: facts.PodFacts) -> model.JobId:
@@ -100,4 +87,4 @@ def holder_of(pod: facts.PodFacts) -> str:
     if owner is None:
         return f"{namespace}/{pod.metadata.name}"
     name = owner.name[:_NAME_LENGTH]
-    return f"{owner.kind.lower()}/{namespace}/{name}" if is_task(pod) else f"{namespace}/{name}"
+    return f"{owner.kind.lower()}/{namespace}/{name}" if pod.task_of else f"{namespace}/{name}"

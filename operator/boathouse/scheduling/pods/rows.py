@@ -36,7 +36,7 @@ class Operation:
     task_class: model.TaskClass
     placement: model.Placement | None
     decided_s: float
-    awaits: writer.Awaits | None = None
+    awaits: writer.Revisions | None = None
     until_s: float = 0.0
     has_begun: bool = False
 

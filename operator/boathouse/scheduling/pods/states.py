@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 
-class PodState(enum.Enum):
+class PodState(enum.StrEnum):
     """What the scheduler knows of a pod."""
 
     PLANNED = "planned"  # its owner submitted it; no pod and no write
@@ -38,7 +38,7 @@ class PodState(enum.Enum):
     GONE = "gone"  # it ended or was deleted: it holds nothing
 
 
-class Trigger(enum.Enum):
+class Trigger(enum.StrEnum):
     """What changes a pod's state."""
 
     SUBMITTED = "submitted"
@@ -91,6 +91,7 @@ def after(state: Origin, trigger: Trigger) -> Transition:
 
 
 UNDECIDED = frozenset({PodState.PLANNED, PodState.PENDING})
+WITHOUT_POD = frozenset({PodState.PLANNED, PodState.GONE})
 WITH_OPERATION = frozenset({PodState.CREATING, PodState.BINDING})
 ASSUMED = (PodState.CREATING, PodState.BINDING, PodState.BOUND)
 _UNWRITTEN = (None, PodState.PLANNED, PodState.PENDING, PodState.GONE)

@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from boathouse.scheduling.pods import facts, holders, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodRow
-from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, LedgerAction, PodState, Trigger, after
+from boathouse.scheduling.pods.states import (
+    ASSUMED,
+    WITH_OPERATION,
+    WITHOUT_POD,
+    LedgerAction,
+    PodState,
+    Trigger,
+    after,
+)
 from boathouse.scheduling.volumes import book
 from boathouse_policies import framework, model
 
@@ -366,7 +374,7 @@ class PodTable:
         """List a row by its state; return whether it stays in the table."""
         if before is not None:
             del self._by_state[before][row.id]
-        if row.state is None or (row.task is None and row.state in {PodState.PLANNED, PodState.GONE}):
+        if row.state is None or (row.task is None and row.state in WITHOUT_POD):
             row.state = None
             self._rows.pop(row.id, None)
         else:

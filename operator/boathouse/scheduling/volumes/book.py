@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -21,8 +21,6 @@ CLAIM_LOST = "VolumeClaimLost"
 CLAIM_NOT_BOUND = "VolumeClaimNotBound"
 CLASS_NOT_FOUND = "StorageClassNotFound"
 _KEPT = 256
-K = TypeVar("K", bound=str)
-V = TypeVar("V")
 
 _Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | None]]
 
@@ -139,24 +137,32 @@ class VolumeBook(framework.Filter):
         about = f'{field}: the PersistentVolumeClaim "{name}"'
         if claim is None:
             who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
-            return _reason(CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}')
+            return pod_conditions.PendingReason(
+                CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}'
+            )
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
-            return _reason(CLAIM_NOT_OURS, f"{about} was not made for this pod: delete it, or rename the volume")
+            return pod_conditions.PendingReason(
+                CLAIM_NOT_OURS, f"{about} was not made for this pod: delete it, or rename the volume"
+            )
         if claim.metadata.deletion_timestamp is not None:
-            return _reason(CLAIM_DELETED, f"{about} is being deleted")
+            return pod_conditions.PendingReason(CLAIM_DELETED, f"{about} is being deleted")
         if claim.status.phase == "Lost":
-            return _reason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
+            return pod_conditions.PendingReason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
         return None if claim.is_bound else self._unbound(claim, about)
 
     def _unbound(self, claim: storage.ClaimView, about: str) -> pod_conditions.PendingReason | None:
         if claim.spec.volume_name:
-            return _reason(CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"')
+            return pod_conditions.PendingReason(
+                CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"'
+            )
         by = self.known.classes.get(claim.storage_class)
         if claim.storage_class and by is None:
-            return _reason(CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist')
+            return pod_conditions.PendingReason(
+                CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist'
+            )
         if by is None or not by.waits_for_consumer:
-            return _reason(
+            return pod_conditions.PendingReason(
                 CLAIM_NOT_BOUND, f"{about} is not bound yet; its StorageClass binds immediately: see its events"
             )
         return None
@@ -229,11 +235,7 @@ class VolumeBook(framework.Filter):
         return self._index[1]
 
 
-def _reason(reason: str, message: str) -> pod_conditions.PendingReason:
-    return pod_conditions.PendingReason(reason=reason, message=message)
-
-
-def _discard(index: dict[K, dict[model.TaskId, V]], key: K, pod: model.TaskId) -> None:
+def _discard(index: dict[Any, dict[model.TaskId, Any]], key: str, pod: model.TaskId) -> None:
     del index[key][pod]
     if not index[key]:
         del index[key]

@@ -5,8 +5,7 @@ both under the resourceVersion that was judged by, so that whoever was quicker w
 provisioner do the rest.
 """
 
-import dataclasses
-from typing import Any
+from typing import Any, TypeAlias
 
 from boathouse.cluster import client, errors, retries, storage
 from boathouse.scheduling import outcomes, writer
@@ -18,15 +17,8 @@ PROVISIONING_FAILED = "VolumeProvisioningFailed"
 TIMED_OUT = "VolumeBindingTimedOut"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Awaits:
-    """All is written, and the claims are not bound yet.
-
-    Attributes:
-        revisions: (kind, name) of what was written, and its resourceVersion then.
-    """
-
-    revisions: dict[tuple[str, str], int]
+Revisions: TypeAlias = dict[tuple[str, str], int]
+"""(kind, name) of what was written for claims that are not bound yet, and its resourceVersion then."""
 
 
 class VolumeWriter:
@@ -43,11 +35,11 @@ class VolumeWriter:
         self._leader = leader
         self._book = book
 
-    async def prepare(self, promise: volume_book.Promise) -> Awaits | outcomes.NotDone | outcomes.Fenced | None:
+    async def prepare(self, promise: volume_book.Promise) -> Revisions | outcomes.NotDone | outcomes.Fenced | None:
         """Write what the promise says; None when all its claims are bound already."""
         if self.is_bound(promise):
             return None
-        revisions: dict[tuple[str, str], int] = {}
+        revisions: Revisions = {}
         try:
             for claim, volume in promise.bindings.volumes:
                 if not self._leader.valid():
@@ -59,7 +51,7 @@ class VolumeWriter:
                 revisions["claim", claim] = await self._select(claim, promise.node)
         except errors.ClusterError as error:
             return outcomes.NotDone(reason=FAILED, message=f"the pod's volumes were not bound: {error}")
-        return Awaits(revisions=revisions)
+        return revisions
 
     async def _give(self, name: str, key: str) -> int:
         """Give a volume its claim, unless it has it."""
@@ -99,7 +91,7 @@ class VolumeWriter:
         claims = (self._book.known.claims.get(key) for key in promise.claims)
         return all(claim is not None and claim.is_bound for claim in claims)
 
-    def failure(self, promise: volume_book.Promise, revisions: dict[tuple[str, str], int]) -> outcomes.NotDone | None:
+    def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
         """Return what went wrong since it was written, as far as the watches show; None while there is hope."""
         for key in promise.bindings.provisions:
             claim = self._book.known.claims.get(key)
