@@ -33,3 +33,22 @@ def test_buckets_that_are_full_again_are_forgotten():
         clock.now_s += 1.0
         limits.take(str(name))
     assert len(limits._levels) < 2000
+
+
+def test_a_cost_that_was_known_too_late_is_paid_off_first():
+    clock = Clock()
+    limits = buckets.Buckets(rate_per_s=1, burst=5, clock=clock)
+    limits.charge("a", 7)
+    clock.now_s += 2
+    assert not limits.take("a")
+    clock.now_s += 1
+    assert limits.take("a")
+
+
+def test_of_too_many_buckets_those_that_were_not_used_for_the_longest_time_are_forgotten(monkeypatch):
+    monkeypatch.setattr(buckets, "MAX_KEYS", 2)
+    monkeypatch.setattr(buckets, "_SWEEP_AT", 3)
+    limits = buckets.Buckets(rate_per_s=1, burst=2, clock=Clock())
+    for name in "abcad":
+        limits.take(name)
+    assert list(limits._levels) == ["a", "d"]

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from boathouse.listening.budget import Bucket, Buckets
+from boathouse.buckets import ALL, Buckets
 
 CONNECTIONS_OF_ADDRESS: Final = 512
 """Some networks show all pods of a node under one address: 250 pods with a report and a poll each."""
@@ -44,9 +44,9 @@ class Connections:
         self._of_address: collections.Counter[str] = collections.Counter()
         self._unverified: collections.OrderedDict[Hashable, None] = collections.OrderedDict()
         self._addresses: dict[Hashable, str] = {}
-        self._handshakes = Bucket(HANDSHAKES_A_S, HANDSHAKES_BURST, clock)
-        self._of_addresses = Buckets(ADDRESS_HANDSHAKES_A_S, ADDRESS_HANDSHAKES_BURST, clock)
-        self._few = Buckets(FEW_HANDSHAKES_A_S, FEW_HANDSHAKES_BURST, clock)
+        self._handshakes = Buckets(rate_per_s=HANDSHAKES_A_S, burst=HANDSHAKES_BURST, clock=clock)
+        self._of_addresses = Buckets(rate_per_s=ADDRESS_HANDSHAKES_A_S, burst=ADDRESS_HANDSHAKES_BURST, clock=clock)
+        self._few = Buckets(rate_per_s=FEW_HANDSHAKES_A_S, burst=FEW_HANDSHAKES_BURST, clock=clock)
 
     @property
     def open(self) -> int:
@@ -56,7 +56,7 @@ class Connections:
     @property
     def may_accept(self) -> bool:
         """Whether another handshake may begin now."""
-        return self._handshakes.level >= 1
+        return self._handshakes.level(ALL) >= 1
 
     def add(self, connection: Hashable, address: str) -> Refusal | None:
         """Take a connection in, or say why not; ask `surplus` afterwards."""
@@ -64,10 +64,10 @@ class Connections:
             return Refusal.TOO_MANY_CONNECTIONS
         if self.open >= self._most and not self._unverified:
             return Refusal.TOO_MANY_CONNECTIONS
-        scarce = self._handshakes.level < SCARCE
-        if not self._of_addresses.of(address).take() or (not self._few.of(address).take() and scarce):
+        scarce = self._handshakes.level(ALL) < SCARCE
+        if not self._of_addresses.take(address) or (not self._few.take(address) and scarce):
             return Refusal.TOO_MANY_HANDSHAKES
-        self._handshakes.charge(1)
+        self._handshakes.charge(ALL, 1)
         self._of_address[address] += 1
         self._addresses[connection] = address
         self._unverified[connection] = None

@@ -1,9 +1,9 @@
-"""Budgets and limits of connections, on a clock that only the tests move."""
+"""Limits of connections, on a clock that only the tests move."""
 
 import pytest
 
 from boathouse.listening import connections
-from boathouse.listening.budget import Bucket, Buckets, Places
+from boathouse.listening.budget import Places
 from boathouse.listening.connections import Connections, Refusal
 
 
@@ -20,38 +20,6 @@ class Clock:
 @pytest.fixture
 def clock():
     return Clock()
-
-
-def test_a_bucket_gives_its_burst_and_then_its_rate(clock):
-    bucket = Bucket(2.0, 3.0, clock)
-    assert [bucket.take() for _ in range(4)] == [True, True, True, False]
-    clock.now_s += 0.5
-    assert [bucket.take() for _ in range(2)] == [True, False]
-
-
-def test_a_cost_that_was_known_too_late_is_paid_off_first(clock):
-    bucket = Bucket(1.0, 5.0, clock)
-    bucket.charge(7)
-    clock.now_s += 2
-    assert not bucket.take()
-    clock.now_s += 1
-    assert bucket.take()
-
-
-def test_each_key_has_its_own_bucket(clock):
-    buckets = Buckets(1.0, 1.0, clock)
-    assert buckets.of("a").take()
-    assert not buckets.of("a").take()
-    assert buckets.of("b").take()
-
-
-def test_buckets_do_not_grow_without_bound(clock, monkeypatch):
-    monkeypatch.setattr("boathouse.listening.budget.MAX_KEYS", 2)
-    buckets = Buckets(1.0, 1.0, clock)
-    first = buckets.of("a")
-    for key in "bc":
-        buckets.of(key)
-    assert buckets.of("a") is not first
 
 
 def test_places_are_bounded_for_each_key_and_in_all():

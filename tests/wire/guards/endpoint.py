@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from boathouse import buckets
 from boathouse.listening import budget, connections
 from boathouse.resources import names
 from boathouse.services.mrjob.attempts import results
@@ -191,7 +192,7 @@ def without_the_claims(patch):
 
 
 def without_budgets(patch):
-    patch.setattr(budget.Bucket, "take", lambda _: True)
+    patch.setattr(buckets.Buckets, "take", lambda _, _key: True)
 
 
 def without_places(patch):

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
+from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import errors, written
-from boathouse.listening.budget import Bucket, Buckets
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason
 
@@ -63,8 +63,8 @@ class Authenticator:
         self._bad: _Memory[Reason] = _Memory(BAD_CACHE_S, clock)
         self._in_flight: dict[bytes, asyncio.Task[Verdict]] = {}
         self._reviewing: collections.Counter[str] = collections.Counter()
-        self._budget = Bucket(RATE, BURST, clock)
-        self._budgets = Buckets(NAMESPACE_RATE, NAMESPACE_BURST, clock)
+        self._budget = Buckets(rate_per_s=RATE, burst=BURST, clock=clock)
+        self._budgets = Buckets(rate_per_s=NAMESPACE_RATE, burst=NAMESPACE_BURST, clock=clock)
 
     async def caller(self, token: str, claimed: Caller) -> Verdict:
         """Return the pod whose token this is, or why it is refused.
@@ -86,7 +86,7 @@ class Authenticator:
         """Begin a review, if there is budget for it. The namespace pays first: it must not empty what all share."""
         namespace = claimed.namespace
         at_once = len(self._in_flight) < IN_FLIGHT and self._reviewing[namespace] < IN_FLIGHT_OF_NAMESPACE
-        if not (at_once and self._budgets.of(namespace).take() and self._budget.take()):
+        if not (at_once and self._budgets.take(namespace) and self._budget.take(ALL)):
             return Reason.TOO_MANY_REVIEWS
         self._reviewing[namespace] += 1
         review = self._in_flight[digest] = asyncio.create_task(self._review(digest, token))

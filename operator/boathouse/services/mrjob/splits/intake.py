@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from boathouse.listening.budget import Bucket, Buckets, Places
+from boathouse.buckets import ALL, Buckets
+from boathouse.listening.budget import Places
 from boathouse.services.mrjob.splits import posted
 from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.progress.limits import Stream, receive
@@ -31,8 +32,8 @@ class PlanIntake:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._places = Places(in_all=POSTS, each=POSTS_OF_NAMESPACE)
-        self._budget = Bucket(RATE_BYTES, BURST_BYTES, clock)
-        self._budgets = Buckets(NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES, clock)
+        self._budget = Buckets(rate_per_s=RATE_BYTES, burst=BURST_BYTES, clock=clock)
+        self._budgets = Buckets(rate_per_s=NAMESPACE_RATE_BYTES, burst=NAMESPACE_BURST_BYTES, clock=clock)
         self._decoding = asyncio.Lock()
 
     def check(self, namespace: str) -> None:
@@ -41,7 +42,7 @@ class PlanIntake:
         Raises:
             Rejected: It has used up its budget, or all have.
         """
-        if self._budget.level <= 0 or self._budgets.of(namespace).level <= 0:
+        if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
     async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
@@ -75,6 +76,6 @@ class PlanIntake:
         except ValueError as error:
             raise Rejected(Reason.MALFORMED, str(error)) from error
         finally:
-            self._budget.charge(cost)
-            self._budgets.of(namespace).charge(cost)
+            self._budget.charge(ALL, cost)
+            self._budgets.charge(namespace, cost)
         return plan
