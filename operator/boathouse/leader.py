@@ -1,4 +1,4 @@
-"""What only the leader runs: the watches and the scheduler, the reconcilers, the progress endpoint, Kopf.
+"""Wire and run what only the leader runs: watches, scheduler, reconcilers, progress endpoint, Kopf.
 
 Part of the composition root: it wires, and decides nothing.
 """
@@ -40,9 +40,9 @@ class LeaderContext:
     """What the process has before it leads.
 
     Attributes:
-        on_fatal: ends the process at once.
-        cluster_id: identifies the cluster; empty when that is not known.
-        after_kopf: called when Kopf has started (it takes the signals for itself).
+        on_fatal: Ends the process at once.
+        cluster_id: Identifies the cluster; empty if it is not known.
+        after_kopf: Called when Kopf has started, which replaces the signal handlers.
     """
 
     asked: Options
@@ -60,7 +60,7 @@ class LeaderContext:
 
 
 class Leader:
-    """The leader's parts; `run` ends when one of them does."""
+    """The parts of the leader. `run` ends when one of them ends."""
 
     def __init__(self, context: LeaderContext) -> None:
         self._context = context
@@ -104,7 +104,7 @@ class Leader:
         self._add_gauges(context.metrics.gauges)
 
     async def run(self) -> None:
-        """Watch first; decide when the first lists are through."""
+        """Start the watches, and the other parts when the first lists are complete."""
         around = self._context
         self._scheduling.add_probes(around.state)
         async with asyncio.TaskGroup() as group:
@@ -131,7 +131,7 @@ class Leader:
         )
 
     async def _load_learned(self) -> None:
-        """Go on from what was learnt, or after a while without it."""
+        """Load the saved estimates; continue without them if the API server does not answer."""
         try:
             await retries.retrying(self._saved_state.load, idempotent=True)
         except errors.ClusterError as error:
@@ -145,7 +145,7 @@ class Leader:
         group.create_task(essential(), name=name)
 
     async def _start_kopf(self, group: asyncio.TaskGroup) -> None:
-        """Kopf runs as some tasks among ours; when they end, it cancels only what it started."""
+        """Start Kopf's tasks in this event loop. When they end, Kopf cancels only the tasks that it started."""
         ours = asyncio.all_tasks()
         registry = handlers.registry(self._services.controllers.stores.values())
         kopf_settings.login(registry, self._context.cluster)
@@ -215,6 +215,6 @@ def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: frame
 
 
 def _hosts(settings: OperatorConfig) -> list[str]:
-    """The names by which tasks may know the endpoint's Service."""
+    """Return the host names of the endpoint's Service."""
     service = f"{settings.progress_service}.{settings.namespace}"
     return [settings.progress_service, service, f"{service}.svc", f"{service}.svc.cluster.local"]

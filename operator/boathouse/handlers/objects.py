@@ -1,4 +1,4 @@
-"""Kopf as the source of "this object changed". What follows from it is the services' business.
+"""Pass the events that Kopf receives about custom resources to the object stores. The services decide what follows.
 
 Handlers of raw events only: they put no annotations on resources, need no finalizer, and lose nothing when the process
 dies, because the next list shows everything again.

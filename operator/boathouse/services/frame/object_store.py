@@ -1,4 +1,4 @@
-"""Keep the newest version of each object of a kind, by `namespace/name`: from events and from the answers to writes."""
+"""Keep the newest version of each object of a kind, by `namespace/name`, from events and from the answers to writes."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ def kept(body: Body) -> Body:
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """An object, and the tick at which it came."""
+    """An object and the tick at which it was stored."""
 
     body: Body
     tick: int
@@ -72,7 +72,7 @@ class ObjectStore:
         self._tick = 0
 
     def seen(self, body: Body, began: int | None = None) -> None:
-        """Take in an object from a watch, or from a LIST that began at that tick."""
+        """Store an object that a watch reported, or a LIST that began at that tick."""
         try:
             if self.put(body, began):
                 self._on_change(key_of(body))

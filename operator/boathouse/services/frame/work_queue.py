@@ -1,10 +1,10 @@
-"""The reconcile queue: keys that something happened to, each looked at by one worker at a time, none ever lost.
+"""The reconcile queue: keys of objects that changed. One worker at a time reconciles a key, and no key is lost.
 
-A key is marked dirty as often as one likes; looks at one key keep a distance in proportion to the time for which a look
-keeps the loop, so that a job of thousands of pods takes its share of it and no more: what a look waits for, as an API
-server that is slow, costs others nothing. An error delays the key's next look. One that is the resource's own does so
-however often the key is marked meanwhile: whoever may change a resource may mark its key at any rate. Of the keys that
-are due, namespaces take turns, and those of one namespace never occupy all workers.
+A key may be added at any rate. The distance between two reconciles of a key is proportional to the event-loop time of
+the last one, so a job of thousands of pods takes a bounded part of the loop. Time spent waiting for the API server does
+not count. An error delays the next reconcile of the key. If the object caused the error, adding the key does not
+shorten the delay, because whoever may change an object can add its key at any rate. Of the keys that are due,
+namespaces take turns, and those of one namespace never occupy all workers.
 """
 
 import asyncio
@@ -27,27 +27,27 @@ from boathouse.telemetry import logs
 _log = logs.get(__name__)
 
 Reconcile = Callable[[str], Awaitable[float | None]]
-"""Looks at a key; returns after how many seconds to look again even if nothing happens, or None."""
+"""Reconciles the object with this key; returns in how many seconds it is due again even without a change, or None."""
 
 MIN_DISTANCE_S = 0.05
 COST_FACTOR = 10.0
 CLOCK_S = 1e-6
-"""So much early is on time, as for the loop's own timers: else it would be waited for again and again."""
+"""A key is due so much early, as the loop's own timers are."""
 RESULTS = ("success", "error")
 _SERVERS_TROUBLE = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests, TimeoutError, OSError)
-"""Nobody's resource is at fault: news may end the wait."""
+"""Errors that no object caused: adding the key ends the delay."""
 _RESTS_KEPT = 1024
-"""So many keys that nothing waits for may have a time until which they rest, before those that are over are dropped."""
+"""Idle keys whose delay is kept; beyond that, delays that are over are dropped."""
 
 
 class WorkQueue:
-    """Calls `reconcile(key)` for every key that is marked, until cancelled.
+    """Calls `reconcile(key)` for every key that was added, until cancelled.
 
     Args:
-        reconcile: One look at one key.
-        workers: How many keys are looked at concurrently.
+        reconcile: Reconciles one key.
+        workers: How many keys are reconciled concurrently.
         metrics: Where to count.
-        clock: Seconds that only grow, finely; what a look keeps the loop for is measured by it.
+        clock: Seconds that only grow, with a fine resolution: measures the event-loop time of a reconcile.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class WorkQueue:
 
     @property
     def depth(self) -> int:
-        """How many keys wait for a look."""
+        """Return how many keys are in the queue."""
         return len(self._due) + len(self._is_ready)
 
     def add(self, key: str, after_s: float = 0.0) -> None:
-        """Have a look at the key, in `after_s` seconds or sooner."""
+        """Reconcile the key in `after_s` seconds or sooner."""
         now = asyncio.get_running_loop().time()
         due = now + after_s
         if key in self._busy:
@@ -104,7 +104,7 @@ class WorkQueue:
             self._wake.set()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Reconcile until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
                 group.create_task(self._work())
@@ -141,7 +141,7 @@ class WorkQueue:
             again_s = await work
         except (errors.ClusterError, TimeoutError, OSError) as error:
             return self._failed(key, error)
-        except Exception as error:  # noqa: BLE001 - one resource's fault must not stop the others'
+        except Exception as error:  # noqa: BLE001 - the fault of one object must not keep others from being reconciled
             _log.exception("reconcile failed", key=key)
             return self._failed(key, error)
         finally:
@@ -164,7 +164,7 @@ class WorkQueue:
         return delay_s
 
     async def _next(self) -> str:
-        """The key whose turn it is, waited for."""
+        """Wait for the next key that is due; returns it."""
         loop = asyncio.get_running_loop()
         while True:
             self._wake.clear()
@@ -186,11 +186,11 @@ class WorkQueue:
                 del self._due[key]
                 self._is_ready.add(key)
                 self._ready.put(namespace_of(key), key)
-            heapq.heappop(self._heap)  # else it was marked again for an earlier time
+            heapq.heappop(self._heap)  # else it was added again for an earlier time
 
 
 class _Timed:
-    """Awaits something, and sums up how long it kept the loop between its waits."""
+    """Awaits a coroutine and measures the event-loop time that it takes between its waits."""
 
     def __init__(self, work: Awaitable[float | None], clock: Callable[[], float]) -> None:
         self.busy_s = 0.0
