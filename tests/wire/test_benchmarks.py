@@ -68,7 +68,7 @@ async def test_the_hops_of_a_pod_lead_from_its_watch_event_to_its_bind_request()
 
 async def test_the_hops_of_a_job_cross_from_the_endpoint_to_the_scheduler_and_back():
     names = (await hops.commit()).hops()
-    way = ["TaskRoutes._post_plan", "Intake.submit", "ApiClient.create_pod", "MRJobKind._over"]
+    way = ["TaskRoutes._post_plan", "Executor.start", "ApiClient.create_pod", "MRJobKind._over"]
     ends = [name.partition(".")[2] for name in names]
     places = [next(place for place, name in enumerate(ends) if name.endswith(part)) for part in way]
     assert places == sorted(places)
