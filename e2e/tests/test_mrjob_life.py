@@ -177,17 +177,23 @@ def test_a_task_killed_for_want_of_memory_says_which_field_to_raise(place):
 
 def test_an_evicted_task_is_not_held_against_the_job(place):
     place.put("in/a.txt", b"a\n")
-    once = {"command": ["sh", "-c", "sleep 15; cat"], "maxAttempts": 1, "resources": harness.SMALL}
+    once = {"command": ["sh", "-c", "echo begun >&2; sleep 15; cat"], "maxAttempts": 1, "resources": harness.SMALL}
     place.start("evicted", mapper=once, reducer=None, numReduceTasks=None)
-    running = harness.until(
-        lambda: next((p for p in of_type(place, "evicted", "map") if p["status"]["phase"] == "Running"), None),
-        "a map runs",
-    )
+
+    def begun():  # a container's first process ignores the signal that ends it until it handles it
+        pods = (p for p in of_type(place, "evicted", "map") if p["status"]["phase"] == "Running")
+        return next((p for p in pods if "begun" in _log(place, p["metadata"]["name"])), None)
+
+    running = harness.until(begun, "a map's command runs")
     _evict(place, running["metadata"]["name"])
     place.succeed("evicted")
     final = status(place, "evicted")
     assert final["failures"]["user"] == 0
     assert final["failures"]["infrastructure"] >= 1
+
+
+def _log(place, pod):
+    return place.cluster.run("logs", pod, "-n", place.namespace)
 
 
 def _evict(place, pod):
