@@ -116,10 +116,11 @@ class Transport:
             errors.ApiError: The server answered with an error status.
             errors.ConnectionLost: The stream broke, also in the middle of a line, or stood still for ``idle_s``.
         """
-        multi, received, progress = self._open(), bytearray(), asyncio.Event()
+        multi, progress = self._open(), asyncio.Event()
+        received: list[bytes] = []
 
         def receive(data: bytes) -> None:
-            received.extend(data)
+            received.append(data)
             progress.set()
 
         curl = self._handle(timeout_ms=0)
@@ -134,12 +135,13 @@ class Transport:
                     await progress.wait()
                 progress.clear()
                 ended = end.done()  # asked before the lines are given: more may arrive while they are used
-                whole = bytes(received[: received.rfind(b"\n") + 1])
-                if whole and curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS:
-                    del received[: len(whole)]
-                    yield whole.split(b"\n")[:-1]
+                if curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS:
+                    *lines, rest = b"".join(received).split(b"\n")
+                    received[:] = [rest] if rest else []
+                    if lines:
+                        yield lines
             await _finished(end, curl, f"GET {path}")
-            self._raise_for_status(curl, bytes(received))
+            self._raise_for_status(curl, b"".join(received))
             if received:
                 raise errors.ConnectionLost(f"GET {path}: the answer ended in the middle of a line")
         except TimeoutError as error:

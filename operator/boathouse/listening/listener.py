@@ -195,8 +195,8 @@ class _Connection:
 class _Tls(sslproto.SSLProtocol):
     """asyncio's TLS with a small buffer.
 
-    asyncio gives each connection a buffer of 256 KiB, filled with zeros: 2,000 idle connections would take 500 MiB. For
-    all TLS connections a smaller one would not do, because it is also how much is read at a time of long lists.
+    asyncio gives each connection a buffer of 256 KiB, filled with zeros: 2,000 idle connections would take 500 MiB.
+    Kopf's connections keep theirs, because it is also how much is read at a time of long lists.
     """
 
     max_size = BUFFER_BYTES
