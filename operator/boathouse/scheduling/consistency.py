@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from boathouse.cluster import errors, informer, loops, store, wire
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import facts
+from boathouse.scheduling.state import Part
 from boathouse.telemetry import logs
 
 log = logs.get(__name__)
@@ -19,7 +20,7 @@ HEARD_WITHIN_S = 120.0  # bookmarks come about once a minute
 Watch = informer.Informer[facts.PodFacts] | informer.Informer[wire.NodeView]
 
 
-class ConsistencyChecker:
+class ConsistencyChecker(Part):
     """Compares at intervals; drift that is seen twice is counted and ends the process.
 
     Args:
@@ -41,10 +42,9 @@ class ConsistencyChecker:
     ) -> None:
         self._intake = subject.intake
         self._writer = subject.pod_writer
-        self._state = subject.state
-        self._table = subject.state.pods
-        self._pods = pods
-        self._nodes = nodes
+        super().__init__(subject.state)
+        self._watches: dict[str, Watch] = {"pods": pods, "nodes": nodes}
+        self._shown = pods.objects
         self._on_fatal = on_fatal
         self._sleep = sleep
 
@@ -65,22 +65,20 @@ class ConsistencyChecker:
         Returns:
             Whether all is equal, or could not be compared.
         """
-        counters = self._state.counters
         try:
-            found = [f"pods {key}" for key in await self._watch_drift(self._pods)]
-            found += [f"nodes {key}" for key in await self._watch_drift(self._nodes)]
+            found = [f"{kind} {key}" for kind, one in self._watches.items() for key in await self._watch_drift(one)]
         except errors.ClusterError as error:
             log.warning("the cache could not be compared", error=str(error))
-            counters.comparison("skipped")
+            self._counters.comparison("skipped")
             return True
         stuck = self._ledger_drift()
         if stuck:
             await self._sleep(SETTLE_S)
             stuck &= self._ledger_drift()
         found += sorted(f"ledger {key}" for key in stuck)
-        counters.comparison("drift" if found else "equal")
+        self._counters.comparison("drift" if found else "equal")
         if found:
-            counters.cache_drift.inc(len(found))
+            self._counters.cache_drift.inc(len(found))
             message = f"the cache differs from the API server in {len(found)} objects: {', '.join(found[:10])}"
             log.error(message)
             self._on_fatal(message)
@@ -105,7 +103,7 @@ class ConsistencyChecker:
 
     def _ledger_drift(self) -> set[str]:
         """Compare the ledger with what the watches hold, without awaiting; assumed pods and those just placed aside."""
-        drift = self._table.drift(self._pods.objects.values())
+        drift = self._pods.drift(self._shown.values())
         pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods}
         return pods | {*drift.missing_nodes, *drift.ghost_nodes, *drift.different_nodes}
 
@@ -113,7 +111,7 @@ class ConsistencyChecker:
 
     async def confirm(self) -> None:
         """Read the pods that were placed a while ago and that no watch has shown, and apply the truth."""
-        for row in self._table.unconfirmed(CONFIRM_AFTER_S):
+        for row in self._pods.unconfirmed(CONFIRM_AFTER_S):
             self._intake.read(row, await self._writer.read(row.id))
 
 

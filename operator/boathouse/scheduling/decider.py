@@ -3,11 +3,10 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from boathouse.scheduling import cycle, pending_pods, pod_conditions
-from boathouse.scheduling.intake import OUTDATED
-from boathouse.scheduling.pods import rows
+from boathouse.scheduling import cycle, pod_conditions
+from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -18,18 +17,61 @@ log = logs.get(__name__)
 CONDITIONS_EVERY_S = 0.5
 
 
+class PendingPods(Part):
+    """Decides whose pods are made ahead, without a node, so that autoscalers and people see what is missing.
+
+    A class qualifies when it has waited for want of nodes for a while without any of its tasks being placed: in a busy
+    cluster, where tasks follow one another, no pod is made twice as dear for show.
+
+    Args:
+        state: The state of the scheduler.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
+        self._since_s: dict[model.ClassId, float] = {}
+
+    def next_s(self) -> float:
+        """Return when a class may come to qualify; infinity if none may."""
+        now_s = self._clock()
+        due = (since_s + self._options.pending_ahead_delay_s for since_s in self._since_s.values())
+        return min((due_s for due_s in due if due_s > now_s), default=math.inf)
+
+    def decide(self, result: cycle.CycleResult | None) -> Iterator[rows.Operation]:
+        """Yield the operations that create pods without a node now.
+
+        Args:
+            result: What a cycle placed and left pending; None if there was no cycle.
+        """
+        now_s = self._clock()
+        for class_id in result.placed | result.left.keys() if result is not None else ():
+            since_s = self._since_s.pop(class_id, now_s)
+            if result is not None and result.left.get(class_id) is model.Code.UNSCHEDULABLE:
+                self._since_s[class_id] = now_s if class_id in result.placed else since_s
+        if not self._options.pending_ahead or not self._since_s:
+            return
+        for entry in list(self._jobs.entries()):
+            for queued in self._queue.classes_of(entry.job.id) if entry.factory is not None else ():
+                if self._since_s.get(queued.task_class.id, math.inf) > now_s - self._options.pending_ahead_delay_s:
+                    continue
+                for task in queued.pool.pending()[: self._options.pending_ahead]:
+                    row = self._pods.get(task.id)
+                    if row is None or task.expected or self._jobs.hold_of(row) is not None:
+                        continue  # a pod made ahead would be refused as any other
+                    if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
+                        yield operation
+
+
 class Decider(Part):
     """Runs scheduling cycles.
 
     Args:
         state: The state of the scheduler.
-        count_nominations: Counts the pods that other schedulers are about to place.
     """
 
-    def __init__(self, state: ClusterState, count_nominations: Callable[[], None]) -> None:
+    def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._count_nominations = count_nominations
-        self._ahead = pending_pods.PendingPods(state)
+        self._ahead = PendingPods(state)
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
 
@@ -41,7 +83,8 @@ class Decider(Part):
     def decide(self) -> list[rows.Operation]:
         """Decide once: snapshot, run the cycle, assume. Returns the writes to begin."""
         self._state.sync_jobs()
-        self._count_nominations()
+        for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
+            self._room_freed(freed)
         if self._exclusions.expire():
             self._queue.nodes_changed()
         now_s, result, operations = self._clock(), None, []
@@ -106,7 +149,7 @@ class Decider(Part):
 
     def _place(self, placement: model.Placement) -> rows.Operation | None:
         row = self._pods.get(placement.task.id)
-        operation = OUTDATED if row is None else self._pods.decide(row, placement)
+        operation = table.OUTDATED if row is None else self._pods.decide(row, placement)
         if isinstance(operation, rows.Operation):
             return operation
         if row is not None and row.state is not PodState.CREATING:  # else its answer is awaited

@@ -110,7 +110,7 @@ class Executor(Part):
     # Writing
 
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Revisions:
-        if operation.task.pod_uid is not None:
+        if operation.row.report is not None:
             await self._conditions.write_deferred(operation.row)
         if not self._is_valid(operation):
             return outcomes.Skipped()
@@ -177,5 +177,8 @@ class Executor(Part):
 def _sized(manifest: dict[str, Any]) -> dict[str, str]:
     """Return the annotations that a pod of this size has."""
     annotations: dict[str, str] = manifest["metadata"].get("annotations", {})
-    kept = (names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION)
-    return {key: annotations[key] for key in kept if key in annotations}
+    return {
+        key: annotations[key]
+        for key in (names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION)
+        if key in annotations
+    }

@@ -38,14 +38,19 @@ class SchedulerGauges(Part):
             ("cache_size", "Objects in the scheduler's cache", ("type",), self._cache_size),
             ("pending_pods", "Pods that exist and have no node", ("state",), self._pending_pods),
             ("pending_tasks", "Pending tasks by queue and reason", ("queue", "reason"), self._pending_tasks),
-            ("queue_used_cpu_cores", "CPU requests placed", ("queue",), lambda: _cores(self._used())),
-            ("queue_used_memory_bytes", "Memory requests placed", ("queue",), lambda: _bytes(self._used())),
-            ("queue_demand_cpu_cores", "CPU requests placed or waiting", ("queue",), lambda: _cores(self._demand())),
+            ("queue_used_cpu_cores", "CPU requests placed", ("queue",), lambda: _by_queue(self._used(), 0, _MILLI)),
+            ("queue_used_memory_bytes", "Memory requests placed", ("queue",), lambda: _by_queue(self._used(), 1, 1.0)),
+            (
+                "queue_demand_cpu_cores",
+                "CPU requests placed or waiting",
+                ("queue",),
+                lambda: _by_queue(self._demand(), 0, _MILLI),
+            ),
             (
                 "queue_demand_memory_bytes",
                 "Memory requests placed or waiting",
                 ("queue",),
-                lambda: _bytes(self._demand()),
+                lambda: _by_queue(self._demand(), 1, 1.0),
             ),
             (
                 "queue_dominant_share_ratio",
@@ -132,9 +137,5 @@ class SchedulerGauges(Part):
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
 
 
-def _cores(amounts: dict[str, tuple[int, int]]) -> gauges.Reading:
-    return {(queue,): cpu / _MILLI for queue, (cpu, _) in amounts.items()}
-
-
-def _bytes(amounts: dict[str, tuple[int, int]]) -> gauges.Reading:
-    return {(queue,): float(memory) for queue, (_, memory) in amounts.items()}
+def _by_queue(amounts: dict[str, tuple[int, int]], which: int, unit: float) -> gauges.Reading:
+    return {(queue,): pair[which] / unit for queue, pair in amounts.items()}

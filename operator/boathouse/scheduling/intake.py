@@ -8,7 +8,7 @@ from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, store, wire
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
-from boathouse.scheduling.pods import facts, rows, translate
+from boathouse.scheduling.pods import facts, rows, table, translate
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -16,9 +16,6 @@ from boathouse_policies import framework, model
 
 log = logs.get(__name__)
 
-OUTDATED = "Outdated"
-"""Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
-Answered = Callable[[rows.PodRow, facts.PodFacts], list[rows.Change]]
 _PLACED = {PodState.BOUND, PodState.CONFIRMED}
 _ASSUMED = {PodState.CREATING, PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
 
@@ -125,7 +122,8 @@ class Intake(Part):
         match change:
             case store.Added() | store.Modified():
                 pod = change.new
-                self._report_problem(pod)
+                if pod.problem:
+                    self._report_problem(pod)
                 self._apply(self._pods.observe(pod, change.old if isinstance(change, store.Modified) else None))
             case store.Deleted():
                 self._apply(self._pods.left(change.final or change.old))
@@ -164,17 +162,17 @@ class Intake(Part):
         if pod is None:
             self._apply(self._pods.lose(row))
         else:
-            self._answered(row, pod, self._pods.show)
+            self._answered(row, pod, is_read=True)
 
-    def _answered(self, row: rows.PodRow, pod: wire.PodView, take: Answered | None = None) -> None:
+    def _answered(self, row: rows.PodRow, pod: wire.PodView, *, is_read: bool = False) -> None:
         with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
             known = self._keep(pod)
-            self._report_problem(known)
-            self._apply((take or self._pods.answered)(row, known))
+            if known.problem:
+                self._report_problem(known)
+            self._apply(self._pods.show(row, known) if is_read else self._pods.answered(row, known))
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
-        if pod.problem:
-            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
+        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
         """Keep pods of a class from a node for a while whose kubelet refused one."""
@@ -193,6 +191,7 @@ class Intake(Part):
         for change in changes:
             for freed in change.freed:
                 self._room_freed(freed)
+                self._wake()
             row = change.row
             if row.state is PodState.PENDING:
                 self._admit(row)
@@ -210,15 +209,6 @@ class Intake(Part):
         if change.job is not None:
             self._jobs.mark_ended(change.job, was_pending=change.before not in _PLACED)
         self._wake()
-
-    def _room_freed(self, freed: framework.Freed) -> None:
-        self._queue.capacity_freed(freed, self._ledger.free(freed.node))
-        self._wake()
-
-    def count_nominations(self) -> None:
-        """Count nominated pods whose priority is at least the lowest among the jobs."""
-        for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
-            self._room_freed(freed)
 
     def _nodes_changed(self) -> None:
         self._queue.nodes_changed()
@@ -289,7 +279,7 @@ class Intake(Part):
                 self._take_back(operation, "NameTaken", has_failed=True)
                 self._retry(operation, _name_taken(outcome.pod))
             case outcomes.Skipped():
-                self._take_back(operation, OUTDATED)
+                self._take_back(operation, table.OUTDATED)
                 self._jobs.mark_changed(row)
             case outcomes.Fenced():
                 self._on_fatal(outcome.message)

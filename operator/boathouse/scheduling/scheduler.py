@@ -18,7 +18,6 @@ from boathouse.cluster import boundary, client
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
     decider,
-    diagnoses,
     executor,
     intake,
     jobs,
@@ -115,7 +114,7 @@ class Scheduler:
             jobs=book,
             volumes=volumes,
             exclusions=rejections.Exclusions(clock),
-            diagnoses=diagnoses.Diagnoses(book, pods.holders, clock),
+            diagnoses=reasons.Diagnoses(book, pods.holders, clock),
             conditions=pod_conditions.PodConditions(
                 api, leader, events, metrics_.scheduler, clock, writes_per_s=options.conditions_per_s, aside=aside
             ),
@@ -125,7 +124,7 @@ class Scheduler:
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
         self.keep = kept.pods(options.scheduler_name, pods.offered, options.pod_labels)
         self.intake = intake.Intake(self.state, keep=self.keep, wake=self.wake, on_fatal=on_fatal)
-        self.decider = decider.Decider(self.state, self.intake.count_nominations)
+        self.decider = decider.Decider(self.state)
         self.pod_writer = writer.Writer(api, leader, metrics_.scheduler)
         self.executor = executor.Executor(
             self.state,

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 from boathouse.cluster import boundary, catalogue, wire
-from boathouse.scheduling import diagnoses, options, pod_conditions, reasons, rejections
+from boathouse.scheduling import options, pod_conditions, reasons, rejections
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.pods import table
 from boathouse.scheduling.volumes import book as volume_book
@@ -43,7 +43,7 @@ class ClusterState:
     jobs: Jobs
     volumes: volume_book.VolumeBook
     exclusions: rejections.Exclusions
-    diagnoses: diagnoses.Diagnoses
+    diagnoses: reasons.Diagnoses
     conditions: pod_conditions.PodConditions
     counters: metrics.SchedulerMetrics
     aside: boundary.Boundary
@@ -94,3 +94,7 @@ class Part:
         self._conditions = state.conditions
         self._counters = state.counters
         self._aside = state.aside
+
+    def _room_freed(self, freed: framework.Freed) -> None:
+        """Consider the pending tasks that may fit where room came free."""
+        self._queue.capacity_freed(freed, self._ledger.free(freed.node))

@@ -23,7 +23,7 @@ confirmed in CONFIRMED.
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 
 class PodState(enum.StrEnum):
@@ -66,11 +66,8 @@ Origin: TypeAlias = PodState | None
 """A state, or None for a pod without a row."""
 
 
-class Transition(NamedTuple):
-    """The next state, and what happens in the ledger."""
-
-    state: PodState
-    ledger: LedgerAction
+Transition: TypeAlias = tuple[PodState, LedgerAction]
+"""The next state, and what happens in the ledger."""
 
 
 class ImpossibleTransition(Exception):  # noqa: N818 - a fault of the caller, named as what happened
@@ -95,7 +92,6 @@ WITHOUT_POD = frozenset({PodState.PLANNED, PodState.GONE})
 WITH_OPERATION = frozenset({PodState.CREATING, PodState.BINDING})
 ASSUMED = (PodState.CREATING, PodState.BINDING, PodState.BOUND)
 _UNWRITTEN = (None, PodState.PLANNED, PodState.PENDING, PodState.GONE)
-_EXISTING = (*PodState,)
 
 _RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (
     # trigger, states that it may occur in, next state (None: unchanged), ledger
@@ -110,13 +106,13 @@ _RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (
     (Trigger.SHOWN_PENDING, _UNWRITTEN, PodState.PENDING, LedgerAction.KEEP),
     (Trigger.SHOWN_PENDING, ASSUMED, None, LedgerAction.KEEP),  # the watch is behind
     (Trigger.SHOWN_PENDING, (PodState.CONFIRMED,), PodState.PENDING, LedgerAction.FREE),  # etcd was restored
-    (Trigger.SHOWN_PLACED, (None, *_EXISTING), PodState.CONFIRMED, LedgerAction.OBSERVE),
-    (Trigger.ENDED, _EXISTING, PodState.GONE, LedgerAction.FREE),
+    (Trigger.SHOWN_PLACED, (None, *PodState), PodState.CONFIRMED, LedgerAction.OBSERVE),
+    (Trigger.ENDED, tuple(PodState), PodState.GONE, LedgerAction.FREE),
 )
 
 TRANSITIONS: Mapping[tuple[Origin, Trigger], Transition] = MappingProxyType(
     {
-        (origin, trigger): Transition(to or origin or PodState.PLANNED, ledger)
+        (origin, trigger): (to or origin or PodState.PLANNED, ledger)
         for trigger, origins, to, ledger in _RULES
         for origin in origins
     }

@@ -23,6 +23,8 @@ from boathouse.scheduling.pods.states import (
 from boathouse.scheduling.volumes import book
 from boathouse_policies import framework, model
 
+OUTDATED = "Outdated"
+"""Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 _NOMINATED = "nominated:"
 _NONE: Mapping[model.TaskId, PodRow] = {}
 
@@ -189,7 +191,7 @@ class PodTable:
 
     def show(self, row: PodRow | None, pod: facts.PodFacts) -> list[Change]:
         """Take over what is shown of a pod; None for one without a row."""
-        changes = []
+        changes: list[Change] = []
         if row is not None and row.uid not in {None, pod.metadata.uid} and row.state not in {None, PodState.GONE}:
             changes.append(self._apply(row, Trigger.ENDED))
         if pod.is_terminal:
@@ -199,8 +201,7 @@ class PodTable:
         if row is None:
             row = PodRow(pod.id, pod.metadata.namespace)
         trigger = Trigger.SHOWN_PLACED if pod.node_name else Trigger.SHOWN_PENDING
-        changes.append(self._apply(row, trigger, pod))
-        return changes
+        return [*changes, self._apply(row, trigger, pod)]
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
         """Note that a pod ended or was deleted. The end of an earlier pod of the name changes nothing."""
@@ -225,7 +226,7 @@ class PodTable:
         claims = placement.task_class.constraints.claims
         verb = PodState.PENDING if isinstance(placement, model.Bind) else PodState.PLANNED
         if row.state is not verb or row.pending_uid != placement.task.pod_uid:
-            return "Outdated"
+            return OUTDATED
         if claims:
             row.promise = self._volumes.promise(row.id, claims, self.nodes[placement.node])
             if row.promise is None:
@@ -323,8 +324,7 @@ class PodTable:
 
     def unconfirmed(self, age_s: float = 0.0) -> list[PodRow]:
         """Return the pods that were placed at least this long ago and that no watch shows on their node."""
-        limit_s = self._clock() - age_s
-        return [row for row in self._by_state[PodState.BOUND].values() if row.since_s <= limit_s]
+        return [row for row in self._by_state[PodState.BOUND].values() if row.since_s + age_s <= self._clock()]
 
     def assumed(self) -> Iterator[PodRow]:
         """Yield the pods that are being written, or that were written and are not confirmed."""

@@ -53,8 +53,8 @@ def test_an_impossible_transition_names_the_state_and_the_trigger():
 
 
 def test_the_ledger_assumes_only_what_gets_an_operation_and_confirms_only_what_is_on_its_node():
-    for transition in states.TRANSITIONS.values():
-        if transition.ledger is LedgerAction.ASSUME:
-            assert transition.state in states.WITH_OPERATION
-        if transition.ledger is LedgerAction.OBSERVE:
-            assert transition.state is PodState.CONFIRMED
+    for state, action in states.TRANSITIONS.values():
+        if action is LedgerAction.ASSUME:
+            assert state in states.WITH_OPERATION
+        if action is LedgerAction.OBSERVE:
+            assert state is PodState.CONFIRMED
