@@ -41,6 +41,7 @@ class Truth:
     def __init__(self, errors: Errors, random: np.random.Generator) -> None:
         self._errors = errors
         self._random = random
+        self._is_exact = not any(errors.duration)
 
     def of_job(self, phases: tuple[Phase, ...], node_mem_mb: int) -> tuple[Phase, ...]:
         """The phases as they really are: one draw for memory and one for the penalty."""
@@ -61,8 +62,9 @@ class Truth:
         run_ms = phase.duration_ms
         if given_mb < phase.mem_ideal_mb:
             run_ms = phase.penalty.run_time_ms(run_ms, given_mb, phase.mem_ideal_mb)
-        error = self._draw(self._errors.duration)
-        return max(0, round(run_ms * (1 + error))) if error else run_ms
+        if self._is_exact:
+            return run_ms
+        return max(0, round(run_ms * (1 + self._draw(self._errors.duration))))
 
     def _draw(self, span: Span) -> float:
         low, high = span

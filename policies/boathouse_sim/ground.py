@@ -137,6 +137,13 @@ class Ground(Generic[S, R]):
         self.room.apply(plan, now_s, park=park)
         return plan.decisions
 
+    def may_fit(self, node: model.NodeName) -> bool:
+        """Whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
+        room = self.ledger.free(node)
+        may_fit = room is not None and self.room.may_fit(self.profile.sizer, room)
+        self.cycles += not may_fit
+        return may_fit
+
     def finished(self) -> results.Outcome:
         """What was seen, when nothing is left to happen.
 

@@ -93,6 +93,7 @@ class Heartbeats:
         timing = workload.timing
         self.world.clock.patience_ms += _MOST_PERIODS * (timing.node_heartbeat_ms + timing.am_heartbeat_ms)
         self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
+        self._needs_room = profile.asks_nothing and not profile.controllers
         self._most = timing.allocs_per_node_heartbeat
         self._coming = 0  # masters that were placed and are not up: their tasks will wait soon
         self._masters: dict[model.JobId, _Master] = {}
@@ -134,6 +135,8 @@ class Heartbeats:
     def _offer(self, node: _Node) -> bool:
         """Let the cycle place on this node; whether another heartbeat soon could change anything."""
         if not self.world.waiting:
+            return node.launching > 0
+        if self._needs_room and not self.world.may_fit(node.name):
             return node.launching > 0
         was_kept = node.name in self.world.room.reserved
         placed, now_s = False, self.world.clock.now_s

@@ -36,15 +36,14 @@ class Attempt:
         if pending.task_class.gang_min:
             classes = [member for member in turns.classes_of(pending.job.id) if member.task_class.gang_min]
             self.gang = profile.gang.together(classes, state)
-        self._turns = turns
-        self._profile = profile
-        self._state = state
+        self._turns, self._profile, self._state = turns, profile, state
 
     def members(self) -> Iterable[PendingClass]:
         """Each class as often as a task of it must be placed, until one cannot be."""
         if self.gang:
             return self._members_of_gang()
-        return (self.pending,) if self._may_try(self.pending) else ()
+        may_try = self.pending.left and (not self._turns.has_limits or self._may_try(self.pending))
+        return (self.pending,) if may_try else ()
 
     def _members_of_gang(self) -> Iterator[PendingClass]:
         for member, count in self.gang:
@@ -137,7 +136,7 @@ class Attempt:
         if self.gang or self.wait is not None or self._refusal is not None or not self.pending.left:
             return False
         layout = self._state.view.layout
-        return not layout.nodes or bool(layout.large_enough(self.pending.least).any())
+        return not layout.nodes or 1 in layout.large_enough(self.pending.least).tobytes()  # quicker than any()
 
     def verdict(self, pending: PendingClass) -> model.Verdict:
         """Why a class of this failed turn waits."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.layout import ALL, Where
-from boathouse_policies.framework.questions import NO_PREFERENCE, ShapeScore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -61,46 +60,44 @@ class FewNodes:
     Attributes:
         listed: The places of the nodes.
         at: The index of each node in `listed`.
-        compares: Whether `best` is known for every shape: always.
+        shapes: The shape of each class, length C.
+        rooms: What is free on those that have room for anything.
+        most: The most memory that is free on any of them; -1 where there is none.
     """
-
-    compares = True
 
     def __init__(
         self, nodes: Sequence[int], sorted_classes: SortedClasses, profile: Profile, state: CycleState
     ) -> None:
         self._state = state
-        shapes, _, self._shapes = sorted_classes.shapes(profile.sizer, state.view.axis)
+        shapes, _, self.shapes = sorted_classes.shapes(profile.sizer, state.view.axis)
         self._least = shapes.least_listed
-        self._score = profile.score if isinstance(profile.score, ShapeScore) else NO_PREFERENCE
+        self._score = profile.shape_score
         self.listed = nodes
         self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
-        self._rooms: dict[int, list[int]] = {}
-        self._most = 0
-        self._fitting: tuple[Shape | None, list[int]] = (None, [])
         self._seen = state.changes
         self._find_rooms()
 
     def _find_rooms(self) -> None:
         state, least = self._state, self._least
-        offered, free_on = state.offered, state.free_on
-        rooms = [(node, free_on(node)) for node in self.listed if offered[node]]
-        self._rooms = {node: room for node, room in rooms if not any(map(operator.lt, room, least))}
-        self._most = max(map(_memory_of, self._rooms.values()), default=-1)
+        self.rooms: dict[int, list[int]] = {
+            node: room
+            for node in self.listed
+            if not any(map(operator.lt, room := state.free_on(node), least)) and node not in state.withdrawn
+        }
+        self.most = max(map(_memory_of, self.rooms.values()), default=-1)
 
     def renew(self) -> None:
         """Take in what the cycle changed since the last call."""
-        state, least, rooms = self._state, self._least, self._rooms
+        state, least, rooms = self._state, self._least, self.rooms
         for node in state.changed_since(self._seen):
             room = rooms.get(node)
             if room is None:
                 if node in self.at and not any(map(operator.lt, state.free_on(node), least)):
                     self._find_rooms()  # in the order of nodes
-                    rooms = self._rooms
-            elif any(map(operator.lt, room, least)) or not state.offered[node]:
+                    rooms = self.rooms
+            elif any(map(operator.lt, room, least)) or node in state.withdrawn:
                 del rooms[node]
-        self._most = max(map(_memory_of, rooms.values()), default=-1)
-        self._fitting = (None, [])
+        self.most = max(map(_memory_of, rooms.values()), default=-1)
         self._seen = state.changes
 
     @property
@@ -108,36 +105,27 @@ class FewNodes:
         """Whether anything pending may fit on any of the nodes."""
         if self._seen != self._state.changes:
             self.renew()
-        return bool(self._rooms)
+        return bool(self.rooms)
 
     def has_room(self, place: int) -> bool:
         """Whether a class, by its place, may fit on any of the nodes: asked after `anything_fits`."""
-        shape = self._shapes[place]
-        return shape.memory <= self._most and bool(self._with_room(shape))
+        shape = self.shapes[place]
+        return shape.memory <= self.most and bool(self.with_room(shape))
 
-    def _with_room(self, shape: Shape) -> list[int]:
-        """The nodes that have room for a shape; memory is scarce nearly always, and so compared first."""
+    def with_room(self, shape: Shape) -> list[int]:
+        """Return the nodes that have room for a shape; memory is scarce nearly always, and so compared first."""
         memory, floor, compared = shape.memory, shape.floor, operator.lt
-        fitting = [
-            node
-            for node, room in self._rooms.items()
-            if memory <= room[_MEMORY] and not any(map(compared, room, floor))
+        return [
+            node for node, room in self.rooms.items() if memory <= room[_MEMORY] and not any(map(compared, room, floor))
         ]
-        self._fitting = (shape, fitting)
-        return fitting
 
     def without_room(self) -> model.BoolVector | None:
         """The classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
         return None
 
-    def best(self, pending: PendingClass) -> int | None:
-        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
-        if self._seen != self._state.changes:
-            self.renew()
-        shape, view, rooms = pending.shape, self._state.view, self._rooms
-        known, fits = self._fitting
-        if known is not shape:
-            fits = self._with_room(shape)
+    def best_of(self, shape: Shape, fits: list[int]) -> int | None:
+        """Return the best node for a shape, of those that have room for it; of equal ones, the first."""
+        view, rooms = self._state.view, self.rooms
         eligibility = shape.eligibility(view)
         if not eligibility.everywhere:
             fits = [node for node in fits if eligibility.mask[node]]
@@ -171,10 +159,8 @@ class Table:
         shapes, self._row_of = self._looked_at(sorted_classes, profile)
         self._sizes = shapes.sizes[:, :, None]
         self._least = shapes.least_listed
-        asked = not sorted_classes.stages <= profile.scores.keys()
-        self._score = profile.score if asked and isinstance(profile.score, ShapeScore) else None
         self.nodes = self._with_room(shapes.least)
-        self._span: Where = ALL if len(self.nodes) == len(state.offered) else self.nodes
+        self._span: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes
         self.listed: Sequence[int] = range(len(self.nodes)) if self._span is ALL else self.nodes.tolist()
         self.at = None if self._span is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
@@ -182,7 +168,6 @@ class Table:
         if self.compares:
             self._allowed = shapes.allowed(state.view, self._span)
             self._fits = np.zeros((len(shapes), len(self.nodes)), np.bool_)
-            self._scores = None if self._score is None else np.empty(self._fits.shape)
             self._counts = np.zeros(len(shapes), np.int64)
             self._compare(ALL, self._span)
             self._count()
@@ -220,11 +205,6 @@ class Table:
         fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self._sizes <= room[:, None])
         return fits
 
-    def _scored(self, score: ShapeScore, where: Where, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """The scores of some nodes for all shapes, -inf where they do not fit, shape [S, len(where)]."""
-        inverse = self._state.view.layout.inverse_allocatable[:, where]
-        return np.where(fits, score.of_shapes(self._sizes, self._state.free[:, where], inverse), NEVER)
-
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
         state = self._state
@@ -245,13 +225,11 @@ class Table:
         self._most_on = max(self._on, default=0)
 
     def _compare_one(self, i: int, node: int) -> None:
-        if self._state.offered[node] and all(map(operator.ge, self._state.free_on(node), self._least)):
+        if self._state.is_offered(node) and all(map(operator.ge, self._state.free_on(node), self._least)):
             self._compare(slice(i, i + 1), slice(node, node + 1))  # views, where arrays of places would copy
         else:
             self._counts -= self._fits[:, i]
             self._fits[:, i] = False
-            if self._scores is not None:
-                self._scores[:, i] = NEVER
 
     def _compare(self, at: Where, where: Where) -> None:
         """Compare some nodes, by index and by place, with all shapes."""
@@ -260,25 +238,19 @@ class Table:
             fits &= self._allowed[:, at]
         self._counts += np.add.reduce(fits, axis=1, dtype=np.int64) - np.add.reduce(self._fits[:, at], axis=1)
         self._fits[:, at] = fits
-        if self._scores is not None and self._score is not None:
-            self._scores[:, at] = self._scored(self._score, where, fits)
-
-    @property
-    def _behind(self) -> int:
-        """By how many nodes at most a shape may fit on fewer than was counted."""
-        return self._state.changes - self._seen
 
     @property
     def anything_fits(self) -> bool:
         """Whether anything pending may fit on any of the nodes."""
-        if not self.compares or self._most_on > self._behind:
+        # A shape may fit on fewer nodes than was counted: by one for each change at most.
+        if not self.compares or self._most_on > self._state.changes - self._seen:
             return True
         self.renew()
         return self._most_on > 0
 
     def has_room(self, place: int) -> bool:
         """Whether a class, by its place in the lineup, may fit on any of the nodes."""
-        if not self.compares or self._on[self._row_of[place]] > self._behind:
+        if not self.compares or self._on[self._row_of[place]] > self._state.changes - self._seen:
             return True
         self.renew()
         return bool(self._on[self._row_of[place]] > 0)
@@ -286,16 +258,6 @@ class Table:
     def without_room(self) -> model.BoolVector | None:
         """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
         return (self._counts == 0)[self._row_of] if self.compares else None
-
-    def best(self, pending: PendingClass) -> int | None:
-        """The best node for a class, judged by its shape alone; of equal ones, the first. None if it fits on none."""
-        self.renew()
-        row = self._row_of[pending.place]
-        scores = self._fits[row] if self._scores is None else self._scores[row]
-        i = int(scores.argmax()) if len(scores) else -1
-        if i < 0 or not self._fits[row, i]:
-            return None
-        return i if self.at is None else int(self.nodes[i])
 
     def row(self, pending: PendingClass) -> model.BoolVector:
         """The nodes that a class' shape fits on, shape [K]."""
@@ -313,7 +275,7 @@ def fits_in(shape: Shape, room: Sequence[int]) -> bool:
 
 def still_fits(shape: Shape, node: int, state: CycleState) -> bool:
     """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
-    if not state.offered[node] or not fits_in(shape, state.free_on(node)):
+    if not state.is_offered(node) or not fits_in(shape, state.free_on(node)):
         return False
     eligibility = shape.eligibility(state.view)
     return eligibility.everywhere or bool(eligibility.mask[node])

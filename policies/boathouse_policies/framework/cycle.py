@@ -37,6 +37,8 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     turns = TurnOrder(queue, profile, state)
     plan = plans.Plan(advice, turns, profile, state)
     plan.leave_orphans(queue.queues)
+    if profile.asks_nothing:
+        plan.decide(turns.quick_turns())
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
     rankings = turns.rankings
     while not state.exhausted and (pending := turns.next_class()) is not None:

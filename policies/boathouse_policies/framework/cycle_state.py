@@ -82,9 +82,7 @@ class PendingClass:
     )
 
     def __init__(self, queued: QueuedClass, profile: Sizes, state: CycleState) -> None:
-        self.queued = queued
-        self.job = queued.job
-        self.task_class = queued.task_class
+        self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
         self.state = state
         self.place = -1
         self.left = queued.pool.count
@@ -144,7 +142,7 @@ class CycleState:
 
     Attributes:
         view: What the cycle began with.
-        offered: Nodes that may still take tasks in this cycle, shape [N].
+        withdrawn: Places of nodes on offer that take no more tasks in this cycle.
         exhausted: Whether nodes were on offer and none of them takes anything more.
         offers: How many nodes are on offer.
         changes: How often a node changed so far.
@@ -161,14 +159,13 @@ class CycleState:
         self._by_node: dict[
             int, list[int]
         ] = {}  # what is free on nodes that somebody asked for, and on all that changed
-        self.offered = (layout.everywhere if view.offered is None else view.offered).copy()
+        self._offered: model.BoolVector | None = None
+        self.withdrawn: set[int] = set()
         self.changes = 0
         self._changed: list[int] = []
-        self._reservations = reservations
-        self.reserved = reservations.by_place(layout)
+        self._reservations, self.reserved = reservations, reservations.by_place(layout)
         self.released: set[int] = set()
-        self._places: list[int] | None = None
-        self.offers = len(layout) if view.offered is None else int(np.count_nonzero(self.offered))
+        self.offers = len(layout if view.offered is None else view.offered)
         self.exhausted = False
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
@@ -246,11 +243,11 @@ class CycleState:
         """Whether every node on offer is reserved."""
         if self.offers > len(self.reserved) or not self.offers:
             return False
-        return self.offers == len(self.offered) or all(map(self.reserved.__contains__, self.offered_places()))
+        return self.offers == len(self.view.layout) or all(map(self.reserved.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
         """The classes for which nodes on offer are reserved, and the others to which those are open."""
-        if self.offers == len(self.offered):
+        if self.offers == len(self.view.layout):
             owners = set(self.reserved.values())
         else:
             owners = {self.reserved[node] for node in self.offered_places() if node in self.reserved}
@@ -260,11 +257,22 @@ class CycleState:
         """The classes that may use the nodes that are reserved for a class."""
         return self._reservations.open_to(owner)
 
-    def offered_places(self) -> list[int]:
+    @property
+    def offered(self) -> model.BoolVector:
+        """Nodes that may still take tasks in this cycle, shape [N]: made at first use, as `free`."""
+        if self._offered is None:
+            self._offered = np.zeros(len(self.view.layout), np.bool_)
+            self._offered[self.offered_places()] = True
+        return self._offered
+
+    def is_offered(self, node: int) -> bool:
+        """Whether a node may still take tasks in this cycle."""
+        return node not in self.withdrawn and (self.view.offered is None or node in self.view.offered)
+
+    def offered_places(self) -> Sequence[int]:
         """The nodes on offer, ascending."""
-        if self._places is None:
-            self._places = self.offered.nonzero()[0].tolist()
-        return self._places
+        places = range(len(self.view.layout)) if self.view.offered is None else self.view.offered
+        return [node for node in places if node not in self.withdrawn] if self.withdrawn else places
 
     # Writing
 
@@ -294,9 +302,9 @@ class CycleState:
             self.ports[assignment.node] = tuple(left)
         if self.view.max_per_node is not None:
             self._placed_on[assignment.node] -= 1
-            if not self.offered[assignment.node]:
-                self.offered[assignment.node] = True
-                self._places = None
+            if assignment.node in self.withdrawn:
+                self.withdrawn.discard(assignment.node)
+                self._offered = None
                 self.offers += 1
                 self.exhausted = False
 
@@ -319,9 +327,10 @@ class CycleState:
 
     def withdraw(self, node: int) -> None:
         """Offer the node to nobody for the rest of the cycle."""
-        if self.offered[node]:
-            self.offered[node] = False
-            self._places = None
+        if self.is_offered(node):
+            self.withdrawn.add(node)
+            if self._offered is not None:
+                self._offered[node] = False
             self.offers -= 1
             self.exhausted = not self.offers
             self.touch(node)
@@ -341,8 +350,9 @@ class CycleState:
 
     def _count(self) -> None:
         """Count what jobs and classes got in this cycle: late, for many profiles never read it."""
-        jobs, classes = self._jobs, self._classes
+        jobs, classes, view = self._jobs, self._classes, self.view
         for step, job, class_id, amounts in self._uncounted:
-            jobs[job] = combined(step, jobs.get(job) or self.view.job_usage(job), amounts)
+            held = jobs.get(job) or view.job_usage(job)
+            jobs[job] = tuple(map(step, held, amounts)) if len(held) == len(amounts) else combined(step, held, amounts)
             classes[class_id] = step(classes.get(class_id, 0), 1)
         self._uncounted.clear()

@@ -53,9 +53,9 @@ def refusal(
         is_passed_over: Whether the reserve has said that every node that fits is reserved for others.
     """
     view = state.view
-    if view.layout.nodes and not view.layout.large_enough(pending.least).any():
+    if view.layout.nodes and 1 not in view.layout.large_enough(pending.least).tobytes():  # quicker than any()
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
-    if state.offers == len(state.offered) and not profile.reserve.concerns(pending):
+    if state.offers == len(view.layout) and not profile.reserve.concerns(pending):
         return UNSCHEDULABLE  # every node was asked
     passing = _passing(pending, profile, state)
     if not len(passing):

@@ -118,8 +118,7 @@ class Eligibility:
     """
 
     def __init__(self, layout: Layout, refusals: list[str | None]) -> None:
-        self.layout = layout
-        self.refusals = refusals
+        self.layout, self.refusals = layout, refusals
         self.mask = np.array([reason is None for reason in refusals], np.bool_)
         self.mask.flags.writeable = False
         self.everywhere = bool(self.mask.all())

@@ -139,13 +139,6 @@ class Layout:
         return listed
 
     @functools.cached_property
-    def everywhere(self) -> model.BoolVector:
-        """True for each node, shape [N], read-only."""
-        everywhere = np.ones(len(self), np.bool_)
-        everywhere.flags.writeable = False
-        return everywhere
-
-    @functools.cached_property
     def servers(self) -> Groups:
         """The nodes on each physical host."""
         return Groups((node.server for node in self.nodes), self.names)

@@ -36,7 +36,7 @@ from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class State(enum.Enum):
@@ -154,11 +154,6 @@ class _Entry:
         return State.ASSUMED if self.pod is None else State.CONFIRMED
 
     @property
-    def queue(self) -> model.QueueName | None:
-        """The queue that it is charged to."""
-        return None if self.share is None else self.share[0]
-
-    @property
     def account(self) -> Account:
         """The pod. That of an assumption is made on request: most assumptions are over before."""
         if self.pod is not None:
@@ -248,7 +243,7 @@ class Ledger:
 
     def queues_on(self, name: model.NodeName) -> set[model.QueueName]:
         """The queues that pods on a node are charged to."""
-        return {entry.queue for entry in self._entries.values() if entry.node == name and entry.queue is not None}
+        return {entry.share[0] for entry in self._entries.values() if entry.node == name and entry.share is not None}
 
     # Pods
 
@@ -367,7 +362,7 @@ class Ledger:
             host_ports=self._ports,
             touched=self._touched,
             eligibilities=self._eligibilities,
-            offered=None if offered is None else self._mask(offered),
+            offered=None if offered is None else self._places(offered),
             max_per_node=max_per_node,
             serial=self._snapshots,
         )
@@ -402,10 +397,9 @@ class Ledger:
             different_nodes=tuple(sorted(n for n in known.keys() & self._nodes.keys() if known[n] != self._nodes[n])),
         )
 
-    def _mask(self, names: Iterable[model.NodeName]) -> model.BoolVector:
-        mask = np.zeros(len(self._layout), np.bool_)
-        mask[[self._layout.index[name] for name in names if name in self._layout.index]] = True
-        return mask
+    def _places(self, names: Iterable[model.NodeName]) -> Sequence[int]:
+        index = self._layout.index
+        return sorted({index[name] for name in names if name in index})
 
     # Columns
 
@@ -429,7 +423,7 @@ class Ledger:
         self._charge(entry, entry.amounts, operator.sub)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
-        return Freed(entry.node, entry.queue)
+        return Freed(entry.node, entry.share and entry.share[0])
 
     def _replace(self, entry: _Entry, pod: Account, node: model.NodeName) -> Freed | None:
         known = entry.account
@@ -451,14 +445,15 @@ class Ledger:
         if not any(difference):
             return None
         self._charge(entry, difference, operator.add)
-        return Freed(entry.node, entry.queue) if min(difference) < 0 else None
+        return Freed(entry.node, entry.share and entry.share[0]) if min(difference) < 0 else None
 
     def _charge(self, entry: _Entry, amounts: model.Amounts, step: Step) -> None:
-        if self._view is not None:
-            self._detach_view()
-        self._by_node.add(entry.node, amounts, step)
         if entry.node in self._nodes:
             self._charge_owner(entry, amounts, step)
+        else:
+            self._detach_view()
+        self._by_node.stale.add(entry.node)
+        add_to(self._by_node.plain, entry.node, amounts, step)
 
     def _charge_owner(self, entry: _Entry, amounts: model.Amounts, step: Step) -> None:
         if self._view is not None:

@@ -33,11 +33,10 @@ class Plan:
 
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.decisions = decisions
-        self._turns = turns
-        self._profile = profile
-        self._state = state
+        self._turns, self._profile, self._state = turns, profile, state
         self._left: dict[model.ClassId, diagnosis.Left] = {}
         self._undiagnosed: list[PendingClass] = []
+        self._has_news = False
 
     # For the cycle
 
@@ -128,12 +127,15 @@ class Plan:
         """Nodes that were reserved before and are not any more, sorted."""
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
-    @functools.cached_property
+    @property
     def news(self) -> Mapping[model.ClassId, diagnosis.Left]:
         """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
         """
+        if self._has_news:
+            return self._left
+        self._has_news = True
         turns, profile, state = self._turns, self._profile, self._state
         for pending in self._undiagnosed:
             if pending.task_class.id not in self._left:

@@ -119,13 +119,7 @@ class Filter(NodeQuestion):
 
 
 class Score(Question):
-    """Which node is better.
-
-    Attributes:
-        of_shape: Whether it depends on the shape and what is free alone (`ShapeScore`).
-    """
-
-    of_shape = False
+    """Which node is better."""
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
@@ -138,8 +132,6 @@ class Score(Question):
 
 class ShapeScore(Score, abc.ABC):
     """A score that depends on a class' least size and on what is free on the node alone."""
-
-    of_shape = True
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
         """Nothing: the answer depends on the shape alone."""

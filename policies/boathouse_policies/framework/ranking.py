@@ -59,18 +59,12 @@ class Rankings:
     """
 
     def __init__(self, candidates: Candidates, profile: Profile, state: CycleState) -> None:
-        self._candidates = candidates
-        self._profile = profile
-        self._state = state
+        self._candidates, self._profile, self._state = candidates, profile, state
         self._known: dict[Hashable, Ranking] = {}
         self._of_class: dict[int, Ranking] = {}
-        self._of_shape: dict[int, bool] = {}
 
     def best(self, pending: PendingClass) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        of_shape = self._of_shape.get(pending.place)
-        if self._of_shape_alone(pending) if of_shape is None else of_shape:
-            return self._candidates.best(pending)
         i = self._of(pending).best()
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
@@ -87,18 +81,6 @@ class Rankings:
             return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))
 
-    def _of_shape_alone(self, pending: PendingClass) -> bool:
-        """Whether nothing but its shape decides where a class goes."""
-        profile = self._profile
-        self._of_shape[pending.place] = known = (
-            self._candidates.compares
-            and profile.score.of_shape
-            and (not profile.scores or profile.score_of(pending.task_class.stage) is profile.score)
-            and (not profile.decides_sizes or profile.sizer.key(pending) is None)
-            and not profile.asked_about(pending)
-        )
-        return known
-
     def _of(self, pending: PendingClass) -> Ranking:
         ranking = self._of_class.get(pending.place)
         if ranking is None:
@@ -111,6 +93,8 @@ class Rankings:
         """The ranking that classes with the same answers have in common."""
         profile = self._profile
         questions, score = profile.asked_about(pending), profile.score_of(pending.task_class.stage)
+        if len(self._candidates.listed) <= _NOT_SHARED:
+            return self._ranked(pending, questions)
         key = (
             pending.shape,
             profile.sizer.key(pending),
@@ -206,4 +190,5 @@ class Rankings:
         return passing
 
 
+_NOT_SHARED = 4  # to rank so few nodes costs less than to find out who shares a ranking
 _ONE_BY_ONE = 8  # measured: from about so many nodes on, one column operation is cheaper than plain numbers

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import questions
-from boathouse_policies.framework.predicates import PREDICATES
+from boathouse_policies.framework.predicates import PREDICATES, FreePorts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +65,21 @@ class Profile:
         """The filters that are asked class by class, and the reserve, if it is not neutral."""
         reserves = () if self.reserve is questions.NO_RESERVE else (self.reserve,)
         return (*(question for question in self.filters if not question.of_shape), *reserves)
+
+    @functools.cached_property
+    def shape_score(self) -> questions.ShapeScore:
+        """The score, if it depends on the shape and what is free alone; else the neutral one."""
+        return self.score if isinstance(self.score, questions.ShapeScore) else questions.NO_PREFERENCE
+
+    @functools.cached_property
+    def asks_nothing(self) -> bool:
+        """Whether the shape of a class without host ports and the usage of its job decide everything."""
+        return (
+            self.order.lasts
+            and isinstance(self.score, questions.ShapeScore)
+            and all(isinstance(question, FreePorts) for question in self.asked)
+            and not (self.scores or self.hooks or self.is_patient or self.decides_sizes)
+        )
 
     @functools.cached_property
     def is_patient(self) -> bool:

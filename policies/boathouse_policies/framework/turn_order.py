@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-import heapq
 import math
 import operator
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.candidates import candidates
+from boathouse_policies.framework.candidates import FewNodes, candidates
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.ranking import Rankings
 from boathouse_policies.framework.view import Share, Step, combined
@@ -49,11 +49,6 @@ class _QueueTurns:
     share: float = 0.0
     shares: dict[model.NamespaceName, float] = dataclasses.field(default_factory=dict)
 
-    def add(self, namespace: model.NamespaceName, heap: _Heap) -> None:
-        """Append the heap of a band."""
-        self.heaps.setdefault(namespace, []).append(heap)
-        self.shares[namespace] = 0.0
-
 
 class TurnOrder:
     """The classes of a cycle in the order of their turns.
@@ -71,9 +66,9 @@ class TurnOrder:
     """
 
     def __init__(self, queue: SchedulingQueue, profile: Profile, state: CycleState) -> None:
-        self._profile = profile
-        self._state = state
+        self._queue, self._profile, self._state = queue, profile, state
         self._sorted = in_order = queue.sorted_classes()
+        in_order.note_usage(state.view)
         self._pending: dict[int, PendingClass] = {}
         self._allowed: Collection[model.ClassId] | None = None
         self._asks_again = False  # nodes were reserved since, so that others may be allowed
@@ -91,45 +86,47 @@ class TurnOrder:
         self._no_room: list[int] = []
         self._passed_over: list[int] = []
         self._dropped: list[int] = []
+        self._open: list[bool] = []  # the classes that may have turns, once the jobs are lined up
         self._is_over = False  # no node has room for anything
         # Where each job has one class, and none a gang, the place of the job is that of its class.
-        plain = in_order.single and not in_order.gangs
-        self._has_room = self._candidates.has_room if plain else self._has_room_for_job
+        has_room = self._candidates.has_room
+        self._has_room = has_room if in_order.single and not in_order.gangs else self._has_room_for_job
+        self._first: list[PendingClass] = []
+        self._keys: list[float] = []
+        self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
+        self._owners: list[int] = []
+
+    # Before the first turn
+
+    def _begun(self) -> list[PendingClass]:
+        """The open classes of gangs of which tasks are placed, in order of submission."""
+        places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
+        return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
+
+    def _has_begun(self, place: int) -> bool:
+        classes = (queued.task_class for queued in self._queue.classes_of(self._sorted.queued[place].job.id))
+        return any(task_class.gang_min and self._state.placed(task_class.id) for task_class in classes)
+
+    def _join(self) -> None:
+        """Line the open jobs up, and find the classes that go before them: begun gangs, owners of reserved nodes."""
+        in_order = self._sorted
         turns = in_order.open
         if self._skips and (without_room := self._candidates.without_room()) is not None:
             turns = in_order.open & ~(without_room & ~in_order.in_gang)
             self._no_room += (in_order.open & ~turns).nonzero()[0].tolist()
-        self._open: list[bool] = turns.tolist()
-        self._first = self._begun(queue) if in_order.gangs else []
-        self._keys: list[float] = []
-        self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
-        self._owners: list[int] = []
-        if state.reserved:
-            self._join_beside_reserved(queue, turns)
-        else:
-            self._join_all(queue, turns)
-        self._generation = profile.order.generation(state)
-
-    # Before the first turn
-
-    def _begun(self, queue: SchedulingQueue) -> list[PendingClass]:
-        """The open classes of gangs of which tasks are placed, in order of submission."""
-        places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place, queue)]
-        return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
-
-    def _has_begun(self, place: int, queue: SchedulingQueue) -> bool:
-        classes = (queued.task_class for queued in queue.classes_of(self._sorted.queued[place].job.id))
-        return any(task_class.gang_min and self._state.placed(task_class.id) for task_class in classes)
-
-    def _join_beside_reserved(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
-        """Line the open jobs up, and find the classes for which nodes are reserved."""
-        if max(self._sorted.namespaces.values(), default=0) > 1:
-            self._join_all(queue, turns)
+        self._open = turns.tolist()
+        if in_order.gangs:
+            self._first = self._begun()
+        if not self._state.reserved:
+            self._join_all(turns)
+        elif max(in_order.namespaces.values(), default=0) > 1:
+            self._join_all(turns)
             self._give_reserved_nodes_back()
             self._find_owners()
         else:
             self._find_owners()
-            self._join_all(queue, self._among_allowed(turns))
+            self._join_all(self._among_allowed(turns))
+        self._generation = self._profile.order.generation(self._state)
 
     def _find_owners(self) -> None:
         """Find the owners of the reserved nodes; once none of the first has room, only those that may pass matter."""
@@ -151,19 +148,23 @@ class TurnOrder:
         allowed[[place for place in self._places(self._allowed) if self._open[place]]] = True
         return allowed
 
-    def _join_all(self, queue: SchedulingQueue, turns: model.BoolVector) -> None:
+    def _join_all(self, turns: model.BoolVector) -> None:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""
         state, in_order = self._state, self._sorted
         jobs: list[int] = in_order.open_jobs(turns).nonzero()[0].tolist()
         self._keys = self._keys_of(jobs)
-        self._line_up(jobs)
+        if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.lasts:
+            self._heaps[in_order.bands[0]] = in_order.heap()
+        else:
+            self._line_up(jobs)
         if not in_order.is_shared and not in_order.has_limits:
             self._only = list(self._heaps.values())
             return
         for band, heap in self._heaps.items():
             if band.queue not in self._queues:
-                self._queues[band.queue] = _QueueTurns(queue.queues[band.queue], in_order.namespaces[band.queue])
-            self._queues[band.queue].add(band.namespace, heap)
+                self._queues[band.queue] = _QueueTurns(self._queue.queues[band.queue], in_order.namespaces[band.queue])
+            self._queues[band.queue].heaps.setdefault(band.namespace, []).append(heap)
+            self._queues[band.queue].shares[band.namespace] = 0.0
         for name, mine in self._queues.items():
             if mine.queue.limits or len(self._queues) > 1:
                 self._usage[name] = state.view.queue_usage(name)
@@ -195,7 +196,7 @@ class TurnOrder:
                 heap = self._heaps.setdefault(band, [])
                 mine = jobs[first:last]
                 heap[:] = zip(map(keys.__getitem__, mine), mine, strict=True)
-                heapq.heapify(heap)
+                heapify(heap)
             first = last
 
     def _share_out(self, turns: _QueueTurns, namespace: model.NamespaceName) -> None:
@@ -250,7 +251,7 @@ class TurnOrder:
         namespaces = self._sorted.namespaces[job.queue]
         if namespaces == 1:
             return None
-        part = max(1, len(self._state.offered) // namespaces)
+        part = max(1, len(self._state.view.layout) // namespaces)
         return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
 
     def reserved(self, pending: PendingClass) -> None:
@@ -292,13 +293,16 @@ class TurnOrder:
 
     def next_class(self) -> PendingClass | None:
         """The class whose turn it is; None when all are closed."""
+        state = self._state
+        if not self._open:
+            if not state.reserved and self._nothing_fits():
+                return None
+            self._join()
         if self._first and (begun := self._next_begun()) is not None:
             return begun
-        state = self._state
         if state.reserved and state.all_reserved and (owner := self._next_owner()) is not None:
             return owner
-        if self._skips and not self._candidates.anything_fits and not self._sorted.gangs:
-            self._is_over = True
+        if self._nothing_fits():
             return None
         job = self._next_job() if self._only is None else self._first_in(self._only)
         if job is None:
@@ -307,6 +311,48 @@ class TurnOrder:
         while not self._open[place] or (self._allowed is not None and not self._may(place)):
             place += 1
         return self._pending.get(place) or self._pending_class(place)
+
+    def quick_turns(self) -> list[Assignment]:
+        """Give the turns of a cycle on few nodes that asks no question, as `next_class` and `Attempt` would.
+
+        In one loop: ADR 9 has the reason. What it leaves goes on as usual.
+        """
+        found: list[Assignment] = []
+        few, in_order, state, order = self._candidates, self._sorted, self._state, self._profile.order
+        if not in_order.is_plain or state.reserved or not isinstance(few, FewNodes) or self._nothing_fits():
+            return found
+        self._join()
+        layout, shapes, keys = state.view.layout, few.shapes, self._keys
+        usage: dict[int, model.Amounts] = {}
+        for heap in self._only or ():
+            while heap and few.rooms:
+                job = heap[0][1]
+                shape = shapes[job]
+                if shape.memory > few.most or not (fits := few.with_room(shape)):
+                    self._dropped.append(heappop(heap)[1])
+                    continue
+                node = few.best_of(shape, fits)
+                pending = self._pending.get(job) or self._pending_class(job)
+                if node is None or (pick := pending.take_closest(node)) is None:
+                    return found
+                assignment = Assignment(pending, pick, node, pending.ideal.resources, shape.sizes)
+                state.place(assignment)
+                found.append(assignment)
+                few.renew()
+                if not pending.left:
+                    self.close(job)
+                    heappop(heap)
+                elif not order.constant:
+                    before = usage.get(job) or state.view.job_usage(pending.job.id)
+                    usage[job] = combined(operator.add, before, shape.sizes)
+                    keys[job] = key = order.key(pending.job, usage[job], layout)
+                    heapreplace(heap, (key, job))
+        return found
+
+    def _nothing_fits(self) -> bool:
+        """Whether the cycle is over, for no node has room for anything."""
+        self._is_over = self._skips and not self._candidates.anything_fits and not self._sorted.gangs
+        return self._is_over
 
     def _next_begun(self) -> PendingClass | None:
         """The first class of a gang that has begun and is short of its minimum."""
@@ -340,16 +386,16 @@ class TurnOrder:
 
     def _first_in(self, heaps: list[_Heap]) -> int | None:
         """The first job of the highest priority; an entry with another key than the job's is out of date."""
-        keys = self._keys
+        keys, has_room = self._keys, self._has_room
         while heaps:
             heap = heaps[0]
             while heap:
                 key, job = heap[0]
                 if keys[job] == key:
-                    if not self._skips or self._has_room(job):
+                    if not self._skips or has_room(job):
                         return job
                     self._dropped.append(job)
-                heapq.heappop(heap)
+                heappop(heap)
             heaps.pop(0)
         return None
 
@@ -420,13 +466,9 @@ class TurnOrder:
         generation = order.generation(state)
         if generation != self._generation:
             self._generation = generation
-            jobs = self._with_keys()
+            jobs = [job for job, key in enumerate(self._keys) if not math.isnan(key)]
             self._ask(jobs, self._keys)
             self._line_up(jobs)
-
-    def _with_keys(self) -> list[int]:
-        """The jobs that may have turns."""
-        return [job for job, key in enumerate(self._keys) if not math.isnan(key)]
 
     def _move(self, job: int, key: float) -> None:
         """The job has another key."""
@@ -436,9 +478,9 @@ class TurnOrder:
         self._keys[job] = key
         heap = self._heaps[self._sorted.band_of[job]]
         if heap and heap[0] == (before, job):
-            heapq.heapreplace(heap, (key, job))
+            heapreplace(heap, (key, job))
         else:
-            heapq.heappush(heap, (key, job))
+            heappush(heap, (key, job))
 
     def close(self, place: int) -> None:
         """A class has no turn any more in this cycle."""
@@ -452,6 +494,8 @@ class TurnOrder:
     def _close_dropped(self) -> None:
         """No node had room for what is open of these jobs."""
         first = self._sorted.first
+        if not self._open:
+            self._open = self._sorted.open.tolist()
         for job in range(len(self._sorted.jobs)) if self._is_over else self._dropped:
             for place in range(first[job], first[job + 1]):
                 if self._open[place]:

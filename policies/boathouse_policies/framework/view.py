@@ -52,23 +52,19 @@ class NodeTotals:
 
     Attributes:
         plain: The total of each node by row, a tuple that is replaced when it changes.
+        stale: Nodes whose total is another than in the columns.
     """
 
     def __init__(self, layout: Layout, plain: dict[model.NodeName, model.Amounts]) -> None:
         self.plain = plain
         self._layout = layout
         self._columns: model.IntMatrix = np.zeros_like(layout.allocatable)
-        self._stale = set(plain)  # nodes whose total is another than in the columns
-
-    def add(self, name: model.NodeName, amounts: model.Amounts, step: Step) -> None:
-        """Add amounts, or take them away."""
-        self._stale.add(name)
-        add_to(self.plain, name, amounts, step)
+        self.stale = set(plain)
 
     def columns(self) -> model.IntMatrix:
         """Return the totals, shape [R, N]. The array does not change: later totals are in new ones."""
-        places = {name: self._layout.index[name] for name in self._stale if name in self._layout.index}
-        self._stale.clear()
+        places = {name: self._layout.index[name] for name in self.stale if name in self._layout.index}
+        self.stale.clear()
         if places:
             width = len(self._columns)
             totals = [_vector(self.plain.get(name, ()), width, 2 * model.LARGEST) for name in places]
@@ -93,7 +89,7 @@ class ClusterView:
         host_ports: Ports taken on a node.
         touched: Jobs that hold something else than in the snapshot before.
         eligibilities: Static masks.
-        offered: Nodes that this cycle may use, shape [N]; None for all.
+        offered: Places of the nodes that this cycle may use, ascending; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
         serial: Number of this snapshot.
     """
@@ -108,7 +104,7 @@ class ClusterView:
     host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
     touched: Collection[model.JobId]
     eligibilities: Eligibilities
-    offered: model.BoolVector | None = None
+    offered: Sequence[int] | None = None
     max_per_node: int | None = None
     serial: int = 0
     _requested: model.IntMatrix | None = None

@@ -53,11 +53,6 @@ class JobBook:
         return self.job.kind or self.job.id
 
     @property
-    def is_spark(self) -> bool:
-        """Whether it is a Spark application."""
-        return any(task_class.stage in SPARK for task_class in self.classes.values())
-
-    @property
     def lacks_maps(self) -> bool:
         """Whether map output is still to come."""
         return any(count > 0 for count in self.left.values())

@@ -27,11 +27,11 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import ClusterView, CycleState, Filter, Hooks, PendingClass, SchedulingQueue, Where
+from boathouse_policies.ikayak.book import SPARK, Book, Reducer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from boathouse_policies.ikayak.book import Book, Reducer
     from boathouse_policies.ikayak.config import Config
 
 REASON = "it waits for map output; its CPU goes to its job's maps"
@@ -108,7 +108,7 @@ class Suspension(Filter, Hooks):
         held = [
             (job, view.by_job[job_id][model.CPU]) for job_id, job in self._book.jobs.items() if job_id in view.by_job
         ]
-        spark = sum(cpu for job, cpu in held if job.is_spark)
+        spark = sum(cpu for job, cpu in held if any(task.stage in SPARK for task in job.classes.values()))
         return spark / sum(cpu for _, cpu in held) if spark else 0.0
 
     def _suspend(self, reducer: Reducer, until_s: float) -> model.Suspend:

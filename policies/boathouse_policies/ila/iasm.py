@@ -241,7 +241,7 @@ class Slowdowns:
 
     def _still_takes(self, node: int, pending: PendingClass, demand: Demand) -> bool:
         """Whether a node that had room for a class and accepted it still has and does."""
-        if not self._state.offered[node] or not fits_in(pending.shape, self._state.free_on(node)):
+        if not self._state.is_offered(node) or not fits_in(pending.shape, self._state.free_on(node)):
             return False
         return self.accepts(demand, node)
 

@@ -197,7 +197,7 @@ class Interference(Filter, Score, Hooks, Observer):
         self.monitor.rate(event.task_class, known.demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
             remote = measured(event.counters, event.duration_s, disk_mb_per_s, without_remote=True)
-            self.profiles.ended_remotely(known, remote)
+            known.remote_demand = self.profiles.smooth(known.remote_demand, remote)
         elif known.is_map and used is not None:
             # A reducer waits for maps, and a remote map for the network: neither tells of neighbours.
             system = self.monitor.around(*used, own)

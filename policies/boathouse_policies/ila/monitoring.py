@@ -249,7 +249,8 @@ class Monitor:
         for task in self._by_class.get(task_class, _NONE).values():
             if task.is_remote:
                 continue
-            if not task.is_guess and _is_close(task.demand, demand):
+            pairs = zip(task.demand, demand, strict=True)
+            if not task.is_guess and all(abs(a - b) <= _CLOSE * max(a, b) + 1e-4 for a, b in pairs):
                 return  # as all others of it
             if task.is_guess and not task.idles and task.place is not None:
                 self._guess(task.place, -1, now_s)
@@ -326,10 +327,6 @@ def _mean(before: Total, after: Total, seconds: float) -> Demand:
 def _less(whole: Demand, part: Demand) -> Demand:
     """What is left without some of it."""
     return Demand(max(whole.cpu - part.cpu, 0.0), max(whole.read - part.read, 0.0), max(whole.write - part.write, 0.0))
-
-
-def _is_close(demand: Demand, other: Demand) -> bool:
-    return all(abs(a - b) <= _CLOSE * max(a, b) + 1e-4 for a, b in zip(demand, other, strict=True))
 
 
 _CLOSE = 0.05  # arbitrary: what runs is not counted anew for less

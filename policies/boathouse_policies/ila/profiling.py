@@ -146,7 +146,7 @@ class Profiles:
 
     def ended(self, known: ClassProfile, used: Demand) -> None:
         """A task ended: eq. 7."""
-        known.demand = self._smooth(known.demand if known.has_ended else None, used)
+        known.demand = self.smooth(known.demand if known.has_ended else None, used)
         known.has_ended, known.is_guess = True, False
         if known.program is not None:
             self._programs.pop(known.program, None)
@@ -154,12 +154,8 @@ class Profiles:
             if len(self._programs) > self._config.programs_kept:
                 del self._programs[next(iter(self._programs))]
 
-    def ended_remotely(self, known: ClassProfile, used: Demand) -> None:
-        """A task ended whose input was on another host: eq. 7."""
-        known.remote_demand = self._smooth(known.remote_demand, used)
-
-    def _smooth(self, before: Demand | None, now: Demand) -> Demand:
-        """Eq. 7."""
+    def smooth(self, before: Demand | None, now: Demand) -> Demand:
+        """Eq. 7: what tasks use, the last ones counting more."""
         if before is None:
             return now
         alpha, rest = self._config.ewma, 1 - self._config.ewma

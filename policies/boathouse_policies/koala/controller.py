@@ -172,7 +172,7 @@ def _idle(worker: model.IntVector, view: ClusterView) -> collections.Counter[str
     rows = worker > 0
     fits: model.BoolVector = np.logical_and.reduce(view.free()[rows] >= worker[rows, np.newaxis])
     if view.offered is not None:
-        fits = fits & view.offered
+        fits &= np.isin(np.arange(len(fits)), view.offered)
     return collections.Counter(_site(view.nodes[i]) for i in np.flatnonzero(fits).tolist())
 
 

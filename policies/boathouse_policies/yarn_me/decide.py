@@ -74,10 +74,8 @@ class Elasticity(Filter, Score, Sizer, Hooks):
     by_node = True
 
     def __init__(self, config: Config, regular: Score, outlook: Outlook, look_ahead: LookingAhead = Timeline) -> None:
-        self.outlook = outlook
-        self._config = config
-        self._look_ahead = look_ahead
-        self._regular = regular
+        self.outlook, self._config = outlook, config
+        self._look_ahead, self._regular = look_ahead, regular
         self._timeline: LookAhead | None = None
         self._made_s, self._changes, self._job_changes = -math.inf, -1, 0
         self._taken: dict[int, float] = {}  # disk bandwidth that this cycle gave out, by node

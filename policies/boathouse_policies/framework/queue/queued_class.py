@@ -78,7 +78,7 @@ class QueuedClass:
     def sizing(self, sizer: LeastSizes, axis: model.Axis) -> Sizing:
         """Return the class' size and the least that a sizer may decide: a memo, for every cycle needs it."""
         known = self._sizing
-        if known is None or known.sizer is not sizer or len(known.shape.least) != axis.width:
+        if known is None or known.sizer is not sizer or len(known.shape.sizes) != axis.width:
             ideal, least = self.task_class.resources, sizer.least(self.task_class)
             shape = self.shapes.of(axis.vector(least), self.task_class.constraints)
             known = self._sizing = Sizing(sizer, shape, Sized(ideal), least is ideal)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.queue.queued_class import QueuedClass
 
 
-class Reservations(MutableMapping[model.NodeName, model.ClassId]):
-    """The class that each reserved node is for, over cycles.
+class Reservations(dict[model.NodeName, model.ClassId]):
+    """The class that each reserved node is for, over cycles: nodes are set and deleted one by one.
 
     Args:
         classes: The classes of the scheduling queue.
@@ -28,26 +27,16 @@ class Reservations(MutableMapping[model.NodeName, model.ClassId]):
         jobs: Mapping[model.JobId, Mapping[model.ClassId, QueuedClass]],
     ) -> None:
         self._classes, self._jobs = classes, jobs
-        self._by_name: dict[model.NodeName, model.ClassId] = {}
         self._by_place: dict[int, model.ClassId] = {}
         self._layout: Layout | None = None
 
-    def __getitem__(self, node: model.NodeName) -> model.ClassId:
-        return self._by_name[node]
-
-    def __iter__(self) -> Iterator[model.NodeName]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
     def __setitem__(self, node: model.NodeName, owner: model.ClassId) -> None:
-        self._by_name[node] = owner
+        super().__setitem__(node, owner)
         if self._layout is not None and node in self._layout.index:
             self._by_place[self._layout.index[node]] = owner
 
     def __delitem__(self, node: model.NodeName) -> None:
-        del self._by_name[node]
+        super().__delitem__(node)
         if self._layout is not None:
             self._by_place.pop(self._layout.index.get(node, -1), None)
 
@@ -55,7 +44,7 @@ class Reservations(MutableMapping[model.NodeName, model.ClassId]):
         """Return a copy by the nodes' places in a layout: kept up for one layout, because cycles are many."""
         if layout is not self._layout:
             self._layout, index = layout, layout.index
-            self._by_place = {index[node]: owner for node, owner in self._by_name.items() if node in index}
+            self._by_place = {index[node]: owner for node, owner in self.items() if node in index}
         return self._by_place.copy()
 
     def open_to(self, owner: model.ClassId) -> Collection[model.ClassId]:

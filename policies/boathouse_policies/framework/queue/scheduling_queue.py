@@ -25,10 +25,11 @@ import collections
 import heapq
 import itertools
 import math
+import operator
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework.queue.queued_class import QueuedClass
+from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
 from boathouse_policies.framework.queue.reservations import Reservations
 from boathouse_policies.framework.queue.sorted_classes import SortedClasses
 from boathouse_policies.framework.queue.tasks import TaskPool
@@ -124,13 +125,13 @@ class SchedulingQueue:
             if task.task_class not in tasks_of:
                 raise ValueError(f"{task.id} is of class {task.task_class!r}, which was not submitted with {job.id}")
             tasks_of[task.task_class].append(task)
-        before = self._jobs.get(job.id, {})
+        before, backing_off = self._jobs.get(job.id, {}), self._backoffs.until_s
         for class_id in before.keys() - tasks_of.keys():
             self._remove(class_id)
         self._jobs[job.id] = {}
         for order, task_class in enumerate(classes):
             own = tasks_of[task_class.id]
-            pool = TaskPool(own, {task.id for task in own if task.id in placed or task.id in self._backoffs})
+            pool = TaskPool(own, {task.id for task in own if task.id in placed or task.id in backing_off})
             rank = (job.submitted_s, job.id, order)
             self._jobs[job.id][task_class.id] = self._renew(QueuedClass(job, task_class, pool, rank, self._shapes))
         for class_id, queued in self._jobs[job.id].items():
@@ -145,7 +146,7 @@ class SchedulingQueue:
             placed: Whether it runs or is assumed.
         """
         queued = self._classes.get(task.task_class)
-        pending = not placed and task.id not in self._backoffs
+        pending = not placed and task.id not in self._backoffs.until_s
         changed = queued.pool.replace(task, pending=pending) if queued is not None else None
         if queued is not None and changed:
             self._sorted = None
@@ -203,6 +204,11 @@ class SchedulingQueue:
         self._sorted.consider(self._unschedulable)
         return self._sorted
 
+    def may_fit(self, sizer: LeastSizes, room: Sequence[int]) -> bool:
+        """Return whether a node with so much room, by row, may have room for any pending class: False is certain."""
+        least = self.sorted_classes().shapes(sizer, self._axis)[0].least_listed
+        return not any(map(operator.lt, room, least))
+
     def classes_of(self, job: model.JobId) -> Sequence[QueuedClass]:
         """Return all classes of a job, in its order."""
         return tuple(self._jobs.get(job, {}).values())
@@ -242,7 +248,9 @@ class SchedulingQueue:
             elif isinstance(decision, model.Reservation):
                 self._reserve(decision)
         for node in plan.released:
-            released |= self.reserved.pop(node, None) is not None
+            if node in self.reserved:
+                del self.reserved[node]
+                released = True
         if park:
             waits = [decision for decision in plan.decisions if isinstance(decision, _WAITS)]
             self._park(left, {wait.task_class.id: wait for wait in waits}, now_s)
@@ -379,21 +387,22 @@ class SchedulingQueue:
 
 
 class Backoffs:
-    """Tasks whose request failed, and when they are pending again: the newest entry of a task counts."""
+    """Tasks whose request failed, and when they are pending again: the newest entry of a task counts.
+
+    Attributes:
+        until_s: When each of them is pending again.
+    """
 
     def __init__(self) -> None:
         self._failures: collections.Counter[model.TaskId] = collections.Counter()
-        self._until_s: dict[model.TaskId, float] = {}
+        self.until_s: dict[model.TaskId, float] = {}
         self._heap: list[tuple[float, model.TaskId, model.ClassId]] = []
-
-    def __contains__(self, task: object) -> bool:
-        return task in self._until_s
 
     def failed(self, task: model.TaskId, task_class: model.ClassId, now_s: float, at_least_s: float) -> float:
         """Back off for the next delay, or longer if required; returns the delay in seconds."""
         delay_s = max(at_least_s, DELAYS_S[min(self._failures[task], len(DELAYS_S) - 1)])
         self._failures[task] += 1
-        self._until_s[task] = now_s + delay_s
+        self.until_s[task] = now_s + delay_s
         heapq.heappush(self._heap, (now_s + delay_s, task, task_class))
         return delay_s
 
@@ -403,16 +412,16 @@ class Backoffs:
 
     def remove(self, tasks: Iterable[model.Task]) -> None:
         """Forget tasks that do not exist any more."""
-        for task in tasks if self._until_s or self._failures else ():
+        for task in tasks if self.until_s or self._failures else ():
             self.succeeded(task.id)
-            self._until_s.pop(task.id, None)
+            self.until_s.pop(task.id, None)
 
     def over(self, now_s: float) -> Iterator[tuple[model.TaskId, model.ClassId]]:
         """Yield the tasks whose time is up."""
         while self._heap and self._heap[0][0] <= now_s:
             due_s, task, task_class = heapq.heappop(self._heap)
-            if self._until_s.get(task) == due_s:
-                del self._until_s[task]
+            if self.until_s.get(task) == due_s:
+                del self.until_s[task]
                 yield task, task_class
 
     def next_s(self) -> float:

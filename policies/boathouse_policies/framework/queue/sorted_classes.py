@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 import dataclasses
 import itertools
@@ -66,6 +67,7 @@ class SortedClasses:
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
         in_gang: The same as a column, shape [C].
+        is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
         stages: The kinds of stages of the classes.
         open: The classes that the next cycle considers, shape [C].
         matched: Those of them that fit at most on nodes where room came free, shape [C].
@@ -89,6 +91,7 @@ class SortedClasses:
         self._starts = np.searchsorted(self.job_of, np.arange(len(self.jobs)))
         self.first: list[int] = [*self._starts.tolist(), len(self.queued)]
         self.single = len(self.jobs) == len(self.queued)
+        self.is_plain = self.single and all(queued.is_plain for queued in self.queued)
         self.bands = self._bands()
         self.band_of = [band for band in self.bands for _ in range(band.start, band.stop)]
         shares = {(band.queue, band.namespace) for band in self.bands}
@@ -97,8 +100,9 @@ class SortedClasses:
         self.has_limits = any(queues[name].limits for name in self.namespaces)
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[LastingOrder, Layout, list[float]] | None = None
-        self._serial = -1
-        self._flags = b""
+        self._heap: list[tuple[float, int]] = []
+        self._serial, self._flags = -1, b""
+        self._stale: set[model.JobId] | None = None
         self.orphans: list[QueuedClass] = []
         self.open = self.matched = np.zeros(len(self.queued), np.bool_)
         self.only_matched = True
@@ -114,7 +118,7 @@ class SortedClasses:
         if flags == self._flags:
             return
         self._flags = flags
-        self.only_matched = not self._orphans and not unschedulable.considers_all_nodes()
+        self.only_matched = not self._orphans and flags.find(1, 0, len(flags) // 3 * 2) < 0
         self.open = self.matched = unschedulable.matches_freed[self._rows]
         self.orphans = []
         if self.only_matched:
@@ -135,23 +139,38 @@ class SortedClasses:
         open_jobs: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
         return open_jobs
 
+    def note_usage(self, view: ClusterView) -> None:
+        """Note which jobs hold something else than in the snapshot before; after a gap, all may."""
+        if self._serial != view.serial - 1:
+            self._stale = None
+        elif self._stale is not None and view.touched:
+            self._stale.update(view.touched)
+        self._serial = view.serial
+
     def keys(self, order: LastingOrder, view: ClusterView) -> list[float]:
         """The keys of all jobs, length J: asked again only for jobs that hold something else than before."""
         known = self._keys
         if known is None or known[0] is not order or known[1] is not view.layout:
             self._keys = known = (order, view.layout, [0.0] * len(self.jobs))
-            self._serial = -1
+            self._stale, self._heap = None, []
+        elif order.constant:
+            return known[2]
         keys = known[2]
-        for job_id in self._due(order, view):
+        for job_id in self.job_places if self._stale is None else self.job_places.keys() & self._stale:
             place = self.job_places[job_id]
-            keys[place] = order.key(self.jobs[place], view.job_usage(job_id), view.layout)
-        self._serial = view.serial
+            key = order.key(self.jobs[place], view.job_usage(job_id), view.layout)
+            if self._heap and key != keys[place]:
+                del self._heap[bisect.bisect_left(self._heap, (keys[place], place))]
+                bisect.insort(self._heap, (key, place))
+            keys[place] = key
+        self._stale = set()
         return keys
 
-    def _due(self, order: LastingOrder, view: ClusterView) -> Iterable[model.JobId]:
-        if self._serial >= 0 and order.constant:
-            return ()
-        return self.job_places.keys() & view.touched if self._serial == view.serial - 1 else self.job_places
+    def heap(self) -> list[tuple[float, int]]:
+        """Return a copy of all jobs by key, as it was last asked for, ascending: kept up, for cycles are many."""
+        if not self._heap and self._keys is not None:
+            self._heap = sorted(zip(self._keys[2], range(len(self.jobs)), strict=True))
+        return self._heap.copy()
 
     def shapes(self, sizer: LeastSizes, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
         """The shapes of the classes as columns, the column of each class' shape, shape [C], and each class' shape."""

@@ -123,8 +123,7 @@ class Picker:
     __slots__ = ("_pool", "_start", "_taken", "_topology")
 
     def __init__(self, pool: TaskPool, topology: Topology) -> None:
-        self._pool = pool
-        self._topology = topology
+        self._pool, self._topology = pool, topology
         self._taken: set[int] = set()
         self._start = 0
 

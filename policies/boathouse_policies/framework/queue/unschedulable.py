@@ -158,10 +158,6 @@ class UnschedulableClasses:
         rows = len(self._classes)
         return self._bytes.find(1, rows, 3 * rows) >= 0
 
-    def considers_all_nodes(self) -> bool:
-        """Whether the next cycle considers all nodes for a class."""
-        return self._bytes.find(1, 0, 2 * len(self._classes)) >= 0
-
     def considered(self) -> bytes:
         """The flags that say which classes the next cycle considers, and whether for all nodes."""
         return bytes(self._bytes[: 3 * len(self._classes)])
