@@ -67,12 +67,22 @@ def cluster(name: str, nodes: int) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def boathouse(kubeconfig: Path, *arguments: str, log: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run Boathouse's scheduler as a process of its own until the block ends; it is ready when this returns."""
-    program = Path(__file__).with_name("scheduler_process.py")
+def boathouse(
+    kubeconfig: Path, *arguments: str, log: Path, checkout: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Run Boathouse's scheduler as a process of its own until the block ends; it is ready when this returns.
+
+    Args:
+        kubeconfig: The cluster.
+        arguments: More arguments of `scheduler_process.py`.
+        log: Where its standard error goes.
+        checkout: Another checkout, with its own `.venv`, whose scheduler is meant.
+    """
+    python = checkout / ".venv/bin/python" if checkout else Path(sys.executable)
+    program = (checkout / "benchmarks" if checkout else Path(__file__).parent) / "scheduler_process.py"
     with log.open("w") as errors_to:
         process = subprocess.Popen(
-            [sys.executable, str(program), str(kubeconfig), *arguments],
+            [python, program, str(kubeconfig), *arguments],
             stdout=subprocess.PIPE,
             stderr=errors_to,
             text=True,
