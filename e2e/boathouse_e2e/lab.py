@@ -70,7 +70,7 @@ class Operator:
         self, lab: Lab, identity: str, lease: Lease, settings: Mapping[str, Any], checkout: Path = paths.REPOSITORY
     ) -> None:
         self._lab, self._identity, self._checkout = lab, identity, checkout
-        self.port, self.metrics_port, health_port = _free_port(), _free_port(), _free_port()
+        self.port, self.metrics_port, health_port = _free_ports(3)
         self.log = lab.folder / f"{identity}.{next(_REPLICAS)}.log"  # of this replica alone, whatever others have said
         self._config = self.log.with_suffix(".json")
         self._process: subprocess.Popen[bytes] | None = None
@@ -255,9 +255,13 @@ def _write_kubeconfig(lab: Lab) -> None:
     lab.operator_kubeconfig.write_text(yaml.safe_dump(config))
 
 
-def _free_port() -> int:
-    """A port below those that the kernel gives to connections, which could take it before the operator does."""
-    while True:
-        port = random.randrange(*_PORTS)  # noqa: S311 # any will do
-        with contextlib.suppress(OSError), socket.create_server(("", port)):
-            return port
+def _free_ports(count: int) -> list[int]:
+    """Return distinct ports below those of the kernel for connections, which could take one before the operator."""
+    with contextlib.ExitStack() as held:
+        ports: list[int] = []
+        while len(ports) < count:
+            port = random.randrange(*_PORTS)  # noqa: S311 # any will do
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("", port)))
+                ports.append(port)
+        return ports
