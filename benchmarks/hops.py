@@ -1,6 +1,6 @@
 """Print the functions of the operator that a pod passes through, from a run on the fake API server of the tests.
 
-    python -m benchmarks.hops [bind | commit]
+    python -m benchmarks.hops [bind | commit] [--write]
 
 `bind`: from the watch event of a pod without a node to its bind request. `commit`: from the split plan that a setup
 task posts to the job's last write of its status, with the job's pods created and ended in between.
@@ -16,6 +16,9 @@ carries the name of the pod or of its job. Each function counts once, at its fir
 
 A method that takes the pod in and returns nothing counts. The operator of `commit` is wired by the tests: the calls in
 between that `leader.py` makes are missing.
+
+`--write` compares the paths of `benchmarks/hop_paths.py` with the run and writes them to docs/architecture.md. These
+tables leave out what `hop_paths` lists as beside the path.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from benchmarks import hop_paths
 from boathouse import scheduling
 from boathouse.services.mrjob.progress import routes
 from boathouse.services.progress import server
@@ -114,6 +118,10 @@ class Trace:
     def hops(self) -> list[str]:
         """Return the names of the hops in the order of their first calls."""
         return [call.name for call in self._calls.values() if call.is_hop]
+
+    def calls(self) -> set[str]:
+        """Return the names of all functions that were called."""
+        return {call.name for call in self._calls.values()}
 
     def leaves(self) -> list[str]:
         """Return the names of the functions that carry the pod and do not count."""
@@ -353,14 +361,24 @@ def show(title: str, trace: Trace) -> None:
 
 
 async def main() -> None:
-    """Print the trace that the command line names; both by default."""
+    """Print the trace that the command line names, or write it to the page; both traces by default."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("trace", nargs="?", choices=("bind", "commit"), help="(default: both)")
-    chosen = parser.parse_args().trace
-    if chosen != "commit":
-        show("watch event to bind", await bind())
-    if chosen != "bind":
-        show("posted split to commit", await commit())
+    parser.add_argument("--write", action="store_true", help="write the tables of docs/architecture.md")
+    given = parser.parse_args()
+    traces = (("watch event to bind", bind, hop_paths.BIND), ("posted split to commit", commit, hop_paths.COMMIT))
+    for title, run, path in traces:
+        if given.trace not in {None, path.title}:
+            continue
+        trace = await run()
+        if given.write:
+            try:
+                path.check(trace.hops(), trace.calls())
+                hop_paths.write(path, trace.hops())
+            except hop_paths.PathError as error:
+                sys.exit(str(error))
+        else:
+            show(title, trace)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What must stay true of the repository itself."""
 
+import ast
 import importlib
 import re
 import subprocess
@@ -52,3 +53,37 @@ def test_every_test_and_module_that_a_page_names_exists():
     modules = {name for page in pages for name in re.findall(r"`(\w+/\w+\.py)`", page)}
     gone = {name for name in modules if not any(path.endswith(f"/{name}") for path in files)}
     assert (tests - known, gone) == (set(), set())
+
+
+def functions_of(file: Path) -> set[str]:
+    """Return the names of a module's functions, and of its classes' methods as `Class.method`."""
+    body = ast.parse(file.read_text()).body
+    functions = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    classes = [node for node in body if isinstance(node, ast.ClassDef)]
+    return functions | {
+        f"{node.name}.{part.name}"
+        for node in classes
+        for part in node.body
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def test_every_function_of_the_architecture_page_exists():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\|[^|`]*\| `([\w/]+\.py)` \| `([\w.]+)` \|", page, flags=re.MULTILINE)
+    assert len(rows) > 50
+    folder = ROOT / "operator" / "boathouse"
+    assert [(file, name) for file, name in rows if name not in functions_of(folder / file)] == []
+
+
+def test_every_folder_of_the_architecture_page_exists():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    operator, policies = (
+        page.partition("## The folders")[2].partition("## The contracts")[0].split("| folder of `policies`")
+    )
+    named = {
+        name: ROOT / "operator" / "boathouse" / name for name in re.findall(r"^\| `([\w/.]+)`", operator, re.MULTILINE)
+    }
+    named |= {name: ROOT / "policies" / name for name in re.findall(r"^\| `([\w/]+)`", policies, re.MULTILINE)}
+    assert len(named) > 20
+    assert [name for name, path in named.items() if not path.exists()] == []
