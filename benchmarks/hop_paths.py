@@ -123,7 +123,7 @@ BIND: Final = HopPath(
             "admits a pending pod, or sets the condition that says why not; wakes the loop",
         ),
         Step("scheduling.intake.Intake._problem", "checks what the scheduler does not support"),
-        Step("scheduling.jobs.Jobs.add_foreign", "adds the pod as a task of its owner's job"),
+        Step("scheduling.jobs.Jobs.add_foreign", "adds the pod as a task of the job of its owner"),
         Step("scheduling.scheduler.Scheduler._decide_for_ever", "wakes up"),
         Step("scheduling.scheduler.Scheduler.cycle", "starts what the decider returns"),
         Step("scheduling.decider.Decider.decide", "runs the policies on the state; returns operations", is_leaf=True),
@@ -260,6 +260,7 @@ COMMIT: Final = HopPath(
         "the scheduler's accounts of pods that were created, run or ended": (
             "scheduling.intake.Intake.on_pod",
             "scheduling.intake.Intake.on_ended",
+            "scheduling.executor.Executor._finish",
             "scheduling.intake.Intake.finished",
             "scheduling.intake.Intake._done",
             "scheduling.intake.Intake._apply",

@@ -2,7 +2,7 @@
 
     python benchmarks/noop_job.py [--maps 5000] [--reduces 100] [--nodes 40] [--picture noop-job.svg]
 
-A real API server with the chart's roles and policies; the operator is a process of its own with its own account; KWOK
+A real API server with the chart's roles and policies; the operator is a separate process with its own account; KWOK
 starts pods, and the fault tests' model of kubelets ends them as soon as they run. All figures but the operator's CPU
 and memory are taken from the API server's audit log. About 3 minutes on two cores of its
 own, four times as long where others work there too.

@@ -79,7 +79,7 @@ class Checkout:
     root: Path
 
     def measure(self, settings: dict[str, Any], count: int) -> float:
-        """Run `bind` in a process of its own."""
+        """Run `bind` in a separate process."""
         command = [self.root / ".venv/bin/python", __file__, "--bind", json.dumps(settings), "--requests", str(count)]
         return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 

@@ -1,4 +1,4 @@
-"""Boathouse's scheduler as a process of its own, for the benchmarks: elected, with its watches, events and metrics.
+"""Boathouse's scheduler as a separate process, for the benchmarks: elected, with its watches, events and metrics.
 
     python benchmarks/scheduler_process.py KUBECONFIG [--tasks N --owner JSON]
 

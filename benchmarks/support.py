@@ -70,7 +70,7 @@ def cluster(name: str, nodes: int) -> Iterator[Any]:
 def boathouse(
     kubeconfig: Path, *arguments: str, log: Path, checkout: Path | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run Boathouse's scheduler as a process of its own until the block ends; it is ready when this returns.
+    """Run Boathouse's scheduler as a separate process until the block ends; it is ready when this returns.
 
     Args:
         kubeconfig: The cluster.

@@ -12,7 +12,7 @@ from boathouse.services.frame.object_store import ObjectStore
 
 
 def registry(stores: Iterable[ObjectStore]) -> kopf.OperatorRegistry:
-    """Return a registry of its own, whose handlers pass the events of each kind to its store."""
+    """Return a new registry, whose handlers pass the events of each kind to its store."""
     result = kopf.OperatorRegistry()
     for objects in stores:
         resource = objects.kind.resource

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from boathouse import fair
+from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
-from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling import outcomes, reasons, writer
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
+from boathouse.scheduling.volumes import book
 from boathouse.scheduling.volumes import writer as volume_writer
 from boathouse.telemetry import logs
 from boathouse_policies import model
@@ -19,6 +21,8 @@ log = logs.get(__name__)
 
 VOLUMES_BOUND_WITHIN_S = 600.0
 """As kube-scheduler's bindTimeoutSeconds."""
+SET_ASIDE_S = 10.0
+"""How long a pod waits at least that could not be written because of a fault."""
 SLOW_START = 2
 """How many writes of a namespace may be in flight at first: more as they succeed."""
 Finished = Callable[[rows.Operation, outcomes.Outcome, float], None]
@@ -70,15 +74,46 @@ class Executor(Part):
             if not operation.is_current or promise is None or awaits is None or self._volume_writer.is_bound(promise):
                 self.start(operation)
                 continue
-            failed = self._volume_writer.failure(promise, awaits)
-            if failed is None and self._clock() >= operation.until_s:
-                message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
-                failed = outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
+            failed = self._volumes_failed(operation, promise, awaits)
             if failed is None:
                 self._parked.append(operation)
             else:
                 failed = dataclasses.replace(failed, excludes_node=True)
-                self._finished(operation, failed, time.perf_counter() - operation.decided_s)
+                self._finish(operation, failed)
+
+    def _volumes_failed(
+        self, operation: rows.Operation, promise: book.Promise, awaits: volume_writer.Revisions
+    ) -> outcomes.NotDone | None:
+        """Say why the volumes of an operation will not be bound; None if they may be."""
+        try:
+            failed = self._volume_writer.failure(promise, awaits)
+        except Exception as error:  # noqa: BLE001 - what one claim or volume holds must not stop the others
+            return self._set_aside(operation, error)
+        if failed is None and self._clock() >= operation.until_s:
+            message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
+            return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
+        return failed
+
+    def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
+        """Report that a pod cannot be written because of a fault, and return the outcome: it is tried again later."""
+        row = operation.row
+        subject = wire.ObjectMeta(namespace=row.namespace, name=row.name, uid=row.uid or "")
+        self._aside.set_aside(catalogue.PODS, subject, boundary.Reason.WRITING, error)
+        why = reasons.set_aside(error)
+        return outcomes.NotDone(reason=why.reason, message=why.message, at_least_s=SET_ASIDE_S)
+
+    def _finish(self, operation: rows.Operation, outcome: outcomes.Outcome) -> None:
+        """Hand on what came of an operation; when that raises, set its job aside.
+
+        What was assumed for it stays assumed until the watch or the comparison with a list corrects it.
+        """
+        try:
+            self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
+        except Exception as error:
+            entry = self._jobs.entry_of(operation.row)
+            if entry is None:
+                raise
+            self._state.set_job_aside(entry, error)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -93,7 +128,10 @@ class Executor(Part):
         succeeded = None
         operation.has_begun = True
         try:
-            outcome = await self._carry_out(operation)
+            try:
+                outcome = await self._carry_out(operation)
+            except Exception as error:  # noqa: BLE001 - one pod must not keep the others from being written
+                outcome = self._set_aside(operation, error)
             operation.has_begun = False
             if isinstance(outcome, dict):
                 operation.awaits, operation.until_s = outcome, self._clock() + VOLUMES_BOUND_WITHIN_S
@@ -102,7 +140,7 @@ class Executor(Part):
             else:
                 if isinstance(outcome, outcomes.Done | outcomes.NotDone | outcomes.NameTaken):
                     succeeded = isinstance(outcome, outcomes.Done)  # of other outcomes the next writes learn nothing
-                self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
+                self._finish(operation, outcome)
         finally:
             self.operations.done(namespace, succeeded=succeeded)
             self._may_start.set()
@@ -150,13 +188,15 @@ class Executor(Part):
             asked = translate.manifest_resources(manifest)
         except Exception as error:  # one job's pods must not stop all others
             log.exception("a pod could not be built", pod=task, job=entry.job.name)
-            return outcomes.NotDone(reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=10)
+            return outcomes.NotDone(
+                reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=SET_ASIDE_S
+            )
         if not resources.covers(asked):
             log.error(
                 "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(asked)
             )
             message = f"the pod requests {asked}, but the scheduler decided {resources}"
-            return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=10)
+            return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
         return manifest
 
     def _is_valid(self, operation: rows.Operation) -> bool:

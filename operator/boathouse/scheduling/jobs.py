@@ -143,7 +143,7 @@ class Jobs:
     # Pods of others
 
     def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
-        """Let somebody else's pod be scheduled as a task of its owner's; return why it is not, None if it is."""
+        """Schedule another controller's pod as a task; return why that is not possible, or None."""
         job_id, task_class = ownership.job_of(pod), foreign_class(pod)
         why = self._variety.refusal(row.namespace, task_class)
         if why is not None:

@@ -26,7 +26,7 @@ SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
 REPEAT_EVERY_S = 1.0
-"""So seldom all that was held back is looked through: it may be thousands of pods, each due at a time of its own."""
+"""The interval at which all delayed writes are examined: there may be thousands, each due at another time."""
 WRITERS = 2
 WRITES_PER_S = 50.0
 

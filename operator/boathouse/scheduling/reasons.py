@@ -66,7 +66,7 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
 
 
 def for_pod(found: model.Diagnosis, namespace: str, who: holders.Holders) -> pod_conditions.PendingReason:
-    """Return what a pod of a class that waits is told: of others, it names those of its own namespace."""
+    """Return the message for a pending pod of a class; of other jobs, it names those of the same namespace."""
     held = who.top(found.scarce, namespace) if found.scarce else holders.Held()
     return pod_conditions.PendingReason(reason=str(found.code), message=found.message + _scarce(found, held))
 
@@ -129,7 +129,7 @@ def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
 class Diagnoses:
     """Diagnoses by class and by job.
 
-    A diagnosis is worked out anew when the verdict changes, and otherwise at most once a second for a class.
+    A diagnosis is computed again when the verdict changes, and otherwise at most once a second for a class.
 
     Args:
         book: The jobs.

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from boathouse.cluster import storage, wire
+from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
@@ -227,6 +228,33 @@ async def test_a_placement_that_is_written_is_not_refused():
         await desk.decides()
         await desk.answers("create", "t n1", made(task, node="n1", revision=3))
         assert desk.witness.events == []
+
+
+async def test_a_pod_that_cannot_be_written_for_a_fault_is_tried_again_and_the_others_are_written():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        first, second = desk.submit(job_id="j"), desk.submit("demo/u", job_id="k")
+        await desk.decides()
+        await desk.answers("create", "t n1", ValueError("a fault of ours"))
+        await desk.answers("create", "u n1", made(second, node="n1", revision=3))
+        assert desk.row(second).state is PodState.BOUND
+        desk.now_s += 60
+        assert ("create", "t n1") in await desk.decides()
+        assert desk.row(first).state is PodState.CREATING
+
+
+async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(monkeypatch):
+    def fails(*_):
+        raise ValueError("a fault of ours")
+
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        task = desk.submit()
+        monkeypatch.setattr(desk.scheduler.intake, "_done", fails)
+        await desk.decides()
+        await desk.answers("create", "t n1", made(task, node="n1", revision=3))
+        assert desk.scheduler.state.jobs.entry(model.JobId("j")).is_aside
+        assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
 
 
 @pytest.mark.parametrize("kind", [model.Resize, model.Resume])

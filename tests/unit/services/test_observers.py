@@ -43,10 +43,17 @@ def test_an_observer_that_raises_does_not_keep_events_from_the_others(scrape):
     assert (failing.received, other.received) == (4, 4)
 
 
-def test_an_observer_that_always_raises_is_left_out(scrape):
-    failing, other = Failing(1000), Other(0)
-    send(50, scrape=scrape, to=(failing, other))
-    assert (failing.received, other.received) == (observers.MOST_IN_A_ROW, 50)
+def test_an_observer_that_raised_often_receives_the_next_event_all_the_same(scrape):
+    failing = Failing(50)
+    send(51, scrape=scrape, to=(failing,))
+    assert failing.received == 51
+
+
+def test_the_more_often_an_observer_raises_the_less_often_it_is_logged(scrape, monkeypatch):
+    logged = []
+    monkeypatch.setattr(observers._log, "exception", lambda *args, **_: logged.append(args))
+    send(51, scrape=scrape, to=(Failing(50),))
+    assert len(logged) == 6  # the first, second, fourth ... thirty-second failure
 
 
 def test_the_failures_of_each_observer_are_counted(scrape):

@@ -121,7 +121,7 @@ class Bundles:
         )
 
     def forget(self, namespace: str) -> None:
-        """Publish it anew when it is next needed there: the namespace may have gone, and may come again."""
+        """Publish the bundle again when it is next needed: the namespace may have been deleted and created again."""
         self._published.pop(namespace, None)
 
     async def _add(self, pem: str) -> None:
