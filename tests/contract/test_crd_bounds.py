@@ -8,9 +8,9 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.resources.mrjob import definition
-from boathouse.resources.mrjob import pod_template as mrjob_template
-from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.resources.pods import template as pod_fields
+from boathouse.resources.pods.environment import MAX_ENV_BYTES
 from tests.contract.test_crd import CRDS, MRJOBS, job, mrjobs
 
 __all__ = ["mrjobs"]
@@ -51,10 +51,10 @@ def affinity(total_bytes):
 
 
 BOUNDS = {
-    "env": (env, mrjob_spec.MAX_ENV_BYTES, "env may have 131072 bytes in all"),
+    "env": (env, MAX_ENV_BYTES, "env may have 131072 bytes in all"),
     "env of many bytes a character": (
         lambda size: env(size, "\u20ac"),
-        mrjob_spec.MAX_ENV_BYTES,
+        MAX_ENV_BYTES,
         "env may have 131072",
     ),
     "a command": (
@@ -62,8 +62,8 @@ BOUNDS = {
         mrjob_steps.MAX_COMMAND_CHARACTERS,
         "the commands of all steps may have 65536 characters in all",
     ),
-    "annotations": (annotations, mrjob_template.MAX_ANNOTATION_BYTES, "annotations may have 65536 bytes in all"),
-    "affinity": (affinity, mrjob_template.MAX_AFFINITY_BYTES, "keys and values may have 65536 bytes in all"),
+    "annotations": (annotations, pod_fields.MAX_ANNOTATION_BYTES, "annotations may have 65536 bytes in all"),
+    "affinity": (affinity, pod_fields.MAX_AFFINITY_BYTES, "keys and values may have 65536 bytes in all"),
 }
 
 
@@ -108,7 +108,7 @@ def without_bounds_in_all(manifest):
 async def test_a_stored_job_beyond_the_bounds_can_be_suspended_and_gets_its_status(mrjobs, namespace, eventually):
     """An upgrade of the CRD must not stop jobs that run."""
     new, old = definition.MRJOB.manifest(), without_bounds_in_all(definition.MRJOB.manifest())
-    big = job(**env(mrjob_spec.MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
+    big = job(**env(MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
     await mrjobs.patch(CRDS, definition.MRJOB.name, {"spec": old["spec"]})
     try:
         created = await eventually_created(mrjobs, big, namespace, eventually)

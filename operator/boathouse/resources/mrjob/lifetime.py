@@ -1,11 +1,10 @@
 """The fields of an MRJob about its life: suspension, deadlines, what may change after creation."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from boathouse.resources.base import RULES, Model, rule
+from boathouse.resources.base import Model
 
 ALWAYS_MUTABLE: Final = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "cleanUp"})
 """As of a batch/Job; and what is done when the job has ended."""
@@ -53,27 +52,3 @@ class Life(Model):
         description="Reduces start when so many of the maps are done, as mapreduce.job.reduce.slowstart.completedmaps "
         "(there a fraction). 100: after the last map.",
     )
-
-
-def with_immutability(*rules: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-    """The `json_schema_extra` of a spec with these rules, and one for each field that may not change."""
-
-    def apply(schema: dict[str, Any]) -> None:
-        schema[RULES] = [*_immutable(schema["properties"]), *rules]
-
-    return apply
-
-
-def _immutable(fields: Iterable[str]) -> list[dict[str, str]]:
-    found = []
-    for field in fields:
-        if field in ALWAYS_MUTABLE:
-            continue
-        same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
-        if field in MUTABLE_WHILE_SUSPENDED:
-            message = f"spec.{field} can only be changed while the job is suspended: set spec.suspend first"
-            found.append(rule(f"oldSelf.suspend || ({same})", message))
-        else:
-            message = f"spec.{field} is immutable: delete the job and create it again, or give the new one another name"
-            found.append(rule(same, message))
-    return found

@@ -3,40 +3,30 @@
 The spec's rules are CEL, checked by the API server; their messages say what to do.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from boathouse.resources.base import (
-    SHORT_KEYS,
     DnsLabel,
     Key,
     Model,
-    ObjectName,
     RecordSize,
     SplitSize,
     Url,
-    at_most_bytes,
     rule,
     rules,
 )
-from boathouse.resources.mrjob.lifetime import Life, with_immutability
-from boathouse.resources.mrjob.pod_template import TemplateFields
+from boathouse.resources.immutability import with_immutability
+from boathouse.resources.mrjob.lifetime import ALWAYS_MUTABLE, MUTABLE_WHILE_SUSPENDED, Life
 from boathouse.resources.mrjob.steps import ATOMIC, MAX_STEPS, Step, StepFields, Uber, spec_step_rules
-from boathouse.resources.mrjob.storage import Storage, volume_rules
+from boathouse.resources.mrjob.storage import volume_rules
+from boathouse.resources.pods.environment import Environment, KeyRef
+from boathouse.resources.pods.storage import Storage
+from boathouse.resources.pods.template import NodeLabels, TemplateFields, Tolerations
 
 MAX_MAPS = 40_000
 """Bitmaps and attempts of so many tasks fit into the 32 KiB that a status may have."""
-
-
-MAX_ENV_BYTES = 128 * 1024
-
-
-class KeyRef(Model):
-    """A key of a ConfigMap or a Secret in the job's namespace."""
-
-    name: ObjectName
-    key: Key
 
 
 class File(Model):
@@ -54,50 +44,6 @@ class File(Model):
     name: Key = Field(description="The name in the working folder; no slashes.")
     config_map_key_ref: KeyRef | None = None
     url: Url | None = None
-
-
-class EnvVarSource(Model):
-    """Where the value of an environment variable comes from."""
-
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.secretKeyRef) != has(self.configMapKeyRef)",
-                "set exactly one of secretKeyRef and configMapKeyRef",
-            )
-        )
-    )
-    secret_key_ref: KeyRef | None = None
-    config_map_key_ref: KeyRef | None = None
-
-
-class EnvVar(Model):
-    """An environment variable of the user's commands."""
-
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!(has(self.value) && has(self.valueFrom))", "'env ' + self.name + ': set value or valueFrom, not both'"
-            ),
-            rule(
-                "!self.name.startsWith('BOATHOUSE_')",
-                "'env ' + self.name + ': names that begin with BOATHOUSE_ belong to the task runtime; choose another'",
-            ),
-        )
-    )
-    name: str = Field(min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
-    value: str | None = Field(default=None, max_length=8192)
-    value_from: EnvVarSource | None = None
-
-
-class Toleration(Model):
-    """A Kubernetes toleration."""
-
-    key: str | None = Field(default=None, max_length=316)
-    operator: Literal["Equal", "Exists"] = "Equal"
-    value: str | None = Field(default=None, max_length=63)
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: int | None = Field(default=None, ge=0)
 
 
 class MRJobSpec(Life, TemplateFields, StepFields):
@@ -121,6 +67,8 @@ class MRJobSpec(Life, TemplateFields, StepFields):
                 "!self.input.exists(url, url == self.output)",
                 "output is also an input: choose an output URL that does not exist yet",
             ),
+            always_mutable=ALWAYS_MUTABLE,
+            mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
         )
     )
     queue: DnsLabel | None = Field(
@@ -166,17 +114,7 @@ class MRJobSpec(Life, TemplateFields, StepFields):
         max_length=64,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    env: list[EnvVar] | None = Field(
-        default=None,
-        max_length=128,
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["name"],
-            **rules(at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")),
-        },
-    )
+    env: Environment | None = None
     storage: Storage | None = None
-    node_selector: dict[str, Annotated[str, Field(max_length=63)]] | None = Field(
-        default=None, max_length=32, json_schema_extra=rules(SHORT_KEYS)
-    )
-    tolerations: list[Toleration] | None = Field(default=None, max_length=32, json_schema_extra=ATOMIC)
+    node_selector: NodeLabels | None = None
+    tolerations: Tolerations | None = None

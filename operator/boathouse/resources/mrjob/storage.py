@@ -1,66 +1,6 @@
-"""How the tasks of an MRJob reach its URLs."""
+"""The rules that an MRJob's URLs agree with its storage."""
 
-from pydantic import Field
-
-from boathouse.resources.base import Model, ObjectName, rule, rules
-
-
-class SecretRef(Model):
-    """A Secret in the job's namespace."""
-
-    name: ObjectName
-
-
-class S3(Model):
-    """An S3 endpoint; conditional writes (If-None-Match: *) are required of it."""
-
-    endpoint_url: str | None = Field(
-        default=None,
-        alias="endpointURL",
-        max_length=1024,
-        description="Absent: AWS's own endpoint of the region.",
-        json_schema_extra=rules(
-            rule(
-                "self.startsWith('http://') || self.startsWith('https://')",
-                "'\"' + self + '\" must begin with http:// or https://'",
-            )
-        ),
-    )
-    region: str = Field(default="us-east-1", min_length=1, max_length=64)
-    secret_ref: SecretRef | None = Field(
-        default=None,
-        description="Keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; only the kubelet reads it. Absent: unsigned.",
-    )
-
-
-class StorageVolume(Model):
-    """A volume that all tasks mount, for file:/// URLs."""
-
-    claim_name: ObjectName = Field(
-        description="A PersistentVolumeClaim in the job's namespace, ReadWriteMany if tasks may run on several nodes."
-    )
-    mount_path: str = Field(
-        default="/data",
-        max_length=256,
-        pattern=r"^(/[-._a-zA-Z0-9]+)+$",
-        description="Where tasks see it: file:///data/books is the folder books of the volume.",
-        json_schema_extra=rules(
-            rule(
-                "!['work', 'tmp', 'files', 'var', 'dev', 'proc', 'sys', 'etc', 'usr', 'bin', 'lib', 'lib64', 'opt']"
-                ".exists(taken, self == '/' + taken || self.startsWith('/' + taken + '/'))",
-                "'\"' + self + '\" is taken in task pods: mount the volume at a folder of its own, such as /data'",
-            ),
-            rule("!self.contains('/.')", "write the path without folders that begin with a dot"),
-        ),
-    )
-
-
-class Storage(Model):
-    """How tasks reach the URLs."""
-
-    s3: S3 | None = None
-    volume: StorageVolume | None = None
-
+from boathouse.resources.base import rule
 
 _FILE = "startsWith('file://')"
 _ON_VOLUME = "startsWith('file://' + self.storage.volume.mountPath + '/')"

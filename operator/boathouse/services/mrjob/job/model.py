@@ -11,14 +11,15 @@ import pydantic
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
-from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig, QueueConfig
+from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.resources.mrjob import storage as mrjob_storage
+from boathouse.resources.pods import storage as pod_storage
+from boathouse.resources.pods import template as pod_fields
 from boathouse.services import times
+from boathouse.services.frame import queues
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse_task import contract
 
@@ -112,19 +113,19 @@ class Job:
     deleting_since_s: float | None = None
 
     @property
-    def s3(self) -> mrjob_storage.S3 | None:
+    def s3(self) -> pod_storage.S3 | None:
         """The object storage, if the job uses one."""
         return self.spec.storage.s3 if self.spec.storage else None
 
     @property
-    def volume(self) -> mrjob_storage.StorageVolume | None:
+    def volume(self) -> pod_storage.StorageVolume | None:
         """The volume with input and output, if the job uses one."""
         return self.spec.storage.volume if self.spec.storage else None
 
     @property
-    def template(self) -> mrjob_template.PodTemplate:
+    def template(self) -> pod_fields.PodTemplate:
         """What the job asks for its pods beside what they need."""
-        return self.spec.pod_template or mrjob_template.PodTemplate()
+        return self.spec.pod_template or pod_fields.PodTemplate()
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """The stage that tasks of this type belong to."""
@@ -188,17 +189,12 @@ def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refu
 
 
 def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: OperatorConfig) -> Job | Refusal:
-    queue = config.queue_for(metadata["namespace"], spec.queue)
-    known = sorted(each.name for each in config.queues)
-    if queue not in known:
-        return Refusal(
-            reason=names.Reason.QUEUE_NOT_FOUND,
-            message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
-        )
-    template = spec.pod_template or mrjob_template.PodTemplate()
-    refusal = _not_accepted(config.queue(queue), metadata["namespace"], template.priority_class_name or "")
-    if refusal is not None:
-        return refusal
+    template = spec.pod_template or pod_fields.PodTemplate()
+    queue = queues.admitting(
+        config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class_name or ""
+    )
+    if isinstance(queue, Refusal):
+        return queue
     image = spec.image or config.task.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
@@ -223,22 +219,6 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
             HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
         ),
     )
-
-
-def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
-    if not queue.accepts_namespace(namespace):
-        message = (
-            f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
-            "or have the namespace added to the queue in the chart"
-        )
-    elif not queue.accepts_priority_class(priority_class):
-        message = (
-            f'the queue "{queue.name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, '
-            f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
-        )
-    else:
-        return None
-    return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
 
 
 def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step:

@@ -1,7 +1,6 @@
 """Build the manifest of a task pod: restricted, Burstable for life, and told everything by its environment. Pure."""
 
 import dataclasses
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,15 +9,14 @@ import pydantic
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import pod_template as mrjob_template
 from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.resources.pods import template as pod_fields
+from boathouse.services.frame import derived_name as names_of_pods
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import MIB, Job, Resources
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-_MAX_NAME: Final = 63
-_HASH: Final = 8
 _USER: Final = 10001
 _TOKEN_SECONDS: Final = 3600
 _FILES_MODE: Final = 0o555
@@ -49,13 +47,8 @@ def pod_name(job: Job, attempt: Attempt) -> str:
 
 
 def derived_name(job: Job, suffix: str) -> str:
-    """`JOB-UID8-SUFFIX`; a job's name that is too long or has dots is cut and told apart by a hash."""
-    end = f"-{job.uid[:8]}-{suffix}"
-    name = job.name.replace(".", "-")
-    if len(name) + len(end) > _MAX_NAME or name != job.name:
-        digest = hashlib.sha256(job.name.encode()).hexdigest()[:_HASH]
-        name = f"{name[: _MAX_NAME - len(end) - _HASH - 1].rstrip('-')}-{digest}"
-    return name + end
+    """`JOB-UID8-SUFFIX`, as `frame.derived_name` says."""
+    return names_of_pods.derived_name(job.name, job.uid, suffix)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,14 +107,14 @@ class PodBuilder:
         return {name: value for name, value in spec.items() if value not in (None, [], {})}
 
     def _metadata(self, attempt: Attempt) -> dict[str, Any]:
-        job, asked = self.job, self.job.template.metadata or mrjob_template.Metadata()
+        job, asked = self.job, self.job.template.metadata or pod_fields.Metadata()
         metadata: dict[str, Any] = {
             "name": pod_name(job, attempt),
             "namespace": job.namespace,
             "labels": {
                 **(asked.labels or {}),
                 names.APP_NAME: "boathouse-task",
-                names.APP_INSTANCE: job.name if len(job.name) <= _MAX_NAME else job.uid,
+                names.APP_INSTANCE: job.name if len(job.name) <= names_of_pods.MAX_NAME else job.uid,
                 names.APP_COMPONENT: attempt.task_type.value,
                 names.APP_PART_OF: "boathouse",
                 names.APP_MANAGED_BY: names.MANAGER,

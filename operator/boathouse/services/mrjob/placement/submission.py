@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
-from boathouse.resources.mrjob import pod_template as mrjob_template
-from boathouse.resources.mrjob import spec
+from boathouse.services.frame import pod_constraints
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, Resources
@@ -159,8 +158,8 @@ def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> 
         estimates=known,
         constraints=model.Constraints(
             node_selector=tuple(sorted((job.spec.node_selector or {}).items())),
-            affinity=_node_affinity(job),
-            tolerations=tuple(_toleration(each) for each in job.spec.tolerations or ()),
+            affinity=pod_constraints.node_affinity(job.template.affinity),
+            tolerations=tuple(map(pod_constraints.toleration, job.spec.tolerations or ())),
             claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
         ),
     )
@@ -187,30 +186,4 @@ def _resources(resources: Resources) -> model.Resources:
         memory_bytes=resources.memory_request_bytes,
         ephemeral_storage_bytes=resources.ephemeral_storage_bytes,
         extended=resources.extended,
-    )
-
-
-def _toleration(toleration: spec.Toleration) -> model.Toleration:
-    return model.Toleration(
-        key=toleration.key or "",
-        operator=model.TolerationOperator(toleration.operator),
-        value=toleration.value or "",
-        effect=model.TaintEffect(toleration.effect) if toleration.effect else None,
-    )
-
-
-def _node_affinity(job: Job) -> tuple[model.AffinityTerm, ...] | None:
-    """Return the terms of which a node must meet one; None for every node."""
-    if job.template.affinity is None:
-        return None
-    required = job.template.affinity.node_affinity.required_during_scheduling_ignored_during_execution
-    return tuple(
-        model.AffinityTerm(expressions=tuple(map(_expression, term.match_expressions)))
-        for term in required.node_selector_terms
-    )
-
-
-def _expression(requirement: mrjob_template.NodeRequirement) -> model.Expression:
-    return model.Expression(
-        key=requirement.key, operator=model.Operator(requirement.operator), values=tuple(requirement.values or ())
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import DnsLabel, Model, ObjectName, at_most_bytes, rule, rules
+from boathouse.resources.base import SHORT_KEYS, DnsLabel, Model, ObjectName, at_most_bytes, rule, rules
 
 _ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 _NAMED: Final[JsonDict] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -172,3 +172,20 @@ class TemplateFields(Model):
     )
     env_from: list[EnvFrom] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
     pod_template: PodTemplate | None = None
+
+
+class Toleration(Model):
+    """A Kubernetes toleration."""
+
+    key: str | None = Field(default=None, max_length=316)
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str | None = Field(default=None, max_length=63)
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    toleration_seconds: int | None = Field(default=None, ge=0)
+
+
+NodeLabels = Annotated[
+    dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32, json_schema_extra=rules(SHORT_KEYS))
+]
+"""A node selector."""
+Tolerations = Annotated[list[Toleration], Field(max_length=32, json_schema_extra=_ATOMIC)]

@@ -1,0 +1,1 @@
+"""Fields of pods that the kinds have in common."""

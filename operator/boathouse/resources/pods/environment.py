@@ -1,0 +1,64 @@
+"""Environment variables of the containers, from literal values, Secrets and ConfigMaps."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from boathouse.resources.base import Key, Model, ObjectName, at_most_bytes, rule, rules
+
+MAX_ENV_BYTES = 128 * 1024
+
+
+class KeyRef(Model):
+    """A key of a ConfigMap or a Secret in the job's namespace."""
+
+    name: ObjectName
+    key: Key
+
+
+class EnvVarSource(Model):
+    """Where the value of an environment variable comes from."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.secretKeyRef) != has(self.configMapKeyRef)",
+                "set exactly one of secretKeyRef and configMapKeyRef",
+            )
+        )
+    )
+    secret_key_ref: KeyRef | None = None
+    config_map_key_ref: KeyRef | None = None
+
+
+class EnvVar(Model):
+    """An environment variable of the user's commands."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!(has(self.value) && has(self.valueFrom))", "'env ' + self.name + ': set value or valueFrom, not both'"
+            ),
+            rule(
+                "!self.name.startsWith('BOATHOUSE_')",
+                "'env ' + self.name + ': names that begin with BOATHOUSE_ belong to the task runtime; choose another'",
+            ),
+        )
+    )
+    name: str = Field(min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
+    value: str | None = Field(default=None, max_length=8192)
+    value_from: EnvVarSource | None = None
+
+
+Environment = Annotated[
+    list[EnvVar],
+    Field(
+        max_length=128,
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            **rules(at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")),
+        },
+    ),
+]
+"""The variables of a container."""
