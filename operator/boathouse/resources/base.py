@@ -74,6 +74,10 @@ _POSSIBLE = at_most("256Ti", "no node has so much; lower it")
 """Far above what machines have, and far below where the scheduler's amounts saturate (1Pi)."""
 
 Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"), _POSSIBLE)]
+Cpu = Annotated[
+    int | str,
+    _quantity_schema(at_least("1m", "a pod needs some CPU"), at_most("1M", "no node has so many cores; lower it")),
+]
 MemorySize = Annotated[
     int | str, _quantity_schema(at_least("64Mi", "the task runtime itself needs that much"), _POSSIBLE)
 ]

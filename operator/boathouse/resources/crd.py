@@ -70,3 +70,8 @@ class CustomResource:
             "additionalPrinterColumns": [column.manifest() for column in self.columns],
             "schema": {"openAPIV3Schema": schema.structural(self.model)},
         }
+
+
+AGE = PrinterColumn(
+    name="Age", type="date", json_path=".metadata.creationTimestamp", description="Time since creation."
+)

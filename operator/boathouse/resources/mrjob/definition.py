@@ -1,11 +1,7 @@
 """The CustomResourceDefinition of MRJob."""
 
-from boathouse.resources.crd import CustomResource, PrinterColumn
+from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrjob import names, status
-
-_AGE = PrinterColumn(
-    name="Age", type="date", json_path=".metadata.creationTimestamp", description="Time since creation."
-)
 
 MRJOB = CustomResource(
     kind=names.KIND,
@@ -27,6 +23,6 @@ MRJOB = CustomResource(
             description="Attempts that failed.",
             priority=1,
         ),
-        _AGE,
+        AGE,
     ),
 )

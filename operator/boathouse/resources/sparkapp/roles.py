@@ -1,0 +1,136 @@
+"""What a driver and an executor get."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from boathouse.resources.base import MAX_QUALIFIED_NAME, Cpu, Model, Quantity, rule, rules
+from boathouse.resources.pods.environment import Environment
+from boathouse.resources.pods.template import Metadata, NodeLabels, Tolerations
+from boathouse.resources.sparkapp import names
+from boathouse.resources.sparkapp.sizes import HeapSize, OverheadFactor, Size
+
+MAX_EXECUTORS = 10_000
+_OPTIONS: JsonDict = rules(
+    rule(r"!self.matches('[\\x00\\n\\r]')", "options have no line ends and no NUL: separate them by spaces"),
+    rule(
+        "!self.matches('(^|[ \"])-Xmx')",
+        "the heap is the field memory, and Spark refuses -Xmx: remove it",
+    ),
+)
+JavaOptions = Annotated[str, Field(min_length=1, max_length=8192, json_schema_extra=_OPTIONS)]
+_extended_rules = rules(
+    rule(
+        f"self.all(name, name.contains('/') && name.size() <= {MAX_QUALIFIED_NAME})",
+        f"extendedResources may hold extended resources only (example.com/name, {MAX_QUALIFIED_NAME} characters): "
+        "cores and memory have fields",
+    )
+)
+
+
+class Role(Metadata):
+    """The fields that driver and executors have in common."""
+
+    cores: int | None = Field(
+        default=None, ge=1, le=1024, description="As spark.driver.cores or spark.executor.cores. Absent: 1."
+    )
+    core_request: Cpu | None = Field(default=None, description="The pod's CPU request. Absent: cores.")
+    core_limit: Cpu | None = Field(default=None, description="The pod's CPU limit. Absent: none.")
+    memory: HeapSize | None = Field(default=None, description="The heap, such as 2g. Absent: 1g.")
+    memory_overhead: Size | None = Field(
+        default=None, description="Memory beside the heap. Absent: memoryOverheadFactor of it, at least 384m."
+    )
+    memory_overhead_factor: OverheadFactor | None = None
+    min_memory_overhead: Size | None = Field(
+        default=None, description="The least that memoryOverheadFactor gives. Absent: 384m."
+    )
+    java_options: JavaOptions | None = Field(default=None, description="As spark.driver.extraJavaOptions.")
+    ephemeral_storage: Quantity | None = Field(
+        default=None, description="Request for local files: shuffle, spills, downloads. Absent: the chart's default."
+    )
+    extended_resources: (
+        Annotated[dict[str, Quantity], Field(max_length=8, json_schema_extra=_extended_rules)] | None
+    ) = Field(default=None, description="Extended resources of the pod, such as nvidia.com/gpu.")
+    env: Environment | None = Field(default=None, description="Beside those of spec.env, which they replace.")
+    node_selector: NodeLabels | None = Field(default=None, description="Beside spec.nodeSelector.")
+    tolerations: Tolerations | None = Field(default=None, description="Beside spec.tolerations.")
+
+
+def _limit_rule(role: str) -> dict[str, str]:
+    limit, request = "quantity(string(self.coreLimit))", "quantity(string(self.coreRequest))"
+    return rule(
+        "!has(self.coreLimit) || !isQuantity(string(self.coreLimit)) || (has(self.coreRequest) ? "
+        f"(!isQuantity(string(self.coreRequest)) || {limit}.compareTo({request}) >= 0) : "
+        f"{limit}.asApproximateFloat() >= (has(self.cores) ? double(self.cores) : 1.0))",
+        f"{role}.coreLimit is less than the request: raise it, or lower coreRequest (absent: cores)",
+    )
+
+
+class Driver(Role):
+    """The driver: the pod that runs the program and requests executors."""
+
+    model_config = ConfigDict(json_schema_extra=rules(_limit_rule("driver")))
+    service_account_name: str = Field(
+        default=names.ACCOUNT,
+        max_length=63,
+        description="An account that may create pods: boathouse-spark, or one that begins with boathouse-spark-.",
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('{names.ACCOUNT_PATTERN}')",
+                "drivers run as boathouse-spark or boathouse-spark-NAME: name such an account, or remove the field",
+            )
+        ),
+    )
+
+
+class Executor(Role):
+    """The executors: the pods that run the stages' tasks."""
+
+    model_config = ConfigDict(json_schema_extra=rules(_limit_rule("executor")))
+    instances: int | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_EXECUTORS,
+        description="How many, without dynamicAllocation; the driver starts when all have room. Absent: 2.",
+    )
+    pyspark_memory: Size | None = Field(
+        default=None, description="As spark.executor.pyspark.memory: a limit for Python, beside the overhead."
+    )
+    off_heap_memory: Size | None = Field(default=None, description="As spark.memory.offHeap.size, enabled.")
+
+
+class DynamicAllocation(Model):
+    """How the number of executors follows the work."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.minExecutors) || !has(self.maxExecutors) || self.minExecutors <= self.maxExecutors",
+                "dynamicAllocation.minExecutors is more than maxExecutors: lower it",
+            ),
+            rule(
+                "!has(self.initialExecutors) || "
+                "((!has(self.minExecutors) || self.initialExecutors >= self.minExecutors) && "
+                "(!has(self.maxExecutors) || self.initialExecutors <= self.maxExecutors))",
+                "dynamicAllocation.initialExecutors is not between minExecutors and maxExecutors: correct it",
+            ),
+        )
+    )
+    enabled: bool = False
+    min_executors: int | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_EXECUTORS,
+        description="The driver starts when so many executors have room. Absent: 0.",
+    )
+    max_executors: int | None = Field(default=None, ge=1, le=MAX_EXECUTORS, description="Absent: no limit.")
+    initial_executors: int | None = Field(
+        default=None, ge=0, le=MAX_EXECUTORS, description="How many the driver requests at first. Absent: minExecutors."
+    )
+    shuffle_tracking_timeout_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=30 * 86400,
+        description="How long executors with shuffle data are kept idle. Absent: until the data is collected.",
+    )

@@ -1,0 +1,87 @@
+"""The CRD of SparkApps on a real API server: what it accepts, and what it says to what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+
+from boathouse.cluster import catalogue, errors
+from boathouse.resources import names
+from boathouse.resources.sparkapp.definition import SPARKAPP
+from tests.contract.test_crd import CRDS
+from tests.spark import configurations
+from tests.unit.resources.test_sparkapp_fields import ROWS
+
+SPARKAPPS = catalogue.Resource(group=names.GROUP, version=names.VERSION, plural="sparkapps", kind="SparkApp", view=dict)
+GOOD = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
+LARGE = (
+    ({"arguments": ["x" * 4097]}, "Too long"),
+    ({"arguments": ["x" * 4096] * 17}, "arguments may have 65536 bytes in all"),
+    ({"sparkConf": {f"spark.{n}": "x" * 16000 for n in range(9)}}, "sparkConf may have 131072 bytes in all"),
+)
+
+
+def application(**spec):
+    given = {key: value for key, value in {**GOOD, **spec}.items() if value is not None}
+    metadata = {"name": "pi", "namespace": "default"}
+    return {"apiVersion": names.API_VERSION, "kind": "SparkApp", "metadata": metadata, "spec": given}
+
+
+@pytest.fixture
+async def sparkapps(api, eventually):
+    """The CRD, accepted and served."""
+    with contextlib.suppress(errors.AlreadyExists):
+        await api.create(CRDS, SPARKAPP.manifest())
+
+    async def served():
+        try:
+            await api.list(SPARKAPPS)
+        except errors.NotFound:
+            return False
+        return True
+
+    await eventually(served)
+    return api
+
+
+@pytest.mark.parametrize(("field", "wrong", "answer"), ROWS)
+async def test_a_wrong_value_gets_what_the_page_says(sparkapps, field, wrong, answer):
+    assert answer in await refused(sparkapps, json.loads(wrong.replace("\\|", "|"))), field
+
+
+@pytest.mark.parametrize(("wrong", "answer"), LARGE, ids=["one argument", "arguments", "properties"])
+async def test_what_is_too_large_is_refused(sparkapps, wrong, answer):
+    assert answer in await refused(sparkapps, wrong)
+
+
+async def refused(sparkapps, wrong):
+    with pytest.raises(errors.Invalid) as error:
+        await sparkapps.create(SPARKAPPS, application(**wrong), "default", dry_run=True)
+    return error.value.message
+
+
+@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
+async def test_each_recorded_configuration_is_accepted(sparkapps, configuration):
+    await sparkapps.create(SPARKAPPS, application(**configuration.spec), "default", dry_run=True)
+
+
+async def test_most_fields_are_immutable_unless_the_application_is_suspended(sparkapps):
+    body = application(suspend=False, queue="one")
+    body["metadata"]["name"] = "immutable"
+    made = await sparkapps.create(SPARKAPPS, body, "default")
+    with pytest.raises(errors.Invalid, match=r"spec\.arguments is immutable: delete the application"):
+        await sparkapps.patch(SPARKAPPS, "immutable", {"spec": {"arguments": ["1"]}}, "default")
+    with pytest.raises(errors.Invalid, match=r"spec\.queue can only be changed while the application is suspended"):
+        await sparkapps.patch(SPARKAPPS, "immutable", {"spec": {"queue": "two"}}, "default")
+    await sparkapps.patch(SPARKAPPS, "immutable", {"spec": {"suspend": True}}, "default")
+    await sparkapps.patch(SPARKAPPS, "immutable", {"spec": {"queue": "two", "suspend": False}}, "default")
+    await sparkapps.delete(SPARKAPPS, "immutable", "default", uid=made["metadata"]["uid"])
+
+
+async def test_defaults_are_filled_in(sparkapps):
+    made = await sparkapps.create(SPARKAPPS, application(driver={}), "default", dry_run=True)
+    assert made["spec"]["driver"] == {"serviceAccountName": "boathouse-spark"}
+    assert made["spec"]["restartPolicy"]["type"] == "Never"
+    assert made["spec"]["timeouts"]["driverLostSeconds"] == 300
