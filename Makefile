@@ -92,6 +92,12 @@ build/reports:
 manifests: setup ## Write the CRDs from the models, under crds/ and into the chart
 	$(BIN)/python -m boathouse.resources.generate
 
+.PHONY: record-spark
+record-spark: setup ## Record what Spark creates of submissions that have changed (Java 17; downloads 450 MB)
+	@test -x build/pyspark/bin/pip || $(PYTHON) -m venv build/pyspark
+	build/pyspark/bin/pip install --quiet pyspark==4.3.0
+	$(BIN)/python -m tests.spark.record --pyspark build/pyspark
+
 .PHONY: pages
 pages: setup ## Write the figures of docs/policies/figures into the policies' pages (STUDIES="fspy koala": run these in full first)
 	$(BIN)/python -m boathouse_sim.reproduce.pages $(if $(STUDIES),--run $(STUDIES))

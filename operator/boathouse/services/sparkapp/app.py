@@ -1,0 +1,141 @@
+"""A SparkApp as the services see it, with every default decided.
+
+`from_resource` is the only door: what it refuses is a value with a reason that a user can act on.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pydantic
+
+from boathouse.resources import names
+from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
+from boathouse.resources.sparkapp.closed_conf import is_closed
+from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.resources.sparkapp.status import SparkApp
+from boathouse.services import times
+from boathouse.services.frame import queues
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal
+from boathouse.services.sparkapp.submission import ports, properties_file, sizing, user_properties
+from boathouse.services.sparkapp.submission import template as pod_template
+
+MAX_PROPERTIES_BYTES: Final = 512 * 1024
+"""Of the effective properties: a ConfigMap holds 1 MiB."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SparkDefaults:
+    """What applications get that do not say.
+
+    Attributes:
+        image: Empty: applications must name one.
+        ephemeral_storage: Requests and limits of local files.
+        not_ready_toleration_s: How long pods tolerate an unreachable node.
+    """
+
+    image: str = ""
+    image_pull_secrets: tuple[str, ...] = ()
+    ephemeral_storage: EphemeralStorageConfig = dataclasses.field(default_factory=EphemeralStorageConfig)
+    not_ready_toleration_s: int = 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """A valid SparkApp.
+
+    Attributes:
+        conf: What the user and the defaults say in Spark's properties, without what is an attempt's.
+        driver: What the driver's pod requests, without extended resources of the field.
+        executor: The same of an executor with the default resource profile.
+        minimum: Executors that have room reserved before the driver starts.
+        deleting_since_s: When it was deleted; it stays until its finalizers are gone.
+    """
+
+    uid: ObjectUid
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    queue: str
+    image: str
+    spec: SparkAppSpec
+    template: pod_template.Template
+    conf: Mapping[str, str]
+    driver: sizing.Requests
+    executor: sizing.Requests
+    minimum: int
+    defaults: SparkDefaults
+    deleting_since_s: float | None = None
+
+    @property
+    def is_python(self) -> bool:
+        """Return whether the program is in Python."""
+        return self.spec.type == "Python"
+
+
+def from_resource(body: Body, config: OperatorConfig, defaults: SparkDefaults) -> App | Refusal:
+    """Return the application that a custom resource describes, or why it cannot run."""
+    try:
+        spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+        return _app(body["metadata"], spec, config, defaults)
+    except pydantic.ValidationError as error:
+        problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
+    except (ValueError, ArithmeticError) as error:  # the latter: quantities with exponents of a dozen digits
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+
+
+def _app(
+    metadata: Mapping[str, Any], spec: SparkAppSpec, config: OperatorConfig, defaults: SparkDefaults
+) -> App | Refusal:
+    template = pod_template.of(spec)
+    queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
+    if isinstance(queue, Refusal):
+        return queue
+    image = spec.image or defaults.image
+    if not image:
+        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's Spark image")
+    closed = sorted(filter(is_closed, spec.spark_conf or ()))
+    if closed:
+        message = f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them"
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=message)
+    conf = user_properties.of(spec)
+    _check(spec, conf)
+    is_python = spec.type == "Python"
+    return App(
+        uid=ObjectUid(metadata["uid"]),
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        generation=metadata.get("generation", 1),
+        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        queue=queue,
+        image=image,
+        spec=spec,
+        template=template,
+        conf=conf,
+        driver=sizing.driver(conf, is_python=is_python),
+        executor=sizing.executor(conf, is_python=is_python),
+        minimum=sizing.minimum_executors(conf),
+        defaults=defaults,
+    )
+
+
+def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
+    """Refuse what would only fail when the driver starts.
+
+    Raises:
+        ValueError: With what is wrong.
+    """
+    ports.of(conf)
+    size = len(properties_file.render(conf))
+    if size > MAX_PROPERTIES_BYTES:
+        raise ValueError(
+            f"the properties have {size} bytes, more than {MAX_PROPERTIES_BYTES}: shorten sparkConf, hadoopConf or deps"
+        )
+    most = conf.get("spark.dynamicAllocation.maxExecutors")
+    if sizing.is_dynamic(conf) and most is not None and most.isdigit() and int(most) < sizing.minimum_executors(conf):
+        raise ValueError("dynamicAllocation: the minimum of executors is more than the maximum: lower it")
+    if any("\0" in argument for argument in spec.arguments or ()):
+        raise ValueError("arguments have no NUL: remove it")

@@ -1,0 +1,76 @@
+"""The properties that Boathouse sets for an attempt: identity, master, templates, accounts, security. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import ACCOUNT
+
+if TYPE_CHECKING:
+    from boathouse.services.sparkapp.app import App
+    from boathouse.services.sparkapp.submission.naming import AttemptNames
+
+CONF_PATH: Final = "/opt/spark/conf"
+"""Where Spark's own submission mounts the properties, and images expect them."""
+PROPERTIES_FILE: Final = "spark.properties"
+TEMPLATE_FILE: Final = "executor.yaml"
+FILES_PATH: Final = "/opt/boathouse"
+DECOMMISSION_FILE: Final = "decom.sh"
+EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
+_K8S: Final = "spark.kubernetes"
+_API_SERVER: Final = "https://kubernetes.default.svc"
+
+
+def of(app: App, attempt: AttemptNames) -> dict[str, str]:
+    """Return all properties of an attempt; those that Boathouse sets win."""
+    return {**app.conf, **_identity(app, attempt), **_executor_pods(app), **_security()}
+
+
+def _identity(app: App, attempt: AttemptNames) -> dict[str, str]:
+    return {
+        "spark.app.id": attempt.application_id,
+        "spark.app.name": app.name,
+        "spark.master": f"k8s://{_API_SERVER}",
+        "spark.submit.deployMode": "client",
+        f"{_K8S}.driver.master": _API_SERVER,
+        f"{_K8S}.driver.pod.name": attempt.driver_pod,
+        f"{_K8S}.executor.podNamePrefix": attempt.executor_prefix,
+        f"{_K8S}.executor.useDriverPodIP": "true",
+        f"{_K8S}.namespace": app.namespace,
+        f"{_K8S}.resource.type": "python" if app.is_python else "java",
+        f"{_K8S}.submitInDriver": "true",
+    }
+
+
+def _executor_pods(app: App) -> dict[str, str]:
+    """Without an account of its own an executor would get the driver's, with the driver's token."""
+    return {
+        f"{_K8S}.authenticate.driver.serviceAccountName": driver_account(app),
+        f"{_K8S}.authenticate.executor.serviceAccountName": app.spec.service_account_name or "default",
+        f"{_K8S}.container.image": app.image,
+        f"{_K8S}.container.image.pullPolicy": app.spec.image_pull_policy,
+        f"{_K8S}.decommission.script": f"{FILES_PATH}/{DECOMMISSION_FILE}",
+        f"{_K8S}.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
+        f"{_K8S}.executor.podTemplateFile": f"{CONF_PATH}/{TEMPLATE_FILE}",
+        f"{_K8S}.executor.scheduler.name": names.SCHEDULER_NAME,
+        f"{_K8S}.scheduler.name": names.SCHEDULER_NAME,
+    }
+
+
+def _security() -> dict[str, str]:
+    """Drivers may not touch Services and claims, so Spark is told not to try."""
+    return {
+        "spark.authenticate": "true",
+        "spark.jars.ivy": "/tmp/.ivy2",  # noqa: S108 - inside the pod
+        "spark.ui.killEnabled": "false",
+        f"{_K8S}.driver.ownPersistentVolumeClaim": "false",
+        f"{_K8S}.driver.reusePersistentVolumeClaim": "false",
+        f"{_K8S}.driver.service.deleteOnTermination": "false",
+        f"{_K8S}.driver.waitToReusePersistentVolumeClaim": "false",
+    }
+
+
+def driver_account(app: App) -> str:
+    """Return the service account of an application's drivers."""
+    return app.spec.driver.service_account_name if app.spec.driver else ACCOUNT

@@ -1,0 +1,124 @@
+"""The driver's pod. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
+from boathouse.resources.sparkapp.roles import Role
+from boathouse.services.sparkapp.submission import attempt_properties as attempts
+from boathouse.services.sparkapp.submission import pod_parts, ports
+from boathouse.services.sparkapp.submission import template as pod_template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse.services.sparkapp.app import App
+    from boathouse.services.sparkapp.submission.naming import AttemptNames
+
+CONTAINER: Final = "spark-kubernetes-driver"
+_CONF_VOLUME: Final = "spark-conf-volume-driver"
+_PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
+
+
+def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
+    """Return the manifest, without a node."""
+    role = app.spec.driver or Role()
+    manifest = pod_parts.pod(app, attempt, role, _container(app, attempt, role))
+    items = [{"key": name, "path": name} for name in (attempts.PROPERTIES_FILE, attempts.TEMPLATE_FILE)]
+    conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
+    manifest["spec"]["volumes"].append(conf)
+    manifest["spec"]["automountServiceAccountToken"] = True
+    metadata = manifest["metadata"]
+    metadata |= {
+        "name": attempt.driver_pod,
+        "namespace": app.namespace,
+        "ownerReferences": [pod_parts.owner(app)],
+    }
+    metadata["labels"] |= _labels(app, attempt)
+    if app.spec.monitoring and app.spec.monitoring.prometheus:
+        metadata["annotations"] |= _scraping(app.conf)
+    return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=attempts.driver_account(app)))
+
+
+def _container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:
+    return {
+        "name": CONTAINER,
+        "image": app.image,
+        "imagePullPolicy": app.spec.image_pull_policy,
+        "args": _arguments(app),
+        "ports": _ports(app.conf),
+        "env": _environment(app, attempt, role),
+        "resources": _resources(app, role),
+        "securityContext": pod_parts.container_security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": _CONF_VOLUME, "mountPath": attempts.CONF_PATH},
+            *pod_parts.mounts(app),
+        ],
+    }
+
+
+def _labels(app: App, attempt: AttemptNames) -> dict[str, str]:
+    return {
+        names.APP_COMPONENT: TASK_TYPE_DRIVER,
+        names.LABEL_JOB_UID: app.uid,
+        names.LABEL_KIND: SPARKAPP_KIND,
+        LABEL_TASK_TYPE: TASK_TYPE_DRIVER,
+        LABEL_ATTEMPT: str(attempt.attempt),
+        names.LABEL_QUEUE: app.queue,
+        "spark-app-name": app.name[: pod_parts.MAX_LABEL].rstrip("-."),
+        "spark-app-selector": attempt.application_id,
+        "spark-role": TASK_TYPE_DRIVER,
+    }
+
+
+def _scraping(conf: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/path": "/metrics/executors/prometheus",
+        "prometheus.io/port": str(ports.of(conf).ui),
+    }
+
+
+def _arguments(app: App) -> list[str]:
+    """As Spark's entrypoint takes them; Kubernetes would replace `$(NAME)` in what the user wrote."""
+    written = (app.spec.main_application_file, *(app.spec.arguments or ()))
+    return [
+        "driver",
+        "--properties-file",
+        f"{attempts.CONF_PATH}/{attempts.PROPERTIES_FILE}",
+        "--class",
+        app.spec.main_class or _PYTHON_RUNNER,
+        *(each.replace("$(", "$$(") for each in written),
+    ]
+
+
+def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
+    found = ports.of(conf)
+    numbers = {"driver-rpc-port": found.driver, "blockmanager": found.block_manager, "spark-ui": found.ui}
+    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in numbers.items() if port]
+
+
+def _environment(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
+    return [
+        {"name": "SPARK_USER", "value": "spark"},
+        {"name": "SPARK_APPLICATION_ID", "value": attempt.application_id},
+        *pod_parts.environment(app, role),
+        {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "SPARK_LOCAL_DIRS", "value": pod_parts.LOCAL_DIR},
+        {"name": "SPARK_CONF_DIR", "value": attempts.CONF_PATH},
+    ]
+
+
+def _resources(app: App, role: Role) -> dict[str, Any]:
+    requests, storage = app.driver, pod_parts.ephemeral_storage(app, role)
+    memory = {"memory": f"{requests.memory_mib}Mi"}
+    limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
+    extended = {name: str(count) for name, count in requests.extended}
+    return {
+        "requests": {"cpu": requests.cpu, **memory, **storage["requests"]},
+        "limits": {**limit, **memory, **extended, **pod_parts.extended_resources(role), **storage["limits"]},
+    }

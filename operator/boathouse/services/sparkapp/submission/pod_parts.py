@@ -1,0 +1,179 @@
+"""What the driver's pod and the executors' pods have in common: within Pod Security `restricted`. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from boathouse.resources import names, quantity
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND
+from boathouse.services.sparkapp.submission import attempt_properties as attempts
+
+if TYPE_CHECKING:
+    from boathouse.resources.sparkapp.roles import Role
+    from boathouse.resources.sparkapp.volumes import Volume
+    from boathouse.services.sparkapp.app import App
+    from boathouse.services.sparkapp.submission.naming import AttemptNames
+
+USER: Final = 185
+"""That of Spark's own images."""
+USERS_FILE: Final = "passwd"
+MAX_LABEL: Final = 63
+LOCAL_DIR: Final = "/var/data/spark-local"
+_LOCAL_VOLUME: Final = "spark-local-dir-1"
+_FILES_VOLUME: Final = "boathouse-files"
+_STORAGE_VOLUME: Final = "boathouse-storage"
+_S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
+
+def pod(app: App, attempt: AttemptNames, role: Role, container: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod of either role with this container; names and owners are the caller's."""
+    selector = {**(app.spec.node_selector or {}), **(role.node_selector or {})}
+    spec: dict[str, Any] = {
+        "schedulerName": names.SCHEDULER_NAME,
+        "restartPolicy": "Never",
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": _volumes(app, attempt, role),
+        "tolerations": _tolerations(app, role),
+    }
+    if selector:
+        spec["nodeSelector"] = selector
+    if app.defaults.image_pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in app.defaults.image_pull_secrets]
+    metadata = {
+        "labels": {**(role.labels or {}), **app_labels(app)},
+        "annotations": {**(role.annotations or {})},
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def owner(app: App) -> dict[str, Any]:
+    """Return the ownerReference to the application: what is created for it goes when it goes."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": SPARKAPP_KIND,
+        "name": app.name,
+        "uid": app.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+
+
+def app_labels(app: App) -> dict[str, str]:
+    """Return the labels of everything that is created for an application."""
+    return {
+        names.APP_NAME: "spark",
+        names.APP_INSTANCE: app.name if len(app.name) <= MAX_LABEL else app.uid,
+        names.APP_PART_OF: "boathouse",
+        names.APP_MANAGED_BY: names.MANAGER,
+    }
+
+
+def users(app: App) -> str:
+    """Return a passwd file that knows the user of the pods: Hadoop does not start without a name for it."""
+    security = app.template.pod.security_context
+    uid = (security.run_as_user if security else None) or USER
+    gid = (security.run_as_group if security else None) or USER
+    return f"root:x:0:0:root:/root:/bin/sh\nspark:x:{uid}:{gid}:spark:/opt/spark/work-dir:/bin/sh\n"
+
+
+def environment(app: App, role: Role) -> list[dict[str, Any]]:
+    """Return the variables of the application and of the role, and the keys of the storage."""
+    variables = {each.name: each for each in (*(app.spec.env or ()), *(role.env or ()))}
+    found = {name: each.model_dump(by_alias=True, exclude_none=True) for name, each in variables.items()}
+    secret = app.spec.storage.s3.secret_ref if app.spec.storage and app.spec.storage.s3 else None
+    if secret is not None:
+        for key in _S3_KEYS:
+            found[key] = {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
+    return list(found.values())
+
+
+def extended_resources(role: Role) -> dict[str, str]:
+    """Return the extended resources that the field of a role requests."""
+    return {name: str(quantity.units(value)) for name, value in (role.extended_resources or {}).items()}
+
+
+def ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
+    """Return request and limit of local files, by `requests` and `limits`; empty for none."""
+    default = app.defaults.ephemeral_storage
+    request = quantity.units(role.ephemeral_storage) if role.ephemeral_storage is not None else default.request_bytes
+    limit = max(default.limit_bytes, request) if default.limit_bytes else 0
+    return {
+        "requests": {"ephemeral-storage": quantity.format_bytes(request)} if request else {},
+        "limits": {"ephemeral-storage": quantity.format_bytes(limit)} if limit else {},
+    }
+
+
+def container_security() -> dict[str, Any]:
+    """Return what `restricted` demands of a container."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def mounts(app: App) -> list[dict[str, Any]]:
+    """Return the mounts of both roles."""
+    own: list[dict[str, Any]] = [
+        {"name": _LOCAL_VOLUME, "mountPath": LOCAL_DIR},
+        {"name": _FILES_VOLUME, "mountPath": "/etc/passwd", "subPath": USERS_FILE, "readOnly": True},
+    ]
+    if app.spec.storage and app.spec.storage.volume:
+        own.append({"name": _STORAGE_VOLUME, "mountPath": app.spec.storage.volume.mount_path})
+    for volume in app.spec.volumes or ():
+        read_only = {"readOnly": True} if volume.read_only else {}
+        own.append({"name": volume.name, "mountPath": volume.mount_path, **read_only})
+    return own
+
+
+def files_mount() -> dict[str, Any]:
+    """Return the mount of the script that ends an executor."""
+    return {"name": _FILES_VOLUME, "mountPath": attempts.FILES_PATH, "readOnly": True}
+
+
+def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
+    size = ephemeral_storage(app, role)["limits"].get("ephemeral-storage")
+    items = [
+        {"key": USERS_FILE, "path": USERS_FILE, "mode": 0o444},
+        {"key": attempts.DECOMMISSION_FILE, "path": attempts.DECOMMISSION_FILE, "mode": 0o555},
+    ]
+    volumes: list[dict[str, Any]] = [
+        {"name": _LOCAL_VOLUME, "emptyDir": {"sizeLimit": size} if size else {}},
+        {"name": _FILES_VOLUME, "configMap": {"name": attempt.config_map, "items": items}},
+    ]
+    if app.spec.storage and app.spec.storage.volume:
+        claim = {"claimName": app.spec.storage.volume.claim_name}
+        volumes.append({"name": _STORAGE_VOLUME, "persistentVolumeClaim": claim})
+    return [*volumes, *({"name": each.name, **_source(each)} for each in app.spec.volumes or ())]
+
+
+def _source(volume: Volume) -> dict[str, Any]:
+    if volume.claim_name:
+        return {"persistentVolumeClaim": {"claimName": volume.claim_name}}
+    if volume.config_map_name:
+        return {"configMap": {"name": volume.config_map_name}}
+    if volume.secret_name:
+        return {"secret": {"secretName": volume.secret_name}}
+    return {"emptyDir": {"sizeLimit": str(volume.empty_dir_size)}}
+
+
+def _tolerations(app: App, role: Role) -> list[dict[str, Any]]:
+    own = (*(app.spec.tolerations or ()), *(role.tolerations or ()))
+    patience = {"effect": "NoExecute", "tolerationSeconds": app.defaults.not_ready_toleration_s}
+    return [
+        *(each.model_dump(by_alias=True, exclude_none=True) for each in own),
+        *(
+            {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", **patience}
+            for taint in ("not-ready", "unreachable")
+        ),
+    ]

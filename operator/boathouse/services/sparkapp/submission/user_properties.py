@@ -1,0 +1,117 @@
+"""The properties that no attempt changes: defaults, storage, fields, `sparkConf`, `hadoopConf`. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from boathouse.resources.pods.storage import S3
+from boathouse.resources.sparkapp.fields import FIELDS
+from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.services.sparkapp.submission import ports, sizing
+from boathouse.services.sparkapp.submission.sizes import spark_size
+
+_SIZES: Final = ("emory", "emoryOverhead")
+_PENDING_PODS: Final = 5
+"""How many executors an application may have pending beside its minimum: more would only load the API server."""
+
+
+def of(spec: SparkAppSpec) -> dict[str, str]:
+    """Return the properties of an application; later ones in this function win."""
+    user = {
+        **_fields(spec),
+        **(spec.spark_conf or {}),
+        **{f"spark.hadoop.{key}": value for key, value in (spec.hadoop_conf or {}).items()},
+    }
+    is_python = spec.type == "Python"
+    conf = {
+        "spark.driver.port": str(ports.DRIVER),
+        "spark.driver.blockManager.port": str(ports.BLOCK_MANAGER),
+        **(_elastic() if sizing.is_dynamic(user) else {}),
+        **(_s3(spec.storage.s3) if spec.storage and spec.storage.s3 else {}),
+        **_monitoring(spec),
+        **user,
+    }
+    conf.setdefault(
+        "spark.kubernetes.allocation.maxPendingPods", str(max(sizing.minimum_executors(conf), _PENDING_PODS))
+    )
+    conf["spark.kubernetes.memoryOverheadFactor"] = sizing.default_factor(conf, is_python=is_python)
+    if not is_python:
+        conf["spark.jars"] = ",".join(filter(None, (conf.get("spark.jars"), spec.main_application_file)))
+    return conf
+
+
+def _fields(spec: SparkAppSpec) -> dict[str, str]:
+    given = spec.model_dump(by_alias=True, exclude_none=True)
+    found = {key: _text(path, value) for path, key in FIELDS.items() if (value := _at(given, path)) is not None}
+    if "spark.memory.offHeap.size" in found:
+        found["spark.memory.offHeap.enabled"] = "true"
+    return found
+
+
+def _at(given: Mapping[str, Any], path: str) -> Any:
+    value: Any = given
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _text(path: str, value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ",".join(value)
+        case int() if path.endswith("Seconds"):
+            return f"{value}s"
+    return spark_size(value) if path.endswith(_SIZES) else str(value)
+
+
+def _elastic() -> dict[str, str]:
+    """Without an external shuffle service, executors are only let go if their shuffle data is tracked or moved."""
+    return {
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.decommission.enabled": "true",
+        "spark.storage.decommission.enabled": "true",
+    }
+
+
+def _s3(s3: S3) -> dict[str, str]:
+    provider = (
+        "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
+        if s3.secret_ref
+        else "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+    )
+    hadoop = {
+        "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "fs.s3a.aws.credentials.provider": provider,
+        "fs.s3a.committer.name": "magic",
+        "fs.s3a.endpoint.region": s3.region,
+        "mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
+    }
+    if s3.endpoint_url:
+        hadoop |= {
+            "fs.s3a.endpoint": s3.endpoint_url,
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "true" if s3.endpoint_url.startswith("https://") else "false",
+        }
+    return {
+        **{f"spark.hadoop.{key}": value for key, value in hadoop.items()},
+        "spark.sql.parquet.output.committer.class": (
+            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
+        ),
+        "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+    }
+
+
+def _monitoring(spec: SparkAppSpec) -> dict[str, str]:
+    monitoring = spec.monitoring
+    if monitoring is None:
+        return {}
+    found = {}
+    if monitoring.prometheus:
+        found["spark.ui.prometheus.enabled"] = "true"
+        found["spark.metrics.conf.*.sink.prometheusServlet.class"] = "org.apache.spark.metrics.sink.PrometheusServlet"
+        found["spark.metrics.conf.*.sink.prometheusServlet.path"] = "/metrics/prometheus"
+    if monitoring.event_log_dir:
+        found["spark.eventLog.enabled"] = "true"
+        found["spark.eventLog.rolling.enabled"] = "true"
+    return found

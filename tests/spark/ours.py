@@ -1,0 +1,19 @@
+"""The submission that Boathouse makes of a configuration."""
+
+import hashlib
+import json
+
+from boathouse.services.sparkapp.submission import objects
+from tests.spark.configurations import Configuration
+from tests.unit.services.sparkapp.builders import app
+
+
+def submission(configuration: Configuration) -> objects.Submission:
+    return objects.of(app(**configuration.spec), 1)
+
+
+def digest(configuration: Configuration) -> str:
+    """Identify all that a driver makes its executors of."""
+    data = submission(configuration).config_map["data"]
+    text = json.dumps([data["spark.properties"], data["executor.yaml"]])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,35 @@
+"""Properties: what is written is what Java reads, and nothing can add a line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse.services.sparkapp.submission import properties_file
+from tests.spark import properties
+
+LINES = st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r\n")
+TEXTS = st.text(LINES, max_size=60)
+
+
+@given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
+def test_what_is_written_is_read_back(given_properties):
+    assert properties.parse(properties_file.render(given_properties)) == given_properties
+
+
+@given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
+def test_each_property_is_one_line_of_printable_ascii(given_properties):
+    text = properties_file.render(given_properties)
+    assert len(text.splitlines()) == len(given_properties)
+    assert all(" " <= each <= "~" or each == "\n" for each in text)
+
+
+@pytest.mark.parametrize("character", ["\0", "\n", "\r"])
+def test_a_line_end_or_a_nul_is_refused(character):
+    with pytest.raises(ValueError, match="line end or a NUL"):
+        properties_file.render({"spark.a": f"x{character}spark.master=local"})
+    with pytest.raises(ValueError, match="line end or a NUL"):
+        properties_file.render({f"spark.a{character}": "x"})
+
+
+def test_comments_and_separators_are_escaped():
+    assert properties_file.render({"#a b=c": " !x:y\\"}) == "\\#a\\ b\\=c=\\ \\!x\\:y\\\\\n"

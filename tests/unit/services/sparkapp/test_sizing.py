@@ -1,0 +1,88 @@
+"""Requests are equal to those of Spark's own submission."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse.resources import quantity
+from boathouse.services.sparkapp.submission import sizing
+from boathouse.services.sparkapp.submission.sizes import mebibytes, spark_size
+from boathouse.services.sparkapp.submission.sizing import ResourceProfile
+from tests.unit.services.sparkapp.recordings import NAMES, PAIRS, container, is_python
+
+PROFILE_FIELDS = {
+    "cores": "cores",
+    "memory": "memory",
+    "memoryOverhead": "memory_overhead",
+    "pysparkMemory": "pyspark_memory",
+    "offheapMemory": "off_heap_memory",
+}
+
+
+def amounts(found, kind):
+    """The requests or limits of a recorded container, as numbers."""
+    return {name: quantity.milli(value) for name, value in found["resources"].get(kind, {}).items()}
+
+
+def as_recorded(requests):
+    memory = {"memory": requests.memory_bytes * 1000}
+    limit = {"cpu": quantity.milli(requests.cpu_limit)} if requests.cpu_limit else {}
+    extended = {name: count * 1000 for name, count in requests.extended}
+    return {"cpu": requests.cpu_milli, **memory}, {**memory, **limit, **extended}
+
+
+@pytest.mark.parametrize("recording", [recording for _, recording in PAIRS], ids=NAMES)
+def test_a_driver_requests_what_spark_would(recording):
+    found = container(recording["driver"])
+    expected = as_recorded(sizing.driver(recording["properties"], is_python=is_python(recording)))
+    assert expected == (amounts(found, "requests"), amounts(found, "limits"))
+
+
+@pytest.mark.parametrize(("configuration", "recording"), PAIRS, ids=NAMES)
+def test_an_executor_requests_what_spark_would(configuration, recording):
+    profile = configuration.profile
+    for pod in recording["executors"]:
+        in_default = pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0"
+        wanted = None if in_default else ResourceProfile(**{PROFILE_FIELDS[k]: v for k, v in profile.items()})
+        requests = sizing.executor(recording["properties"], is_python=is_python(recording), profile=wanted)
+        found = container(pod)
+        assert as_recorded(requests) == (amounts(found, "requests"), amounts(found, "limits"))
+
+
+def test_fifty_recorded_configurations_have_executors():
+    assert sum(bool(recording["executors"]) for _, recording in PAIRS) >= 50
+
+
+def test_the_minimum_of_executors_is_that_of_spark():
+    assert sizing.minimum_executors({}) == 2
+    assert sizing.minimum_executors({"spark.executor.instances": "5"}) == 5
+    dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.executor.instances": "5"}
+    assert sizing.minimum_executors(dynamic) == 0
+    assert sizing.minimum_executors({**dynamic, "spark.dynamicAllocation.minExecutors": "3"}) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"spark.driver.memory": "lots"},
+        {"spark.driver.memory": "1.5g"},
+        {"spark.driver.memory": "-1g"},
+        {"spark.driver.memory": "9" * 40},
+        {"spark.driver.cores": "two"},
+        {"spark.driver.cores": "²"},
+        {"spark.driver.cores": "9" * 5000},
+        {"spark.kubernetes.driver.request.cores": "much"},
+        {"spark.driver.memoryOverheadFactor": "nan"},
+        {"spark.driver.memoryOverheadFactor": "1e9"},
+        {"spark.driver.resource.gpu.amount": "1"},
+    ],
+)
+def test_what_spark_cannot_read_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"size|number|quantity|vendor"):
+        sizing.driver(wrong, is_python=True)
+
+
+@given(st.integers(1, 10**6), st.sampled_from(["m", "MB", "Mi", "g", "Gi", "GB", "t", "k", "kB"]))
+def test_the_size_of_a_field_means_the_same_to_spark(number, unit):
+    power = {"k": 0, "m": 1, "g": 2, "t": 3}[unit[0].lower()]
+    assert mebibytes(spark_size(f"{number}{unit}")) == number * 1024**power // 1024
