@@ -1,0 +1,1 @@
+"""What happens next to an application. Pure."""

@@ -1,0 +1,129 @@
+"""A SparkApp's conditions (metav1.Condition) and its one-word reason. Pure."""
+
+import dataclasses
+from typing import Final
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation
+from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+
+_NOT_REQUESTED: Final = (
+    "the driver has requested no executors, so nothing is reserved for it any more: does the program create a "
+    "SparkContext, and with the master that it is given?"
+)
+
+
+def table(state: AppState, now_s: float) -> ConditionTable:
+    """Return the conditions of an application, to be changed."""
+    return ConditionTable(state.conditions, state.observed_generation, now_s, order=ConditionType)
+
+
+def begun(state: AppState, now_s: float) -> AppState:
+    """Return the state of an application whose next attempt may start."""
+    known = table(state, now_s)
+    known.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+    if state.condition(ConditionType.SUSPENDED) is not None:
+        known.set(ConditionType.SUSPENDED, False, names.Reason.RESUMED, "")
+    waits = f"attempt {state.attempt} has no node yet"
+    known.set(ConditionType.SCHEDULED, False, names.Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
+    known.set(ConditionType.RUNNING, False, Reason.DRIVER_STARTING, waits)
+    known.set(ConditionType.EXECUTORS_READY, False, Reason.WAITING_FOR_EXECUTORS, waits)
+    return dataclasses.replace(state, conditions=known.conditions)
+
+
+def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
+    """Return the state with the conditions of an attempt that goes on."""
+    known, reason = table(state, seen.now_s), ""
+    if pod is None or pod.state is DriverState.UNPLACED:
+        if seen.diagnosis is not None:
+            reason = seen.diagnosis[0]
+            known.set(ConditionType.SCHEDULED, False, *seen.diagnosis)
+    else:
+        known.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
+    if pod is not None and pod.state is DriverState.RUNNING:
+        known.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
+        reason = _executors(seen, state, known, has_requested=has_requested)
+    elif pod is not None and pod.problem is not None:
+        reason = pod.problem[0]
+        known.set(ConditionType.RUNNING, False, *pod.problem)
+    return dataclasses.replace(state, reason=reason, conditions=known.conditions)
+
+
+def _executors(seen: Observation, state: AppState, known: ConditionTable, *, has_requested: bool) -> str:
+    """Set whether the minimum of executors runs, or has run; return the reason if it does not."""
+    running, minimum = seen.executors.running, seen.app.minimum
+    if running >= minimum or state.holds(ConditionType.EXECUTORS_READY):
+        known.set(ConditionType.EXECUTORS_READY, True, Reason.MINIMUM_RUNNING, f"at least {minimum}")
+        return ""
+    reason = Reason.WAITING_FOR_EXECUTORS if has_requested else Reason.NO_EXECUTORS_REQUESTED
+    message = f"{running} of {minimum} run" if has_requested else _NOT_REQUESTED
+    known.set(ConditionType.EXECUTORS_READY, False, reason, message)
+    return reason
+
+
+def restarting(state: AppState, ended: EndedAttempt, now_s: float, wait_s: float) -> AppState:
+    """Return the state between two attempts."""
+    known = table(state, now_s)
+    why = f"attempt {ended.number} ended: {ended.reason or 'it succeeded'}; the next starts in {wait_s:.0f} s or later"
+    known.set(ConditionType.SCHEDULED, False, Reason.RESTARTING, why)
+    known.set(ConditionType.RUNNING, False, Reason.RESTARTING, ended.message or why)
+    known.set(ConditionType.EXECUTORS_READY, False, Reason.RESTARTING, "")
+    return dataclasses.replace(
+        state,
+        phase="Restarting",
+        reason=ended.reason or str(Reason.RESTARTING),
+        retry_s=now_s + wait_s,
+        conditions=known.conditions,
+    )
+
+
+def suspended(state: AppState, now_s: float, *, live: int) -> AppState:
+    """Return the state of an application that may not run."""
+    known = table(state, now_s)
+    ending = "; its driver has not ended yet" if live else ""
+    known.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+    known.set(
+        ConditionType.SUSPENDED,
+        True,
+        names.Reason.SUSPENDED,
+        f"spec.suspend is true: set it to false to resume{ending}",
+    )
+    for each in (ConditionType.SCHEDULED, ConditionType.RUNNING, ConditionType.EXECUTORS_READY):
+        known.set(each, False, names.Reason.SUSPENDED, "")
+    return dataclasses.replace(
+        state,
+        phase="Suspended",
+        reason=str(names.Reason.SUSPENDED),
+        start_s=None,
+        retry_s=None,
+        conditions=known.conditions,
+    )
+
+
+def succeeded(state: AppState, now_s: float) -> AppState:
+    """Return the state of an application whose driver ended well."""
+    return _finished(state, now_s, "Succeeded", "", f"attempt {state.attempt} succeeded")
+
+
+def failed(state: AppState, now_s: float, reason: str, message: str) -> AppState:
+    """Return the state of an application that is not started again."""
+    return _finished(state, now_s, "Failed", reason, message)
+
+
+def _finished(state: AppState, now_s: float, phase: str, reason: str, message: str) -> AppState:
+    known, is_success = table(state, now_s), phase == "Succeeded"
+    why = str(names.Reason.SUCCEEDED) if is_success else reason
+    known.set(ConditionType.RUNNING, False, names.Reason.JOB_FINISHED, "")
+    known.set(ConditionType.EXECUTORS_READY, False, names.Reason.JOB_FINISHED, "")
+    known.set(ConditionType.SUCCEEDED, is_success, why, message)
+    known.set(ConditionType.FAILED, not is_success, why, "" if is_success else message)
+    return dataclasses.replace(
+        state,
+        phase="Succeeded" if is_success else "Failed",
+        reason=reason,
+        completion_s=now_s,
+        retry_s=None,
+        conditions=known.conditions,
+    )

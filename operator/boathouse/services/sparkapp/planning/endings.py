@@ -1,0 +1,164 @@
+"""When an attempt has ended, who is to blame, and whether there is another one. Pure."""
+
+import dataclasses
+from typing import Final
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp import status as wire
+from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation
+from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+
+MAX_MESSAGE: Final = 1200
+IMAGE_S: Final = 300.0
+"""How long an image may fail to be pulled before the application is to blame."""
+NO_REQUEST_S: Final = 60.0
+"""How long a driver may run without requesting its executors before nothing is reserved for it."""
+_OUT_OF_MEMORY: Final = "OOMKilled"
+
+
+def ending_of_current(seen: Observation, state: AppState) -> EndedAttempt | None:
+    """Return how the current attempt ended; None while it goes on."""
+    pod = seen.driver(state.attempt)
+    if pod is None:
+        was_there = seen.is_lost or state.phase in {"Starting", "Running"}
+        message = "the driver's pod is gone: it was deleted, or its node was removed"
+        return _infrastructure(seen, state, None, Reason.DRIVER_LOST, message) if was_there else None
+    match pod.state:
+        case DriverState.SUCCEEDED:
+            return _ended(seen, state, pod, cause=None)
+        case DriverState.FAILED:
+            return _failed(seen, state, pod)
+        case DriverState.UNPLACED | DriverState.STARTING | DriverState.RUNNING:
+            return _lost(seen, state, pod) or _too_slow(seen, state, pod)
+
+
+def is_over(seen: Observation, pod: DriverPod) -> bool:
+    """Return whether a driver can be taken to have ended, so that the next attempt may start."""
+    if not pod.state.is_live or pod.node_gone:
+        return True
+    return pod.deleting_since_s is not None and seen.now_s >= lost_at_s(seen, pod.deleting_since_s)
+
+
+def lost_at_s(seen: Observation, deleting_since_s: float) -> float:
+    """Return when a driver that is being deleted is taken to have ended, whatever its node says."""
+    return deleting_since_s + seen.app.spec.timeouts.driver_lost_seconds
+
+
+def counted(seen: Observation, state: AppState, ended: EndedAttempt) -> AppState:
+    """Return the state with an attempt that ended, and with its failure counted."""
+    reset = ended.start_s is not None and seen.now_s - ended.start_s >= seen.app.spec.restart_policy.reset_after_seconds
+    application = 0 if reset else state.application_failures
+    infrastructure = 0 if reset else state.infrastructure_failures
+    return dataclasses.replace(
+        state,
+        ended=(*(each for each in state.ended if each.number != ended.number), ended)[-wire.MAX_ATTEMPTS_KEPT :],
+        application_failures=application + (ended.cause == "Application"),
+        infrastructure_failures=infrastructure + (ended.cause == "Infrastructure"),
+    )
+
+
+def retry_after_s(seen: Observation, state: AppState, ended: EndedAttempt) -> float | None:
+    """Return how long to wait before the next attempt; None if there is none.
+
+    An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
+    """
+    policy = seen.app.spec.restart_policy
+    if ended.cause is None:
+        return float(policy.on_failure_retry_interval) if policy.type == "Always" else None
+    if ended.cause == "Application":
+        failures, limit = state.application_failures, policy.on_failure_retries
+    else:
+        failures, limit = state.infrastructure_failures, policy.on_infrastructure_failure_retries
+    is_repeatable = ended.cause == "Infrastructure" and ended.start_s is None
+    if failures > limit or (policy.type == "Never" and not is_repeatable):
+        return None
+    doubled = policy.on_failure_retry_interval * 2.0 ** min(failures - 1, 30)
+    return min(doubled, float(policy.max_retry_interval_seconds))
+
+
+def _failed(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt:
+    ending = pod.ending
+    if ending is None:
+        return _infrastructure(seen, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
+    if ending.is_infrastructure:
+        return _infrastructure(seen, state, pod, ending.reason, ending.message)
+    reason = names.Reason.OOM_KILLED if ending.reason == _OUT_OF_MEMORY else Reason.APPLICATION_FAILED
+    message = ending.message or f"the driver ended with exit code {ending.exit_code}"
+    return _ended(seen, state, pod, cause="Application", reason=reason, message=message, exit_code=ending.exit_code)
+
+
+def _lost(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+    if pod.node_gone:
+        return _infrastructure(seen, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
+    if pod.deleting_since_s is None or not is_over(seen, pod):
+        return None
+    waited_s = seen.app.spec.timeouts.driver_lost_seconds
+    message = f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
+    return _infrastructure(seen, state, pod, Reason.DRIVER_LOST, message)
+
+
+def _too_slow(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+    timeouts = seen.app.spec.timeouts
+    if pod.deleting_since_s is not None or pod.placed_s is None:
+        return None
+    if pod.state is DriverState.STARTING:
+        return _not_started(seen, state, pod)
+    since_s = pod.started_s if pod.state is DriverState.RUNNING else None
+    is_late = since_s is not None and 0 < timeouts.executor_start_seconds <= seen.now_s - since_s
+    requested = seen.executors.pending + seen.executors.running > 0
+    if not is_late or not requested or seen.executors.running >= seen.app.minimum or _were_ready(state):
+        return None
+    message = (
+        f"{seen.executors.running} of {seen.app.minimum} executors run {timeouts.executor_start_seconds} s after the "
+        "driver started (timeouts.executorStartSeconds)"
+    )
+    return _infrastructure(seen, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
+
+
+def _not_started(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+    waited_s = seen.now_s - (pod.placed_s or seen.now_s)
+    if pod.is_image_problem and pod.problem and waited_s >= IMAGE_S:
+        message = f"{pod.problem[1]}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
+        return _ended(seen, state, pod, cause="Application", reason=names.Reason.IMAGE_PULL_FAILED, message=message)
+    limit_s = seen.app.spec.timeouts.driver_start_seconds
+    if not 0 < limit_s <= waited_s:
+        return None
+    why = f": {pod.problem[0]}: {pod.problem[1]}" if pod.problem else ""
+    message = f"the driver did not start within {limit_s} s on node {pod.node} (timeouts.driverStartSeconds){why}"
+    return _infrastructure(seen, state, pod, Reason.DRIVER_START_TIMEOUT, message)
+
+
+def _were_ready(state: AppState) -> bool:
+    """Later losses of executors are the driver's to replace."""
+    return state.holds(ConditionType.EXECUTORS_READY)
+
+
+def _infrastructure(
+    seen: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
+) -> EndedAttempt:
+    return _ended(seen, state, pod, cause="Infrastructure", reason=reason, message=message)
+
+
+def _ended(
+    seen: Observation,
+    state: AppState,
+    pod: DriverPod | None,
+    *,
+    cause: wire.Cause | None,
+    reason: str = "",
+    message: str = "",
+    exit_code: int | None = None,
+) -> EndedAttempt:
+    ended_s = pod.ended_s if pod else None
+    return EndedAttempt(
+        number=state.attempt,
+        application_id=state.application_id,
+        cause=cause,
+        reason=str(reason),
+        message=message[:MAX_MESSAGE],
+        node=pod.node if pod else state.driver.node if state.driver else None,
+        start_s=(pod.started_s if pod else None) or state.attempt_start_s,
+        end_s=seen.now_s if ended_s is None else ended_s,
+        exit_code=0 if cause is None else exit_code,
+    )

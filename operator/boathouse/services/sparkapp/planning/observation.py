@@ -1,0 +1,123 @@
+"""What the planner may know of an application: all of it values, so that a decision can be repeated."""
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+
+from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.state.app_state import AppState
+
+
+class DriverState(enum.Enum):
+    """The life of a driver's pod."""
+
+    UNPLACED = "unplaced"
+    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
+    STARTING = "starting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether the pod has yet to end."""
+        return self is not DriverState.SUCCEEDED and self is not DriverState.FAILED
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why a driver's pod failed, as the kubelet and the control plane say it.
+
+    Attributes:
+        is_infrastructure: Whether the cluster is to blame, not the application.
+        log: The last lines that the driver wrote.
+    """
+
+    reason: str
+    message: str = ""
+    is_infrastructure: bool = False
+    exit_code: int | None = None
+    log: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DriverPod:
+    """The driver's pod of an attempt.
+
+    Attributes:
+        placed_s: When it got its node, from which its start is timed.
+        started_s: When its container began to run; None: it did not.
+        ended_s: When its container ended.
+        problem: Why its container does not start, as reason and message, and whether the image is the reason.
+        deleting_since_s: When it was asked to go; it may linger on a node that does not answer.
+        node_gone: Whether its node's object does not exist any more.
+    """
+
+    attempt: int
+    name: str
+    uid: str
+    state: DriverState
+    node: str | None = None
+    placed_s: float | None = None
+    started_s: float | None = None
+    ended_s: float | None = None
+    ending: Ending | None = None
+    problem: tuple[str, str] | None = None
+    is_image_problem: bool = False
+    deleting_since_s: float | None = None
+    node_gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Executors:
+    """The executors of the current attempt.
+
+    Attributes:
+        pending: Without a node, or starting.
+        failed: Ended otherwise than by the driver's wish.
+    """
+
+    pending: int = 0
+    running: int = 0
+    failed: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """All that a decision may depend on.
+
+    Attributes:
+        drivers: The pods of all attempts that exist.
+        is_lost: Whether the current attempt's pod was seen, and is neither there nor about to be created.
+        diagnosis: Why the driver is pending, as reason and message.
+    """
+
+    app: App
+    state: AppState
+    now_s: float
+    drivers: Sequence[DriverPod] = ()
+    executors: Executors = dataclasses.field(default_factory=Executors)
+    is_lost: bool = False
+    diagnosis: tuple[str, str] | None = None
+
+    def driver(self, attempt: int) -> DriverPod | None:
+        """Return the pod of an attempt."""
+        return next((pod for pod in self.drivers if pod.attempt == attempt), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do, in this order: write the state, delete pods, have the driver of an attempt scheduled.
+
+    Attributes:
+        delete: Pods of drivers that must end; their executors go with them.
+        submit: The attempt whose objects must exist, and whose driver must be scheduled if it has no pod; None: none.
+        reserve: Executors for which room is reserved while the driver starts.
+        requeue_s: When to reconcile again, if nothing happens before.
+    """
+
+    state: AppState
+    delete: Sequence[DriverPod] = ()
+    submit: int | None = None
+    reserve: int = 0
+    requeue_s: float | None = None

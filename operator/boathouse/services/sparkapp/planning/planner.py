@@ -1,0 +1,216 @@
+"""The life of an application: one attempt after another, never two at a time. Pure.
+
+| phase | goes to | when |
+|---|---|---|
+| Pending | Starting | the driver has a node |
+| Starting | Running | its container runs |
+| Starting, Running | Succeeded, Failed, Restarting | the attempt ended: `endings` says how, and what follows |
+| Restarting | Pending | the backoff is over, and so are all drivers of earlier attempts |
+| any but Succeeded, Failed | Suspended | `spec.suspend`: the attempt is settled as suspended, its driver deleted |
+| Suspended | Pending | resumed, and the drivers of earlier attempts are over |
+| any but Succeeded, Failed | Failed | `spec.activeDeadlineSeconds` |
+
+A number of an attempt is in the status before anything with this number is created. Objects have names by this number,
+so what a crash leaves half done is completed, not repeated.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp import status as wire
+from boathouse.resources.sparkapp.names import ConditionType
+from boathouse.services.sparkapp.planning import conditions, endings
+from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation, Plan
+from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+from boathouse.services.sparkapp.submission.naming import AttemptNames
+
+
+def plan(seen: Observation) -> Plan:
+    """Return what to do next; the same for the same observation."""
+    if seen.state.is_finished:
+        return Plan(state=seen.state, delete=_to_delete(seen))
+    state = dataclasses.replace(seen.state, observed_generation=seen.app.generation, queue=seen.app.queue)
+    if not state.is_settled:
+        ended = endings.ending_of_current(seen, state)
+        if ended is not None:
+            state = _settled(seen, state, ended)
+            if state.is_finished:
+                return Plan(state=state, delete=_to_delete(seen))
+    if _is_overdue(seen, state):
+        return _overdue(seen, state)
+    if seen.app.spec.suspend:
+        return _suspended(seen, state)
+    if state.is_settled:
+        return _next_attempt(seen, state)
+    return _going_on(seen, state)
+
+
+def _settled(seen: Observation, state: AppState, ended: EndedAttempt) -> AppState:
+    """Count an attempt that ended, and decide whether there is another one."""
+    state = endings.counted(seen, state, ended)
+    pod = seen.driver(ended.number)
+    if ended.cause == "Application" and pod is not None and pod.ending is not None and pod.ending.log:
+        state = dataclasses.replace(state, last_log=pod.ending.log[-wire.MAX_LOG :])
+    wait_s = endings.retry_after_s(seen, state, ended)
+    if wait_s is not None:
+        return conditions.restarting(state, ended, seen.now_s, wait_s)
+    if ended.cause is None:
+        return conditions.succeeded(state, seen.now_s)
+    restarts = state.attempt - 1
+    after = f" (attempt {state.attempt})" if restarts else ""
+    return conditions.failed(state, seen.now_s, ended.reason, f"{ended.message}{after}")
+
+
+def _overdue(seen: Observation, state: AppState) -> Plan:
+    limit_s = seen.app.spec.active_deadline_seconds
+    message = f"the application was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
+    if not state.is_settled:
+        ended = _stopped(seen, state, "Application", names.Reason.DEADLINE_EXCEEDED, message)
+        state = endings.counted(seen, state, ended)
+    state = conditions.failed(state, seen.now_s, str(names.Reason.DEADLINE_EXCEEDED), message)
+    return Plan(state=state, delete=_to_delete(seen))
+
+
+def _suspended(seen: Observation, state: AppState) -> Plan:
+    if not state.is_settled:
+        ended = _stopped(seen, state, "Suspended", names.Reason.SUSPENDED, "spec.suspend was set")
+        state = endings.counted(seen, state, ended)
+    live = _live(seen)
+    return Plan(state=conditions.suspended(state, seen.now_s, live=len(live)), delete=_to_delete(seen))
+
+
+def _next_attempt(seen: Observation, state: AppState) -> Plan:
+    """Begin the next attempt when its time has come and no earlier driver can still run."""
+    waiting = _may_run(seen)
+    retry_s = state.retry_s or seen.now_s
+    if waiting or seen.now_s < retry_s:
+        over_s = [endings.lost_at_s(seen, pod.deleting_since_s) for pod in waiting if pod.deleting_since_s is not None]
+        requeue_s = _deadline_or(seen, state, max((retry_s, *over_s)))
+        return Plan(state=state, delete=_to_delete(seen), requeue_s=requeue_s)
+    number = state.attempt + 1
+    attempt = AttemptNames(application=seen.app.name, uid=seen.app.uid, attempt=number)
+    state = dataclasses.replace(
+        state,
+        phase="Pending",
+        reason="",
+        attempt=number,
+        application_id=attempt.application_id,
+        attempt_start_s=None,
+        start_s=seen.now_s if state.start_s is None else state.start_s,
+        retry_s=None,
+        driver=wire.DriverStatus(pod_name=attempt.driver_pod),
+        executors=wire.ExecutorCounts(minimum=seen.app.minimum),
+    )
+    state = conditions.begun(state, seen.now_s)
+    requeue_s = _deadline_or(seen, state, None)
+    return Plan(state=state, delete=_to_delete(seen), submit=number, reserve=seen.app.minimum, requeue_s=requeue_s)
+
+
+def _going_on(seen: Observation, state: AppState) -> Plan:
+    pod = seen.driver(state.attempt)
+    is_running = pod is not None and pod.state is DriverState.RUNNING
+    has_requested = not is_running or _has_requested(seen, state, pod)
+    state = dataclasses.replace(
+        state,
+        phase=_phase(pod),
+        attempt_start_s=pod.started_s if pod and pod.started_s is not None else state.attempt_start_s,
+        driver=_driver(state, pod),
+        executors=wire.ExecutorCounts(
+            minimum=seen.app.minimum,
+            pending=seen.executors.pending,
+            running=seen.executors.running,
+            failed=seen.executors.failed,
+        ),
+    )
+    state = conditions.in_progress(seen, state, pod, has_requested=has_requested)
+    return Plan(
+        state=state,
+        delete=_to_delete(seen, but=state.attempt),
+        submit=None if pod is None and _may_run(seen) else state.attempt,
+        reserve=seen.app.minimum if has_requested else 0,
+        requeue_s=_deadline_or(seen, state, _timeout_s(seen, state, pod)),
+    )
+
+
+def _has_requested(seen: Observation, state: AppState, pod: DriverPod | None) -> bool:
+    """Whether the driver has requested executors, or may still be about to."""
+    if seen.executors.pending or seen.executors.running or state.holds(ConditionType.EXECUTORS_READY):
+        return True
+    started_s = pod.started_s if pod else None
+    return started_s is None or seen.now_s < started_s + endings.NO_REQUEST_S
+
+
+def _phase(pod: DriverPod | None) -> wire.Phase:
+    if pod is None or pod.state is DriverState.UNPLACED:
+        return "Pending"
+    return "Running" if pod.state is DriverState.RUNNING else "Starting"
+
+
+def _driver(state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
+    if pod is None:
+        return state.driver
+    known = state.driver or wire.DriverStatus(pod_name=pod.name)
+    return known.model_copy(update={"pod_name": pod.name, "node": pod.node})
+
+
+def _live(seen: Observation) -> Sequence[DriverPod]:
+    return [pod for pod in seen.drivers if pod.state.is_live]
+
+
+def _may_run(seen: Observation) -> Sequence[DriverPod]:
+    """Return the drivers that may still run: a node that was removed may have come back."""
+    return [pod for pod in _live(seen) if not endings.is_over(seen, pod)]
+
+
+def _to_delete(seen: Observation, *, but: int = 0) -> Sequence[DriverPod]:
+    """Return the live drivers of all attempts but one that are not being deleted yet."""
+    return [pod for pod in _live(seen) if pod.attempt != but and pod.deleting_since_s is None]
+
+
+def _stopped(seen: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> EndedAttempt:
+    """Return the end of an attempt that is ended from here."""
+    pod = seen.driver(state.attempt)
+    return EndedAttempt(
+        number=state.attempt,
+        application_id=state.application_id,
+        cause=cause,
+        reason=str(reason),
+        message=message,
+        node=pod.node if pod else None,
+        start_s=(pod.started_s if pod else None) or state.attempt_start_s,
+        end_s=seen.now_s,
+    )
+
+
+def _is_overdue(seen: Observation, state: AppState) -> bool:
+    end_s = _deadline_s(seen, state)
+    return end_s is not None and seen.now_s >= end_s
+
+
+def _deadline_s(seen: Observation, state: AppState) -> float | None:
+    limit_s = seen.app.spec.active_deadline_seconds
+    if limit_s is None or state.start_s is None or seen.app.spec.suspend:
+        return None
+    return state.start_s + limit_s
+
+
+def _deadline_or(seen: Observation, state: AppState, moment_s: float | None) -> float | None:
+    moments = [each for each in (moment_s, _deadline_s(seen, state)) if each is not None and each > seen.now_s]
+    return min(moments, default=None)
+
+
+def _timeout_s(seen: Observation, state: AppState, pod: DriverPod | None) -> float | None:
+    """When the next timeout of a driver passes."""
+    if pod is None:
+        return None
+    timeouts = seen.app.spec.timeouts
+    moments: list[float] = []
+    if pod.deleting_since_s is not None:
+        moments.append(endings.lost_at_s(seen, pod.deleting_since_s))
+    elif pod.state is DriverState.STARTING and pod.placed_s is not None:
+        moments += [pod.placed_s + limit_s for limit_s in (timeouts.driver_start_seconds, endings.IMAGE_S) if limit_s]
+    elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
+        limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S)
+        moments += [pod.started_s + limit_s for limit_s in limits_s if limit_s]
+    return min((each for each in moments if each > seen.now_s), default=None)
