@@ -1,0 +1,1 @@
+"""An application as the scheduler sees it."""

@@ -1,0 +1,118 @@
+"""The gang of an attempt: its driver, and the minimum of its executors, for which room is reserved. Pure.
+
+An expected executor has no pod, and none is created for it: the driver requests executors, and each of their pods takes
+the place of an expected one. What is reserved follows from the objects that exist, so a crash of the operator keeps it.
+"""
+
+import dataclasses
+from typing import Final
+
+from boathouse.resources import quantity
+from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
+from boathouse.resources.sparkapp.roles import Role
+from boathouse.services.frame import pod_constraints
+from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp.submission.sizing import Requests
+from boathouse_policies import model
+
+_KIND: Final = "sparkapp"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """What the scheduler is told of an attempt.
+
+    Attributes:
+        tasks: The driver, unless it has a pod that is placed, and the executors that are expected.
+    """
+
+    job: model.Job
+    driver: model.TaskClass
+    executor: model.TaskClass
+    tasks: tuple[model.Task, ...]
+
+
+def of(app: App, attempt: int, *, expected: int, has_driver: bool, driver_uid: str = "", priority: int = 0) -> Gang:
+    """Return the gang of an attempt.
+
+    Args:
+        app: The application.
+        attempt: The number of the attempt.
+        expected: Executors of the minimum that the driver has not requested yet.
+        has_driver: Whether the driver has a node.
+        driver_uid: The UID of a driver's pod that has no node yet.
+        priority: The value of the application's PriorityClass.
+    """
+    names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
+    driver, executor = _class(app, TASK_TYPE_DRIVER), _class(app, TASK_TYPE_EXECUTOR)
+    pending = model.Task(
+        id=model.TaskId(f"{app.namespace}/{names.driver_pod}"),
+        task_class=driver.id,
+        pod_uid=model.PodUid(driver_uid) if driver_uid else None,
+    )
+    executors = tuple(
+        model.Task(
+            id=model.TaskId(f"{app.namespace}/{names.executor_prefix}-expected-{number}"),
+            task_class=executor.id,
+            index=number,
+            expected=True,
+        )
+        for number in range(expected)
+    )
+    tasks = executors if has_driver else (pending, *executors)
+    return Gang(job=_job(app, priority), driver=driver, executor=executor, tasks=tasks)
+
+
+def _job(app: App, priority: int) -> model.Job:
+    return model.Job(
+        id=model.JobId(app.uid),
+        queue=model.QueueName(app.queue),
+        submitted_s=app.created_s,
+        name=f"{app.namespace}/{app.name}",
+        namespace=model.NamespaceName(app.namespace),
+        priority=priority,
+        priority_class=app.template.priority_class,
+        kind=f"{_KIND}/{app.namespace}/{app.spec.main_application_file}",
+    )
+
+
+def _class(app: App, task_type: str) -> model.TaskClass:
+    is_driver = task_type == TASK_TYPE_DRIVER
+    role: Role = (app.spec.driver if is_driver else app.spec.executor) or Role()
+    return model.TaskClass(
+        id=model.ClassId(f"{app.uid}/{task_type}"),
+        job=model.JobId(app.uid),
+        resources=_resources(app, role, app.driver if is_driver else app.executor),
+        stage=model.Stage(task_type),
+        gang_min=1 if is_driver else app.minimum,
+        constraints=_constraints(app, role),
+    )
+
+
+def _constraints(app: App, role: Role) -> model.Constraints:
+    selector = {**(app.spec.node_selector or {}), **(role.node_selector or {})}
+    claims = {volume.claim_name for volume in app.spec.volumes or () if volume.claim_name}
+    if app.spec.storage and app.spec.storage.volume:
+        claims.add(app.spec.storage.volume.claim_name)
+    tolerations = (*(app.spec.tolerations or ()), *(role.tolerations or ()))
+    return model.Constraints(
+        node_selector=tuple(sorted(selector.items())),
+        affinity=pod_constraints.node_affinity(app.template.pod.affinity),
+        tolerations=tuple(map(pod_constraints.toleration, tolerations)),
+        claims=tuple(sorted(f"{app.namespace}/{claim}" for claim in claims)),
+    )
+
+
+def _resources(app: App, role: Role, requests: Requests) -> model.Resources:
+    """Return what the pod requests, as its manifest will say it."""
+    extended = dict(requests.extended)
+    extended |= {name: quantity.units(value) for name, value in (role.extended_resources or {}).items()}
+    storage = role.ephemeral_storage
+    default = app.defaults.ephemeral_storage.request_bytes
+    return model.Resources(
+        cpu_milli=requests.cpu_milli,
+        memory_bytes=requests.memory_bytes,
+        ephemeral_storage_bytes=default if storage is None else quantity.units(storage),
+        extended=tuple(sorted(extended.items())),
+    )
