@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from boathouse.resources.sparkapp.names import ConditionType
-from boathouse.services.sparkapp.planning import planner
+from boathouse.services.frame.kind import Refusal
+from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import (
     DriverPod,
     DriverState,
@@ -36,19 +37,32 @@ def crashed(attempt=1, ending=CRASH, **fields):
     return driver(DriverState.FAILED, attempt, ending=ending, **fields)
 
 
+def patched(value, patch):
+    """The JSON merge patch that the API server applies (RFC 7396)."""
+    result = dict(value) if isinstance(value, dict) else {}
+    for key, each in patch.items():
+        if each is None:
+            result.pop(key, None)
+        else:
+            result[key] = patched(result.get(key), each) if isinstance(each, dict) else each
+    return result
+
+
 class World:
     """An application between reconciles: what the planner says is done at once."""
 
     def __init__(self, **spec):
         self.spec = spec
-        self.state = AppState()
+        self.state, self.status = AppState(), {}
         self.now_s = NOW
 
     def plan(self, *drivers, after_s=0.0, **seen):
         self.now_s += after_s
         observation = Observation(app=app(**self.spec), state=self.state, now_s=self.now_s, drivers=drivers, **seen)
         found = planner.plan(observation)
-        self.state = app_state.load(app_state.dump(found.state))
+        self.status = patched(self.status, app_state.to_status(found.state))
+        self.state = app_state.from_status(self.status)
+        assert self.state == found.state
         assert planner.plan(dataclasses.replace(observation, state=found.state)).state.phase == found.state.phase
         return found
 
@@ -296,9 +310,24 @@ def test_only_five_attempts_are_kept():
     "status", [{"attempt": "x", "pastAttempts": [{"number": []}], "phase": 3}, {"conditions": 1}, None]
 )
 def test_a_status_that_cannot_be_read_is_left_out(status):
-    assert app_state.load(status) == AppState()
+    assert app_state.from_status(status) == AppState()
 
 
 def test_the_number_of_an_attempt_is_not_used_again_where_only_the_history_has_it():
     status = {"pastAttempts": [{"number": 7, "applicationId": "spark-x-7"}]}
-    assert app_state.load(status).attempt == 7
+    assert app_state.from_status(status).attempt == 7
+
+
+def test_what_comes_from_drivers_can_be_left_out_of_a_status():
+    world = World().running()
+    world.plan(crashed())
+    bare = app_state.without_free_parts(world.state)
+    assert "Traceback" in str(app_state.to_status(world.state))
+    assert not {"Traceback", "exit code 1"} & set(map(str, (bare.last_log, bare.ended[-1].message)))
+
+
+def test_an_application_that_cannot_run_waits_with_the_reason():
+    refusal = Refusal(reason="InvalidSpec", message="no image")
+    state = conditions.refused(AppState(), refusal, 3, NOW)
+    assert (state.phase, state.reason, state.observed_generation) == ("Pending", "InvalidSpec", 3)
+    assert conditions.refused(AppState(phase="Failed"), refusal, 3, NOW) == AppState(phase="Failed")

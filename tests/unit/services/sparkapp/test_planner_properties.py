@@ -44,7 +44,7 @@ class Life(RuleBasedStateMachine):
         plan = planner.plan(seen)
         if crash == "before status":
             return
-        self.state = app_state.load(app_state.dump(plan.state))
+        self.state = app_state.from_status(app_state.to_status(plan.state))
         for pod in plan.delete:
             if pod.deleting_since_s is None:
                 self.change(pod, deleting_since_s=self.now_s)

@@ -6,6 +6,7 @@ from typing import Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
 
@@ -18,6 +19,16 @@ _NOT_REQUESTED: Final = (
 def table(state: AppState, now_s: float) -> ConditionTable:
     """Return the conditions of an application, to be changed."""
     return ConditionTable(state.conditions, state.observed_generation, now_s, order=ConditionType)
+
+
+def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
+    """Return the state of a resource that is no application: it waits, because its cause may be mended elsewhere."""
+    if state.is_finished:
+        return state
+    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
+    known = table(state, now_s)
+    known.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return dataclasses.replace(state, conditions=known.conditions)
 
 
 def begun(state: AppState, now_s: float) -> AppState:

@@ -88,7 +88,7 @@ class AppState:
         return condition is not None and condition.status == "True"
 
 
-def load(status: Mapping[str, Any] | None) -> AppState:
+def from_status(status: Mapping[str, Any] | None) -> AppState:
     """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
     read = tolerant.read(wire.SparkAppStatus, status)
     failures = read.failures or wire.FailureCounts()
@@ -113,8 +113,8 @@ def load(status: Mapping[str, Any] | None) -> AppState:
     )
 
 
-def dump(state: AppState) -> dict[str, Any]:
-    """Return the status that holds a state."""
+def to_status(state: AppState) -> dict[str, Any]:
+    """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
     status = wire.SparkAppStatus(
         observed_generation=state.observed_generation,
         phase=state.phase,
@@ -136,7 +136,24 @@ def dump(state: AppState) -> dict[str, Any]:
         executors=state.executors,
         last_log=state.last_log or None,
     )
-    return status.model_dump(by_alias=True, exclude_none=True)
+    return _cleared(status)
+
+
+def without_free_parts(state: AppState) -> AppState:
+    """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
+    ended = tuple(dataclasses.replace(each, message="") for each in state.ended)
+    return dataclasses.replace(state, last_log="", ended=ended)
+
+
+def _cleared(part: base.Model) -> dict[str, Any]:
+    """Return a part of a status with null for each field that is absent; lists are replaced as a whole."""
+    found = part.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for name, field in type(part).model_fields.items():
+        value = getattr(part, name)
+        found[field.alias or name] = (
+            _cleared(value) if isinstance(value, base.Model) else found.get(field.alias or name)
+        )
+    return found
 
 
 def _ended(attempt: wire.Attempt) -> EndedAttempt:
