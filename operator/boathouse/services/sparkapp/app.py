@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pydantic
 
-from boathouse.resources import names
+from boathouse.resources import names, quantity
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
 from boathouse.resources.sparkapp.closed_conf import is_closed
+from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services import times
@@ -134,8 +135,13 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
         raise ValueError(
             f"the properties have {size} bytes, more than {MAX_PROPERTIES_BYTES}: shorten sparkConf, hadoopConf or deps"
         )
-    most = conf.get("spark.dynamicAllocation.maxExecutors")
-    if sizing.is_dynamic(conf) and most is not None and most.isdigit() and int(most) < sizing.minimum_executors(conf):
+    minimum = sizing.minimum_executors(conf)
+    if minimum > MAX_EXECUTORS:
+        raise ValueError(f"{minimum} executors are more than {MAX_EXECUTORS}: lower the number, or allocate them")
+    if sizing.is_dynamic(conf) and minimum > sizing.maximum_executors(conf):
         raise ValueError("dynamicAllocation: the minimum of executors is more than the maximum: lower it")
+    for role in filter(None, (spec.driver, spec.executor)):
+        for amount in (role.ephemeral_storage or 0, *(role.extended_resources or {}).values()):
+            quantity.units(amount)
     if any("\0" in argument for argument in spec.arguments or ()):
         raise ValueError("arguments have no NUL: remove it")

@@ -19,6 +19,9 @@ _FACTOR: Final = "spark.kubernetes.memoryOverheadFactor"
 _PYTHON_FACTOR: Final = "0.4"
 _JVM_FACTOR: Final = "0.1"
 _LARGEST_FACTOR: Final = 1000.0
+_MOST_MIB: Final = 256 * 1024**2
+_MOST_CPU_MILLI: Final = 10**9
+"""Bounds of the fields, for what is in `sparkConf`: no node has so much."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,17 @@ class Requests:
     memory_mib: int
     cpu_limit: str = ""
     extended: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no node has.
+
+        Raises:
+            ValueError: An amount is too large, or there is no CPU.
+        """
+        if not 0 < self.cpu_milli <= _MOST_CPU_MILLI:
+            raise ValueError(f"a CPU request of {self.cpu} is not between 1m and 1M: correct it")
+        if self.memory_mib > _MOST_MIB:
+            raise ValueError(f"{self.memory_mib} MiB of memory are more than 256Ti: no node has so much; lower it")
 
     @property
     def cpu_milli(self) -> int:
@@ -117,6 +131,15 @@ def minimum_executors(properties: Properties) -> int:
     if is_dynamic(properties):
         return _whole("spark.dynamicAllocation.minExecutors", properties, 0)
     return _whole("spark.executor.instances", properties, DEFAULT_EXECUTORS)
+
+
+def maximum_executors(properties: Properties) -> int:
+    """Return how many executors an application with dynamic allocation may have.
+
+    Raises:
+        ValueError: The property is not a number.
+    """
+    return _whole("spark.dynamicAllocation.maxExecutors", properties, 2**31 - 1)
 
 
 def is_dynamic(properties: Properties) -> bool:

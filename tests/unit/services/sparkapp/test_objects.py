@@ -1,0 +1,141 @@
+"""The objects of an attempt: owned, restricted, and the same whenever they are made."""
+
+import json
+import subprocess
+
+import pytest
+
+from boathouse.services.sparkapp.submission import objects
+from tests.unit.services.sparkapp.builders import UID, app
+from tests.unit.services.sparkapp.recordings import container
+
+FIELDS = {
+    "driver": {"labels": {"team": "blue", "spark-role": "executor"}, "annotations": {"a": "b"}},
+    "executor": {"env": [{"name": "X", "value": "role"}]},
+    "env": [{"name": "X", "value": "both"}],
+    "envFrom": [{"configMapRef": {"name": "settings"}}],
+    "imagePullSecrets": [{"name": "registry"}],
+    "podTemplate": {
+        "priorityClassName": "low",
+        "metadata": {"labels": {"team": "red", "cost": "1"}},
+        "securityContext": {"runAsUser": 1234, "runAsGroup": 77},
+    },
+    "volumes": [
+        {"name": "c", "mountPath": "/c", "claimName": "claim"},
+        {"name": "m", "mountPath": "/m", "configMapName": "map", "readOnly": True},
+        {"name": "s", "mountPath": "/s", "secretName": "secret"},
+        {"name": "e", "mountPath": "/e", "emptyDirSize": "1Gi"},
+    ],
+}
+SOURCES = {
+    "c": {"persistentVolumeClaim": {"claimName": "claim"}},
+    "m": {"configMap": {"name": "map"}},
+    "s": {"secret": {"secretName": "secret"}},
+    "e": {"emptyDir": {"sizeLimit": "1Gi"}},
+}
+
+
+def made(attempt=1, **fields):
+    return objects.of(app(**fields), attempt)
+
+
+@pytest.fixture
+def pods():
+    """The driver's pod and the template of the executors."""
+    submission = made(**FIELDS)
+    return submission.driver, json.loads(submission.config_map["data"]["executor.yaml"])
+
+
+def test_everything_is_owned_by_the_application():
+    submission = made()
+    for each in (submission.config_map, submission.service, submission.driver):
+        (owner,) = each["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("SparkApp", UID, True)
+        assert each["metadata"]["namespace"] == "team"
+
+
+def test_the_same_attempt_has_the_same_objects():
+    assert made(**FIELDS) == made(**FIELDS)
+    assert made(2).driver["metadata"]["name"] != made(1).driver["metadata"]["name"]
+    assert made(2).service == made(1).service
+
+
+def test_the_config_map_cannot_be_changed():
+    assert made().config_map["immutable"] is True
+
+
+def test_a_stopping_driver_does_not_delete_the_service():
+    assert not any(key.startswith("spark-") for key in made().service["metadata"]["labels"])
+    assert made(ui={"service": False}).service is None
+
+
+def test_the_service_selects_drivers_of_the_application_and_follows_the_port():
+    service = made(sparkConf={"spark.ui.port": "4050"}).service["spec"]
+    assert service["selector"].items() <= made().driver["metadata"]["labels"].items()
+    assert [(port["port"], port["targetPort"]) for port in service["ports"]] == [(4040, 4050)]
+
+
+def test_the_driver_has_a_token_and_executors_have_none(pods):
+    driver, executor = pods
+    assert driver["spec"]["automountServiceAccountToken"] is True
+    assert driver["spec"]["serviceAccountName"] == "boathouse-spark"
+    assert executor["spec"]["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in executor["spec"]
+
+
+def test_executors_have_no_labels_of_boathouse(pods):
+    _, executor = pods
+    assert not any(key.startswith("boathouse.dev/") for key in executor["metadata"]["labels"])
+
+
+def test_labels_of_the_role_win_over_the_templates_and_ours_over_both(pods):
+    labels = pods[0]["metadata"]["labels"]
+    assert (labels["team"], labels["cost"], labels["spark-role"]) == ("blue", "1", "driver")
+
+
+def test_both_roles_have_the_fields_of_the_spec(pods):
+    for pod in pods:
+        assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+        assert pod["spec"]["priorityClassName"] == "low"
+        assert pod["spec"]["securityContext"]["runAsUser"] == 1234
+        assert container(pod)["envFrom"] == [{"configMapRef": {"name": "settings"}}]
+
+
+def test_both_roles_mount_the_volumes(pods):
+    for pod in pods:
+        volumes = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in pod["spec"]["volumes"]}
+        assert {name: volumes[name] for name in SOURCES} == SOURCES
+        mounts = {each["name"]: each for each in container(pod)["volumeMounts"]}
+        assert mounts["m"] == {"name": "m", "mountPath": "/m", "readOnly": True}
+
+
+def test_a_variable_of_the_role_replaces_that_of_the_spec(pods):
+    values = [[each["value"] for each in container(pod)["env"] if each["name"] == "X"] for pod in pods]
+    assert values == [["both"], ["role"]]
+
+
+def test_the_user_of_the_pods_has_a_name():
+    assert "spark:x:1234:77:" in made(**FIELDS).config_map["data"]["passwd"]
+    assert "spark:x:185:185:" in made().config_map["data"]["passwd"]
+
+
+def test_the_script_that_ends_an_executor_is_a_shell_script(tmp_path):
+    path = tmp_path / "decom.sh"
+    path.write_text(made().config_map["data"]["decom.sh"])
+    subprocess.run(["sh", "-n", str(path)], check=True)
+
+
+def test_both_roles_are_restricted(pods):
+    for pod in pods:
+        security = container(pod)["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+        assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC", "nodeName"} & set(pod["spec"])
+
+
+def test_metrics_are_announced_where_they_are_served():
+    driver = made(monitoring={"prometheus": True}, sparkConf={"spark.ui.port": "4050"}).driver
+    assert driver["metadata"]["annotations"]["prometheus.io/port"] == "4050"
+    assert "prometheus.io/port" not in made().driver["metadata"]["annotations"]
