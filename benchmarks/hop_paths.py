@@ -143,8 +143,8 @@ _ENDED: Final = (
     Step("cluster.reflector.Reflector._line", "decodes the watch event: setup ended, with the digest of the plan"),
     Step("cluster.reflector.Reflector._report", "delivers each change of the store"),
     Step("cluster.boundary.Boundary.run", "calls the scheduler's handler, then the job's"),
-    Step("services.mrjob.podindex.PodIndex.on_ended", "takes the change in"),
-    Step("services.mrjob.podindex.PodIndex._put", "keeps the attempt with its result"),
+    Step("services.frame.pod_index.PodIndex.on_ended", "takes the change in"),
+    Step("services.frame.pod_index.PodIndex._put", "keeps the attempt with its result"),
 )
 _QUEUE: Final = (
     Step("services.frame.controllers.Controllers.mark", "finds the job's key; a posted plan marks the job too"),
@@ -254,8 +254,8 @@ COMMIT: Final = HopPath(
         ),
         "the watch of the job itself": ("services.frame.object_store.ObjectStore.seen",),
         "the job's index of running pods": (
-            "services.mrjob.podindex.PodIndex.on_pod",
-            "services.mrjob.podindex.PodIndex._end_limbo",
+            "services.frame.pod_index.PodIndex.on_pod",
+            "services.frame.pod_index.PodIndex._end_limbo",
         ),
         "the scheduler's accounts of pods that were created, run or ended": (
             "scheduling.intake.Intake.on_pod",

@@ -8,7 +8,8 @@ import ssl
 
 import aiohttp
 
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.progress import routes, task_messages
 from boathouse.services.mrjob.splits import split_plans
 from boathouse.services.mrjob.state.job_state import JobState, StageState
@@ -73,7 +74,7 @@ class Endpoint:
             task_type=task_type,
             index=0,
             attempt=1,
-            state=AttemptState.RUNNING,
+            state=PodLife.RUNNING,
             placed_s=0.0,
         )
         return self.api.issue_token(f"demo/{name}")

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from boathouse.resources import names
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.progress import task_messages
 from boathouse.services.progress import limits, tls, trust_bundle
 from boathouse_task import contract
@@ -115,7 +116,7 @@ async def test_a_pod_speaks_for_itself_and_its_job_only(endpoint, path, status):
 async def test_a_token_of_a_former_pod_of_the_same_name_is_refused(endpoint):
     token = endpoint.add("p")
     endpoint.pods.known["p"] = AttemptPod(
-        name="p", uid="new", task_type=TaskType.MAP, index=0, attempt=1, state=AttemptState.RUNNING, placed_s=0.0
+        name="p", uid="new", task_type=TaskType.MAP, index=0, attempt=1, state=PodLife.RUNNING, placed_s=0.0
     )
     assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 403
 

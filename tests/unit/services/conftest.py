@@ -8,8 +8,9 @@ import pytest
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, Ending
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state.job_state import JobState
@@ -53,7 +54,7 @@ class Build:
         return job
 
     @staticmethod
-    def pod(task: str, attempt: int = 1, state: AttemptState = AttemptState.RUNNING, **more: Any) -> AttemptPod:
+    def pod(task: str, attempt: int = 1, state: PodLife = PodLife.RUNNING, **more: Any) -> AttemptPod:
         """`pod("m-3")`, `pod("setup")`, `pod("1/m-3")` of step 1."""
         step, _, task = task.rpartition("/")
         letter, _, index = task.partition("-")
@@ -65,17 +66,17 @@ class Build:
     @classmethod
     def won(cls, task: str, attempt: int = 1, **result: Any) -> AttemptPod:
         values = {"outcome": "succeeded", "winner_attempt": attempt} | result
-        return cls.pod(task, attempt, AttemptState.SUCCEEDED, result=contract.TaskResult(**values))
+        return cls.pod(task, attempt, PodLife.SUCCEEDED, result=contract.TaskResult(**values))
 
     @classmethod
     def failed(cls, task: str, attempt: int = 1, *, user: bool = True, reason: str = "UserCommandFailed", **more: Any):
         values = {"message": "exit code 1", "exit_code": 1, "time_s": CREATED_S} | more
-        return cls.pod(task, attempt, AttemptState.FAILED, ending=Ending(reason=reason, user_error=user, **values))
+        return cls.pod(task, attempt, PodLife.FAILED, ending=Ending(reason=reason, user_error=user, **values))
 
     @classmethod
     def stuck(cls, task: str, reason: str, **more: Any) -> AttemptPod:
         problem = Problem(reason=reason, message="why")
-        return cls.pod(task, state=AttemptState.STARTING, problem=problem, **more)
+        return cls.pod(task, state=PodLife.STARTING, problem=problem, **more)
 
     @staticmethod
     def plan(splits: int = 3, digest: str = "d1") -> mrjob_status.PlanStatus:

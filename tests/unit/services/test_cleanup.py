@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.planning import cleanup
 from boathouse_task.contract import TaskType
 
@@ -65,7 +65,7 @@ def test_cleaning_is_given_up_after_some_attempts(build):
 
 def test_cleaning_is_given_up_after_ten_minutes(build):
     job, failed = failed_job(build)
-    pod = build.pod("cleanup", state=AttemptState.UNPLACED, node=None)
+    pod = build.pod("cleanup", state=PodLife.UNPLACED, node=None)
     late = build.look(job, pod, state=failed.state, now_s=build.CREATED_S + 9000 + cleanup.GIVE_UP_S)
     assert (late.cleaning, cleaned(late)) == (False, ("False", "CleanUpFailed"))
     assert late.delete == [pod]

@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.resources.names import ConditionType
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse_task.contract import TaskType
 
 
@@ -176,5 +176,5 @@ def test_a_task_that_is_lost_again_and_again_fails_the_job_in_the_end(build, job
 
 
 def test_a_pod_that_waits_unplaced_goes_when_its_job_is_suspended(build, paused):
-    desired = build.look(paused, build.pod("setup", state=AttemptState.UNPLACED, node=None))
+    desired = build.look(paused, build.pod("setup", state=PodLife.UNPLACED, node=None))
     assert (deleted(desired), asked(desired)) == (["setup-a1"], [])

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from boathouse.services.frame import object_store
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import output_owners
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.kind import MRJOB
 from boathouse_task.contract import OwnerState, TaskType
 
@@ -58,11 +59,11 @@ def test_a_job_that_has_not_ended_is_active(world, phase):
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_job_that_has_ended_has_ended_when_its_pods_have(world, phase):
     world.put(phase)
-    world.pods = [pod(AttemptState.SUCCEEDED), pod(AttemptState.FAILED)]
+    world.pods = [pod(PodLife.SUCCEEDED), pod(PodLife.FAILED)]
     assert world.state() is OwnerState.ENDED
 
 
-@pytest.mark.parametrize("state", [AttemptState.UNPLACED, AttemptState.STARTING, AttemptState.RUNNING])
+@pytest.mark.parametrize("state", [PodLife.UNPLACED, PodLife.STARTING, PodLife.RUNNING])
 def test_while_a_pod_lives_nothing_is_confirmed(world, state):
     world.pods = [pod(state)]
     for phase in ("Failed", "Map"):

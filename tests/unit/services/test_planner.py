@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from boathouse.resources.names import ConditionType
 from boathouse.services.frame.kind import Refusal
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.planning import planner
 from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskType
@@ -297,7 +297,7 @@ def test_nothing_waits_when_every_task_has_a_pod(build):
 
 
 def test_a_pod_without_a_node_waits_under_its_own_uid(build):
-    desired = build.look(build.job(), build.pod("setup", state=AttemptState.UNPLACED, node=None))
+    desired = build.look(build.job(), build.pod("setup", state=PodLife.UNPLACED, node=None))
     assert [(a.number, a.pod_uid) for a in desired.waiting] == [(1, "uid-setup-a1")]
 
 
@@ -329,7 +329,7 @@ def test_a_missing_secret_is_named_at_once_and_fails_the_job_after_the_timeout(b
 
 
 def test_a_pod_that_does_not_start_without_saying_why_is_replaced(build):
-    pod = build.pod("setup", state=AttemptState.STARTING)
+    pod = build.pod("setup", state=PodLife.STARTING)
     desired = build.look(build.job(), pod, limits=settle.Limits(start_timeout_s=600, image_pull_timeout_s=300))
     assert [each.name for each in desired.delete] == ["setup-a1"]
     assert desired.state.stages[TaskType.SETUP].infrastructure_failures == [1]

@@ -6,8 +6,8 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import pod_reader
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse_task import contract
 from tests.unit.scheduling import builders
 
@@ -52,7 +52,7 @@ def blame(pod):
 
 def test_the_labels_say_which_attempt_it_is():
     pod = look(state={"running": {}})
-    assert (pod.task_name, pod.attempt, pod.state, pod.node) == ("m-00007", 2, AttemptState.RUNNING, "n1")
+    assert (pod.task_name, pod.attempt, pod.state, pod.node) == ("m-00007", 2, PodLife.RUNNING, "n1")
 
 
 def test_a_pod_without_our_labels_is_nobodys():
@@ -61,7 +61,7 @@ def test_a_pod_without_our_labels_is_nobodys():
 
 def test_a_result_of_success_is_a_success_even_before_the_phase_says_so():
     pod = ended(0, result(outcome="succeeded", winner_attempt=2), reason="Completed", phase="Running")
-    assert (pod.state, pod.result.winner_attempt) == (AttemptState.SUCCEEDED, 2)
+    assert (pod.state, pod.result.winner_attempt) == (PodLife.SUCCEEDED, 2)
 
 
 def test_the_runtimes_own_verdict_is_taken_with_the_commands_last_words():
@@ -111,7 +111,7 @@ def test_a_container_that_left_no_result_is_judged_by_how_it_ended(exit_code, co
 
 def test_a_pod_that_succeeded_without_a_result_has_failed():
     pod = ended(0, "", "Completed", phase="Succeeded")
-    assert pod.state is AttemptState.FAILED
+    assert pod.state is PodLife.FAILED
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_pod_that_succeeded_without_a_result_has_failed():
 )
 def test_a_pod_that_cannot_start_says_what_is_missing(waiting, message, expected):
     pod = look("Pending", {"waiting": {"reason": waiting, "message": message}})
-    assert (pod.state, pod.problem.reason) == (AttemptState.STARTING, expected)
+    assert (pod.state, pod.problem.reason) == (PodLife.STARTING, expected)
     assert message in pod.problem.message
 
 

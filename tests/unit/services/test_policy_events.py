@@ -2,8 +2,8 @@
 
 import pytest
 
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import policy_events
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
 from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.planning import steps
 from boathouse_policies import framework, model, run_times
@@ -68,7 +68,7 @@ def test_a_pod_is_placed_started_and_finished_once_however_often_it_is_seen(buil
     job = build.job()
     state = build.mapping(job, splits=1)
     won = build.replace(build.won("m-0", timings=[Timing("read", 0, 2000)]), uid="same")
-    for pod in (build.pod("m-0", state=AttemptState.STARTING, uid="same"), build.pod("m-0", uid="same"), won, won):
+    for pod in (build.pod("m-0", state=PodLife.STARTING, uid="same"), build.pod("m-0", uid="same"), won, won):
         state = look(build, told, learner, state, job, pod)
     kinds = [type(event).__name__ for event in witness.events if not isinstance(event, model.Submitted)]
     assert kinds == ["Placed", "Started", "Finished"]

@@ -15,8 +15,9 @@ from aiohttp import web
 from boathouse import buckets
 from boathouse.listening import budget, connections
 from boathouse.resources import names
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.progress import routes
 from boathouse.services.mrjob.splits import intake, posted
 from boathouse.services.progress import auth, claims, server
@@ -184,7 +185,7 @@ def without_the_claims(patch):
             task_type=TaskType.MAP,
             index=0,
             attempt=1,
-            state=AttemptState.RUNNING,
+            state=PodLife.RUNNING,
             placed_s=0.0,
         )
 

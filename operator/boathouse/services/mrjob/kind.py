@@ -14,16 +14,18 @@ from boathouse.scheduling import scheduler
 from boathouse.services.frame import (
     controllers,
     object_events,
+    pod_index,
     protocols,
     related_objects,
     status_writer,
     tolerant,
 )
 from boathouse.services.frame.kind import Body, KindDefinition, Refusal
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
-from boathouse.services.mrjob import files, podindex, policy_events, task_metrics
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob import files, policy_events, task_metrics
+from boathouse.services.mrjob.attempts import pod_reader, settle
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import pod_builder, submission
@@ -127,7 +129,7 @@ class MRJobKind:
     definition: ClassVar[KindDefinition] = MRJOB
     status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
 
-    def __init__(self, leader: controllers.LeaderServices, later: podindex.Later) -> None:
+    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
         limits = leader.settings.tenant_limits
         api, monotonic = self._context.api, self._context.monotonic
@@ -135,7 +137,7 @@ class MRJobKind:
         self.policy_events = policy_events.PolicyEvents(
             leader.profile.observers, self.learner, scheduler.steady_clock()
         )
-        self.pods = podindex.PodIndex(leader.controllers.mark, later)
+        self.pods = pod_index.PodIndex(pod_reader.task_pod, leader.controllers.mark, later)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self.task_messages = TaskMessages(self.policy_events.report)
         burst = limits.retries_per_second * buckets.BURST_S
@@ -288,7 +290,7 @@ class MRJobKind:
         again = [max(RETRIES_DISTANCE_S, self.retries.wait_s(namespace))] if held_back else []
         if admitted:
             again.append(PENDING_REQUEUE_S)
-        elif any(pod.state is AttemptState.RUNNING for pod in seen.pods):
+        elif any(pod.state is PodLife.RUNNING for pod in seen.pods):
             again.append(RUNNING_REQUEUE_S)
         return min(again, default=None)
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection
 
 from boathouse.scheduling.scheduler import Scheduler
 from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.pod_index import PodIndex
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.kind import MRJOB
-from boathouse.services.mrjob.podindex import PodIndex
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import OwnerState
@@ -30,7 +31,7 @@ class Owners:
     """
 
     jobs: ObjectStore
-    pods: PodIndex
+    pods: PodIndex[AttemptPod]
     scheduler: Scheduler
     cluster: str
     namespaces: Collection[str]

@@ -8,7 +8,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.state.job_state import JobState
@@ -134,7 +135,7 @@ class PolicyEvents:
             self._publish(model.Placed(**about, resources=resources, distance=model.Distance.ANYWHERE))
         elif pod.memory_bytes != before.memory_bytes:
             self._publish(model.Resized(**about, resources=resources))
-        if pod.state is not AttemptState.STARTING and (before is None or before.state is AttemptState.STARTING):
+        if pod.state is not PodLife.STARTING and (before is None or before.state is PodLife.STARTING):
             self._publish(model.Started(**about))
         if not pod.state.is_live:
             self._end(reported.job, pod)

@@ -6,14 +6,9 @@ import pytest
 
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.services.frame.kind import Refusal
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp.planning import conditions, planner
-from boathouse.services.sparkapp.planning.observation import (
-    DriverPod,
-    DriverState,
-    Ending,
-    Executors,
-    Observation,
-)
+from boathouse.services.sparkapp.planning.observation import DriverPod, Ending, Executors, Observation
 from boathouse.services.sparkapp.state import app_state
 from boathouse.services.sparkapp.state.app_state import AppState
 from tests.unit.services.sparkapp.builders import app
@@ -25,16 +20,16 @@ ON_FAILURE = {"type": "OnFailure", "onFailureRetries": 2, "onInfrastructureFailu
 ALWAYS = {"type": "Always"}
 
 
-def driver(state=DriverState.RUNNING, attempt=1, **fields):
+def driver(state=PodLife.RUNNING, attempt=1, **fields):
     known = {"attempt": attempt, "name": f"pi-a{attempt}-driver", "uid": f"u{attempt}", "state": state}
-    if state is not DriverState.UNPLACED:
+    if state is not PodLife.UNPLACED:
         known |= {"node": "n1", "placed_s": NOW}
-        known |= {} if state is DriverState.STARTING else {"started_s": NOW}
+        known |= {} if state is PodLife.STARTING else {"started_s": NOW}
     return DriverPod(**(known | fields))
 
 
 def crashed(attempt=1, ending=CRASH, **fields):
-    return driver(DriverState.FAILED, attempt, ending=ending, **fields)
+    return driver(PodLife.FAILED, attempt, ending=ending, **fields)
 
 
 def patched(value, patch):
@@ -98,14 +93,14 @@ def test_an_attempt_that_has_no_pod_yet_is_submitted_again_and_no_other():
 def test_the_phase_follows_the_driver():
     world = World()
     world.plan()
-    assert world.plan(driver(DriverState.UNPLACED)).state.phase == "Pending"
-    assert world.plan(driver(DriverState.STARTING)).state.phase == "Starting"
+    assert world.plan(driver(PodLife.UNPLACED)).state.phase == "Pending"
+    assert world.plan(driver(PodLife.STARTING)).state.phase == "Starting"
     assert world.reason(ConditionType.SCHEDULED) == ("True", "DriverPlaced")
     assert world.plan(driver()).state.phase == "Running"
     assert world.state.driver.node == "n1"
-    assert world.plan(driver(DriverState.SUCCEEDED)).state.phase == "Succeeded"
+    assert world.plan(driver(PodLife.SUCCEEDED)).state.phase == "Succeeded"
     assert world.reason(ConditionType.SUCCEEDED) == ("True", "Succeeded")
-    assert world.plan(driver(DriverState.SUCCEEDED)).submit is None
+    assert world.plan(driver(PodLife.SUCCEEDED)).submit is None
 
 
 def test_a_failure_is_final_without_a_restart_policy():
@@ -162,8 +157,8 @@ def test_a_driver_that_ran_is_not_repeated_without_a_restart_policy():
 
 def test_a_streaming_application_is_restarted_after_a_success():
     world = World(restartPolicy=ALWAYS).running()
-    assert world.plan(driver(DriverState.SUCCEEDED)).state.phase == "Restarting"
-    assert world.plan(driver(DriverState.SUCCEEDED), after_s=10).submit == 2
+    assert world.plan(driver(PodLife.SUCCEEDED)).state.phase == "Restarting"
+    assert world.plan(driver(PodLife.SUCCEEDED), after_s=10).submit == 2
 
 
 def test_a_long_run_resets_the_counts():
@@ -216,7 +211,7 @@ def test_the_next_attempt_waits_for_a_driver_whose_removed_node_came_back():
 def test_the_next_attempt_waits_for_the_driver_that_timed_out():
     world = World(restartPolicy=ON_FAILURE)
     world.plan()
-    stuck = driver(DriverState.STARTING, problem=("CreateContainerError", "no such volume"))
+    stuck = driver(PodLife.STARTING, problem=Problem(reason="CreateContainerError", message="no such volume"))
     plan = world.plan(stuck, after_s=600)
     assert (plan.state.phase, plan.delete) == ("Restarting", [stuck])
     assert "CreateContainerError: no such volume" in world.state.ended[-1].message
@@ -228,7 +223,7 @@ def test_the_next_attempt_waits_for_the_driver_that_timed_out():
 def test_an_image_that_cannot_be_pulled_is_the_applications_fault():
     world = World()
     world.plan()
-    stuck = driver(DriverState.STARTING, problem=("ImagePullFailed", "not found"), is_image_problem=True)
+    stuck = driver(PodLife.STARTING, problem=Problem(reason="ImagePullFailed", message="not found"))
     assert world.plan(stuck, after_s=10).state.reason == "ImagePullFailed"
     assert world.plan(stuck, after_s=300).state.phase == "Failed"
     assert "correct spec.image" in world.state.condition(ConditionType.FAILED).message

@@ -6,8 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.planning import planner
-from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Ending, Observation
+from boathouse.services.sparkapp.planning.observation import DriverPod, Ending, Observation
 from boathouse.services.sparkapp.state import app_state
 from boathouse.services.sparkapp.state.app_state import AppState
 from tests.unit.services.sparkapp.builders import app
@@ -53,7 +54,7 @@ class Life(RuleBasedStateMachine):
         assert all(self.is_over(pod) for pod in self.live() if pod.attempt != plan.submit), "two drivers at once"
         self.created.append(plan.submit)
         name = f"pi-a{plan.submit}-driver"
-        self.pods[plan.submit] = DriverPod(attempt=plan.submit, name=name, uid=name, state=DriverState.UNPLACED)
+        self.pods[plan.submit] = DriverPod(attempt=plan.submit, name=name, uid=name, state=PodLife.UNPLACED)
 
     def is_over(self, pod):
         since_s = pod.deleting_since_s
@@ -68,13 +69,13 @@ class Life(RuleBasedStateMachine):
     def a_driver_goes_on(self, data):
         pod = data.draw(st.sampled_from(self.live()))
         match pod.state:
-            case DriverState.UNPLACED:
-                self.change(pod, state=DriverState.STARTING, node="n", placed_s=self.now_s)
-            case DriverState.STARTING:
-                self.change(pod, state=DriverState.RUNNING, started_s=self.now_s)
+            case PodLife.UNPLACED:
+                self.change(pod, state=PodLife.STARTING, node="n", placed_s=self.now_s)
+            case PodLife.STARTING:
+                self.change(pod, state=PodLife.RUNNING, started_s=self.now_s)
             case _:
                 ending = data.draw(st.sampled_from(ENDINGS))
-                state = DriverState.FAILED if ending else DriverState.SUCCEEDED
+                state = PodLife.FAILED if ending else PodLife.SUCCEEDED
                 self.change(pod, state=state, ending=ending, ended_s=self.now_s)
 
     @precondition(lambda self: self.pods)

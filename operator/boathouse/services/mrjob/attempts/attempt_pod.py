@@ -1,34 +1,10 @@
 """A task pod as the planner sees it: which attempt of which task it is, and how it does."""
 
 import dataclasses
-import enum
 
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-
-
-class AttemptState(enum.Enum):
-    """The life of a pod, as far as the planner cares."""
-
-    UNPLACED = "unplaced"
-    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
-    STARTING = "starting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-
-    @property
-    def is_live(self) -> bool:
-        """Whether the pod has yet to end."""
-        return self is not AttemptState.SUCCEEDED and self is not AttemptState.FAILED  # a set would hash, in Python
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Why a pod does not start, in words for people."""
-
-    reason: str
-    message: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +39,7 @@ class AttemptPod:
     task_type: TaskType
     index: int
     attempt: int
-    state: AttemptState
+    state: PodLife
     placed_s: float
     step: int = 0
     node: str | None = None

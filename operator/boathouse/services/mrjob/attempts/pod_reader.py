@@ -4,26 +4,20 @@ import re
 from typing import Final
 
 from boathouse.cluster import wire
-from boathouse.resources import names, pod_reasons, quantity
+from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.conditions import printable
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, Ending
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-_IMAGE_PROBLEMS: Final = frozenset(
-    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
-)
-_CONFIG_PROBLEMS: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
-_NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
-_OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
-_KILLED: Final = frozenset({137, 143})
-_OOM_KILLED: Final = "OOMKilled"
 _DIGITS: Final = re.compile("[0-9]{1,19}")
 _MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
 MAX_ATTEMPT: Final = 0xFFFF
@@ -42,16 +36,15 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     step = _number(labels.get(mrjob_names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
     if index is None or step is None or not attempt:
         return None
-    status = _container(pod)
-    state = _state(pod, status)
+    status = pod_life.container(pod, names.CONTAINER)
+    state = pod_life.life(pod, status)
     ended = status.state.terminated if status else None
     result = results.read(ended.message) if ended is not None else None
     won = result if result is not None and result.succeeded else None
     if won is not None:
-        state = AttemptState.SUCCEEDED
-    elif state is AttemptState.SUCCEEDED:
-        state = AttemptState.FAILED
-    deleted = pod.metadata.deletion_timestamp
+        state = PodLife.SUCCEEDED
+    elif state is PodLife.SUCCEEDED:
+        state = PodLife.FAILED
     return AttemptPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
@@ -60,15 +53,15 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
         index=index,
         attempt=attempt,
         state=state,
-        placed_s=_placed_s(pod),
+        placed_s=pod_life.placed_s(pod),
         node=pod.node_name or None,
-        deleting_since_s=deleted.timestamp() if deleted else None,
+        deleting_since_s=pod_life.deleting_since_s(pod),
         memory_bytes=memory_limit_bytes(pod),
         ideal_memory_bytes=ideal_memory_bytes(pod),
-        started_s=_moment(status),
-        problem=_problem(status) if state is AttemptState.STARTING else None,
+        started_s=pod_life.started_s(status),
+        problem=pod_life.problem(status) if state is PodLife.STARTING else None,
         result=won,
-        ending=_ending(pod, status, result) if state is AttemptState.FAILED else None,
+        ending=_ending(pod, status, result) if state is PodLife.FAILED else None,
     )
 
 
@@ -78,67 +71,9 @@ def _number(text: str, most: int) -> int | None:
     return number if number is not None and number <= most else None
 
 
-def _container(pod: facts.PodFacts) -> wire.ContainerStatus | None:
-    return next((each for each in pod.status.container_statuses if each.name == names.CONTAINER), None)
-
-
-def _state(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> AttemptState:
-    match pod.status.phase:
-        case "Succeeded":
-            return AttemptState.SUCCEEDED
-        case "Failed":
-            return AttemptState.FAILED
-        case _ if not pod.node_name:
-            return AttemptState.UNPLACED
-        case _:
-            started = status is not None and (status.state.running or status.state.terminated)
-            return AttemptState.RUNNING if started else AttemptState.STARTING
-
-
-def _moment(status: wire.ContainerStatus | None) -> float | None:
-    """When the container started."""
-    if status is None:
-        return None
-    state = status.state.terminated or status.state.running
-    started = state.started_at if state is not None else None
-    return started.timestamp() if started is not None else None
-
-
-def _placed_s(pod: facts.PodFacts) -> float:
-    scheduled = pod.condition("PodScheduled")
-    if scheduled is not None and scheduled.status == "True" and scheduled.last_transition_time:
-        return scheduled.last_transition_time.timestamp()
-    moment = pod.status.start_time or pod.metadata.creation_timestamp
-    return moment.timestamp() if moment else 0.0
-
-
-def _problem(status: wire.ContainerStatus | None) -> Problem | None:
-    waiting = status.state.waiting if status else None
-    if waiting is None:
-        return None
-    if waiting.reason in _IMAGE_PROBLEMS:
-        message = printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
-        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (is spec.image right, and may we pull it?)")
-    if waiting.reason in _CONFIG_PROBLEMS:
-        message = printable(waiting.message or waiting.reason, results.MAX_MESSAGE)
-        return Problem(reason=_config_reason(waiting.message), message=message)
-    return None
-
-
-def _config_reason(message: str) -> Reason:
-    """The kubelet says: secret "x" not found; couldn't find key k in Secret ns/x; the same of configmaps."""
-    lowered = message.lower()
-    for word, reason in (("secret", Reason.SECRET_NOT_FOUND), ("configmap", Reason.CONFIG_MAP_NOT_FOUND)):
-        if word in lowered and ("not found" in lowered or "couldn't find key" in lowered):
-            return reason
-    return Reason.INVALID_POD
-
-
 def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
     """What the pod's end says, the strongest first: its eviction, a disruption, want of memory, its own account."""
     ended = status.state.terminated if status else None
-    when = ended.finished_at if ended else None
-    moment = when or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
     said = result if result is not None and result.outcome != contract.UNFINISHED else None
     cause = (
         _of_the_pod(pod)
@@ -152,7 +87,7 @@ def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: co
         message=_with_tail(printable(cause[1], results.MAX_MESSAGE), result),
         user_error=cause[2],
         exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
-        time_s=moment.timestamp() if moment else None,
+        time_s=pod_life.ended_s(pod, status),
     )
 
 
@@ -170,30 +105,17 @@ def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
 
     A pod that used more scratch space than it may is evicted by its own fault; that the node ran out would not be.
     """
-    status = pod.status
-    if status.reason == "Evicted" and _OVER_ITS_LIMIT.search(status.message):
-        return contract.Reason.OUT_OF_DISK, f"{status.message} (raise resources.requests.ephemeral-storage)", True
-    if status.reason:
-        return *_closed(status.reason, status.message), False
-    disruption = pod.condition("DisruptionTarget")
-    if disruption is not None and disruption.status == "True":
-        return *_closed(disruption.reason, disruption.message), False
-    if pod.metadata.deletion_timestamp is not None:
-        return Reason.POD_LOST, "the pod was deleted while it ran", False
-    return None
-
-
-def _closed(reason: str, message: str) -> tuple[str, str]:
-    """A reason of the closed set; the message names one that is not in it."""
-    closed = pod_reasons.known(reason, Reason.POD_LOST)
-    return closed, message if closed == reason or not reason else f"{reason}: {message}"
+    if pod_life.is_over_its_limit(pod):
+        return contract.Reason.OUT_OF_DISK, f"{pod.status.message} (raise resources.requests.ephemeral-storage)", True
+    found = pod_life.disruption(pod)
+    return None if found is None else (found.reason, found.message, False)
 
 
 def _out_of_memory(
     pod: facts.PodFacts, ended: wire.StateTerminated | None, said: contract.TaskResult | None
 ) -> _Cause | None:
     """The kernel killed the container, or the command in it. With less than it asked for, it is not the job's fault."""
-    if (ended is None or ended.reason != _OOM_KILLED) and (
+    if (ended is None or ended.reason != pod_life.OOM_KILLED) and (
         said is None or said.reason != contract.Reason.OUT_OF_MEMORY
     ):
         return None
@@ -228,10 +150,10 @@ def ideal_memory_bytes(pod: facts.PodFacts) -> int:
 def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:
     if ended is None:
         return Reason.POD_LOST, "the pod failed before its container ran", False
-    if ended.reason in _NOT_STARTED:
+    if pod_life.has_not_started(ended):
         message = f"{ended.message} (the image must hold boathouse-task: build it from the task image)"
         return Reason.RUNTIME_NOT_FOUND, message, True
-    if ended.exit_code in _KILLED or ended.reason == "ContainerStatusUnknown":
+    if pod_life.was_killed(ended):
         return Reason.POD_LOST, f"the container was killed (exit code {ended.exit_code})", False
     if ended.exit_code == 0:
         message = "the container ended without a result: boathouse-task in the image is not Boathouse's task runtime"

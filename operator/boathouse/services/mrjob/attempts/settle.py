@@ -13,8 +13,9 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import times
 from boathouse.services.frame.conditions import printable
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState, Ending, Problem
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, Ending
 from boathouse.services.mrjob.state.job_state import StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -183,7 +184,7 @@ class _Settler:
 
     def task(self, index: int, pods: Sequence[AttemptPod]) -> None:
         for pod in pods:
-            if pod.state is AttemptState.SUCCEEDED and not self._stage.winner[index]:
+            if pod.state is PodLife.SUCCEEDED and not self._stage.winner[index]:
                 self._won(index, pod, max(each.attempt for each in pods))
         if self._stage.winner[index]:
             self._outcome.obsolete += [pod for pod in pods if pod.is_active]
@@ -195,7 +196,7 @@ class _Settler:
         if live is None:
             self._settle_vanished(index, self._stage.last[index])
             self._next(index, pods)
-        elif live.state is AttemptState.UNPLACED and self._stop.restart:
+        elif live.state is PodLife.UNPLACED and self._stop.restart:
             self._outcome.waiting.append(
                 Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
             )
@@ -246,7 +247,7 @@ class _Settler:
                 pod.deleting_since_s + LOST_AFTER_S,
                 Ending(reason=names.Reason.POD_LOST, message="deleted, but its node is unreachable", user_error=False),
             )
-        if pod.state is not AttemptState.STARTING:
+        if pod.state is not PodLife.STARTING:
             return None
         problem = pod.problem or _NO_REASON
         timeout_s = self._limits.timeout_s(problem.reason)
@@ -264,9 +265,9 @@ class _Settler:
         return None
 
     def _count_live(self, pod: AttemptPod) -> None:
-        if pod.state is AttemptState.RUNNING:
+        if pod.state is PodLife.RUNNING:
             self._outcome.running += 1
-        elif pod.state is AttemptState.STARTING:
+        elif pod.state is PodLife.STARTING:
             self._outcome.starting += 1
         if pod.problem is not None:
             self._outcome.problems.append(pod)

@@ -19,8 +19,9 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
 from boathouse.services.mrjob.job.model import Resources
 from boathouse.services.mrjob.planning import cleanup, lifetime, steps
@@ -231,7 +232,7 @@ def _describe(seen: Observation, state: JobState, stage_type: TaskType, settleme
 def _phase(seen: Observation, state: JobState) -> mrjob_status.Phase:
     match steps.current(state, seen.job):
         case TaskType.SETUP:
-            placed = any(pod.state is not AttemptState.UNPLACED for pod in seen.pods)
+            placed = any(pod.state is not PodLife.UNPLACED for pod in seen.pods)
             return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
         case TaskType.MAP | TaskType.UBER:
             return "Map"

@@ -7,8 +7,9 @@ task in their place. The commit follows the last step.
 import dataclasses
 from collections.abc import Sequence
 
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state.job_state import JobState, StageState
@@ -46,7 +47,7 @@ def settled(
     pods = [
         pod
         for pod in seen.pods
-        if pod.task_type is task_type and not (pod.state is AttemptState.SUCCEEDED and pod.attempt <= lost)
+        if pod.task_type is task_type and not (pod.state is PodLife.SUCCEEDED and pod.attempt <= lost)
     ]
     stage = state.stages[task_type]
     return settle.settle(task_type, stage, pods, state.counters, limits, seen.now_s, control, seen.failed_s)

@@ -11,10 +11,10 @@ import msgspec
 from aiohttp import web
 
 from boathouse import failpoints
+from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.output_owners import Owners
-from boathouse.services.mrjob.podindex import PodIndex
 from boathouse.services.mrjob.progress.task_messages import TaskMessages
 from boathouse.services.mrjob.splits.intake import PlanIntake
 from boathouse.services.mrjob.splits.split_plans import Plans
@@ -45,7 +45,7 @@ class TaskRoutes:
         self,
         *,
         task_messages: TaskMessages,
-        pods: PodIndex,
+        pods: PodIndex[AttemptPod],
         plans: Plans,
         owners: Owners,
         on_plan: Callable[[JobUid], None],

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, AttemptState
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
@@ -22,7 +23,7 @@ def with_progress(
     running = {
         pod.name: (pod, reports[pod.name])
         for pod in pods
-        if pod.state is AttemptState.RUNNING and pod.name in reports and pod.step == state.step
+        if pod.state is PodLife.RUNNING and pod.name in reports and pod.step == state.step
     }
     return dataclasses.replace(state, percent=_percent(state, job, running), running=_sums(running))
 

@@ -7,7 +7,8 @@ from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.services.frame.conditions import ConditionTable
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp.planning.observation import DriverPod, Observation
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
 
 _NOT_REQUESTED: Final = (
@@ -47,18 +48,18 @@ def begun(state: AppState, now_s: float) -> AppState:
 def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
     """Return the state with the conditions of an attempt that goes on."""
     known, reason = table(state, seen.now_s), ""
-    if pod is None or pod.state is DriverState.UNPLACED:
+    if pod is None or pod.state is PodLife.UNPLACED:
         if seen.diagnosis is not None:
             reason = seen.diagnosis[0]
             known.set(ConditionType.SCHEDULED, False, *seen.diagnosis)
     else:
         known.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
-    if pod is not None and pod.state is DriverState.RUNNING:
+    if pod is not None and pod.state is PodLife.RUNNING:
         known.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
         reason = _executors(seen, state, known, has_requested=has_requested)
     elif pod is not None and pod.problem is not None:
-        reason = pod.problem[0]
-        known.set(ConditionType.RUNNING, False, *pod.problem)
+        reason = pod.problem.reason
+        known.set(ConditionType.RUNNING, False, pod.problem.reason, pod.problem.message)
     return dataclasses.replace(state, reason=reason, conditions=known.conditions)
 
 

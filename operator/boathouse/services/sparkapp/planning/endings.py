@@ -6,7 +6,8 @@ from typing import Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
-from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp.planning.observation import DriverPod, Observation
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
 
 MAX_MESSAGE: Final = 1200
@@ -25,11 +26,11 @@ def ending_of_current(seen: Observation, state: AppState) -> EndedAttempt | None
         message = "the driver's pod is gone: it was deleted, or its node was removed"
         return _infrastructure(seen, state, None, Reason.DRIVER_LOST, message) if was_there else None
     match pod.state:
-        case DriverState.SUCCEEDED:
+        case PodLife.SUCCEEDED:
             return _ended(seen, state, pod, cause=None)
-        case DriverState.FAILED:
+        case PodLife.FAILED:
             return _failed(seen, state, pod)
-        case DriverState.UNPLACED | DriverState.STARTING | DriverState.RUNNING:
+        case PodLife.UNPLACED | PodLife.STARTING | PodLife.RUNNING:
             return _lost(seen, state, pod) or _too_slow(seen, state, pod)
 
 
@@ -102,9 +103,9 @@ def _too_slow(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttemp
     timeouts = seen.app.spec.timeouts
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
-    if pod.state is DriverState.STARTING:
+    if pod.state is PodLife.STARTING:
         return _not_started(seen, state, pod)
-    since_s = pod.started_s if pod.state is DriverState.RUNNING else None
+    since_s = pod.started_s if pod.state is PodLife.RUNNING else None
     is_late = since_s is not None and 0 < timeouts.executor_start_seconds <= seen.now_s - since_s
     requested = seen.executors.pending + seen.executors.running > 0
     if not is_late or not requested or seen.executors.running >= seen.app.minimum or _were_ready(state):
@@ -118,13 +119,14 @@ def _too_slow(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttemp
 
 def _not_started(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
     waited_s = seen.now_s - (pod.placed_s or seen.now_s)
-    if pod.is_image_problem and pod.problem and waited_s >= IMAGE_S:
-        message = f"{pod.problem[1]}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
+    problem = pod.problem
+    if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
+        message = f"{problem.message}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
         return _ended(seen, state, pod, cause="Application", reason=names.Reason.IMAGE_PULL_FAILED, message=message)
     limit_s = seen.app.spec.timeouts.driver_start_seconds
     if not 0 < limit_s <= waited_s:
         return None
-    why = f": {pod.problem[0]}: {pod.problem[1]}" if pod.problem else ""
+    why = f": {problem.reason}: {problem.message}" if problem else ""
     message = f"the driver did not start within {limit_s} s on node {pod.node} (timeouts.driverStartSeconds){why}"
     return _infrastructure(seen, state, pod, Reason.DRIVER_START_TIMEOUT, message)
 

@@ -1,27 +1,11 @@
 """What the planner may know of an application: all of it values, so that a decision can be repeated."""
 
 import dataclasses
-import enum
 from collections.abc import Sequence
 
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.state.app_state import AppState
-
-
-class DriverState(enum.Enum):
-    """The life of a driver's pod."""
-
-    UNPLACED = "unplaced"
-    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
-    STARTING = "starting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-
-    @property
-    def is_live(self) -> bool:
-        """Return whether the pod has yet to end."""
-        return self is not DriverState.SUCCEEDED and self is not DriverState.FAILED
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +32,7 @@ class DriverPod:
         placed_s: When it got its node, from which its start is timed.
         started_s: When its container began to run; None: it did not.
         ended_s: When its container ended.
-        problem: Why its container does not start, as reason and message, and whether the image is the reason.
+        problem: Why its container does not start.
         deleting_since_s: When it was asked to go; it may linger on a node that does not answer.
         node_gone: Whether its node's object does not exist any more.
     """
@@ -56,14 +40,13 @@ class DriverPod:
     attempt: int
     name: str
     uid: str
-    state: DriverState
+    state: PodLife
     node: str | None = None
     placed_s: float | None = None
     started_s: float | None = None
     ended_s: float | None = None
     ending: Ending | None = None
-    problem: tuple[str, str] | None = None
-    is_image_problem: bool = False
+    problem: Problem | None = None
     deleting_since_s: float | None = None
     node_gone: bool = False
 

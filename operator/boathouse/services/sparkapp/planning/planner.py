@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from boathouse.resources import names
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.planning import conditions, endings
-from boathouse.services.sparkapp.planning.observation import DriverPod, DriverState, Observation, Plan
+from boathouse.services.sparkapp.planning.observation import DriverPod, Observation, Plan
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 
@@ -109,7 +110,7 @@ def _next_attempt(seen: Observation, state: AppState) -> Plan:
 
 def _going_on(seen: Observation, state: AppState) -> Plan:
     pod = seen.driver(state.attempt)
-    is_running = pod is not None and pod.state is DriverState.RUNNING
+    is_running = pod is not None and pod.state is PodLife.RUNNING
     has_requested = not is_running or _has_requested(seen, state, pod)
     state = dataclasses.replace(
         state,
@@ -142,9 +143,9 @@ def _has_requested(seen: Observation, state: AppState, pod: DriverPod | None) ->
 
 
 def _phase(pod: DriverPod | None) -> wire.Phase:
-    if pod is None or pod.state is DriverState.UNPLACED:
+    if pod is None or pod.state is PodLife.UNPLACED:
         return "Pending"
-    return "Running" if pod.state is DriverState.RUNNING else "Starting"
+    return "Running" if pod.state is PodLife.RUNNING else "Starting"
 
 
 def _driver(state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
@@ -208,7 +209,7 @@ def _timeout_s(seen: Observation, state: AppState, pod: DriverPod | None) -> flo
     moments: list[float] = []
     if pod.deleting_since_s is not None:
         moments.append(endings.lost_at_s(seen, pod.deleting_since_s))
-    elif pod.state is DriverState.STARTING and pod.placed_s is not None:
+    elif pod.state is PodLife.STARTING and pod.placed_s is not None:
         moments += [pod.placed_s + limit_s for limit_s in (timeouts.driver_start_seconds, endings.IMAGE_S) if limit_s]
     elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
         limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S)

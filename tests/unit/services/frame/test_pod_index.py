@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from boathouse.cluster import store, wire
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptState
-from boathouse.services.mrjob.podindex import PodIndex
+from boathouse.services.frame.pod_index import PodIndex
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.attempts import pod_reader
 from tests.unit.scheduling import builders
 
 UID = "job-1"
@@ -46,7 +47,7 @@ class Index:
 
     def __init__(self):
         self.changes, self._checks = [], []
-        self.index = PodIndex(self.changes.append, lambda _, check: self._checks.append(check))
+        self.index = PodIndex(pod_reader.task_pod, self.changes.append, lambda _, check: self._checks.append(check))
 
     def a_moment_later(self):
         checks, self._checks = self._checks, []
@@ -68,7 +69,7 @@ def test_a_pod_that_ends_stays_known_whichever_watch_tells_first(it):
     it.index.on_pod(deleted(1))
     it.index.on_ended(added(2, "Failed"))
     it.a_moment_later()
-    assert it.states == [AttemptState.FAILED]
+    assert it.states == [PodLife.FAILED]
 
 
 def test_a_pods_end_is_not_undone_by_the_other_watchs_late_news(it):
@@ -76,13 +77,13 @@ def test_a_pods_end_is_not_undone_by_the_other_watchs_late_news(it):
     it.index.on_pod(added(3))
     it.index.on_pod(deleted(3))
     it.a_moment_later()
-    assert it.states == [AttemptState.FAILED]
+    assert it.states == [PodLife.FAILED]
 
 
 def test_a_pod_that_left_without_an_end_is_gone_after_a_moment(it):
     it.index.on_pod(added(1))
     it.index.on_pod(deleted(1))
-    assert it.states == [AttemptState.STARTING]
+    assert it.states == [PodLife.STARTING]
     it.a_moment_later()
     assert it.states == []
 
@@ -92,7 +93,7 @@ def test_a_pod_that_came_back_in_that_moment_is_still_there(it):
     it.index.on_pod(deleted(1))
     it.index.on_pod(added(1))
     it.a_moment_later()
-    assert it.states == [AttemptState.STARTING]
+    assert it.states == [PodLife.STARTING]
 
 
 def test_an_ended_pod_that_is_deleted_is_gone(it):
@@ -124,7 +125,7 @@ def test_after_a_restore_of_etcd_an_older_version_of_a_pod_counts(it):
     it.index.on_pod(added(90))
     it.index.on_pod(store.Modified(key=KEY, old=pod(90), new=pod(100, "Failed")))
     it.index.on_pod(store.Modified(key=KEY, old=pod(100, "Failed"), new=pod(50)))
-    assert it.states == [AttemptState.STARTING]
+    assert it.states == [PodLife.STARTING]
 
 
 @pytest.mark.parametrize("first", ["the pod runs", "it has not ended"])
@@ -137,7 +138,7 @@ def test_after_a_restore_of_etcd_a_pod_that_had_ended_runs_again(it, first):
     for tell in news if first == "the pod runs" else reversed(news):
         tell()
     it.a_moment_later()
-    assert it.states == [AttemptState.STARTING]
+    assert it.states == [PodLife.STARTING]
 
 
 def test_a_pod_that_ended_and_was_deleted_at_once_is_gone_at_once(it):

@@ -1,0 +1,152 @@
+"""Read a pod's life from its status, as far as it is the same for the pods of all kinds. Pure."""
+
+import dataclasses
+import enum
+import re
+from typing import Final
+
+from boathouse.cluster import wire
+from boathouse.resources import pod_reasons
+from boathouse.resources.names import Reason
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame.conditions import printable
+
+MAX_MESSAGE: Final = 1200
+OOM_KILLED: Final = "OOMKilled"
+_IMAGE_PROBLEMS: Final = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
+)
+_CONFIG_PROBLEMS: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+_NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
+_OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
+_KILLED: Final = frozenset({137, 143})
+
+
+class PodLife(enum.Enum):
+    """The life of a pod, as far as a planner cares."""
+
+    UNPLACED = "unplaced"
+    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
+    STARTING = "starting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the pod has yet to end."""
+        return self is not PodLife.SUCCEEDED and self is not PodLife.FAILED  # a set would hash, in Python
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a pod does not start, in words for people."""
+
+    reason: str
+    message: str
+
+
+def container(pod: facts.PodFacts, name: str) -> wire.ContainerStatus | None:
+    """Return the status of a container."""
+    return next((each for each in pod.status.container_statuses if each.name == name), None)
+
+
+def life(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> PodLife:
+    """Return where a pod is in its life, by its phase and the status of its container."""
+    match pod.status.phase:
+        case "Succeeded":
+            return PodLife.SUCCEEDED
+        case "Failed":
+            return PodLife.FAILED
+        case _ if not pod.node_name:
+            return PodLife.UNPLACED
+        case _:
+            started = status is not None and (status.state.running or status.state.terminated)
+            return PodLife.RUNNING if started else PodLife.STARTING
+
+
+def started_s(status: wire.ContainerStatus | None) -> float | None:
+    """Return when the container started."""
+    if status is None:
+        return None
+    state = status.state.terminated or status.state.running
+    started = state.started_at if state is not None else None
+    return started.timestamp() if started is not None else None
+
+
+def placed_s(pod: facts.PodFacts) -> float:
+    """Return when the pod got its node."""
+    scheduled = pod.condition("PodScheduled")
+    if scheduled is not None and scheduled.status == "True" and scheduled.last_transition_time:
+        return scheduled.last_transition_time.timestamp()
+    moment = pod.status.start_time or pod.metadata.creation_timestamp
+    return moment.timestamp() if moment else 0.0
+
+
+def ended_s(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> float | None:
+    """Return when a pod that has ended did so, as nearly as it says."""
+    ended = status.state.terminated if status else None
+    when = ended.finished_at if ended else None
+    moment = when or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
+    return moment.timestamp() if moment else None
+
+
+def deleting_since_s(pod: facts.PodFacts) -> float | None:
+    """Return when the pod was deleted, its grace period included; None if it was not."""
+    deleted = pod.metadata.deletion_timestamp
+    return deleted.timestamp() if deleted else None
+
+
+def problem(status: wire.ContainerStatus | None) -> Problem | None:
+    """Return why the container does not start."""
+    waiting = status.state.waiting if status else None
+    if waiting is None:
+        return None
+    message = printable(waiting.message or waiting.reason, MAX_MESSAGE)
+    if waiting.reason in _IMAGE_PROBLEMS:
+        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (is spec.image right, and may we pull it?)")
+    if waiting.reason in _CONFIG_PROBLEMS:
+        return Problem(reason=_config_reason(waiting.message), message=message)
+    return None
+
+
+def _config_reason(message: str) -> Reason:
+    """The kubelet says: secret "x" not found; couldn't find key k in Secret ns/x; the same of configmaps."""
+    lowered = message.lower()
+    for word, reason in (("secret", Reason.SECRET_NOT_FOUND), ("configmap", Reason.CONFIG_MAP_NOT_FOUND)):
+        if word in lowered and ("not found" in lowered or "couldn't find key" in lowered):
+            return reason
+    return Reason.INVALID_POD
+
+
+def is_over_its_limit(pod: facts.PodFacts) -> bool:
+    """Return whether the pod was evicted for using more scratch space than it may: that is its own fault."""
+    return pod.status.reason == "Evicted" and _OVER_ITS_LIMIT.search(pod.status.message) is not None
+
+
+def disruption(pod: facts.PodFacts) -> Problem | None:
+    """Return who or what ended the pod, if the kubelet refused or removed it, or somebody disrupted it."""
+    if pod.status.reason:
+        return _closed(pod.status.reason, pod.status.message)
+    disrupted = pod.condition("DisruptionTarget")
+    if disrupted is not None and disrupted.status == "True":
+        return _closed(disrupted.reason, disrupted.message)
+    if pod.metadata.deletion_timestamp is not None:
+        return Problem(reason=Reason.POD_LOST, message="the pod was deleted while it ran")
+    return None
+
+
+def _closed(reason: str, message: str) -> Problem:
+    """A reason of the closed set; the message names one that is not in it."""
+    closed = pod_reasons.known(reason, Reason.POD_LOST)
+    return Problem(reason=closed, message=message if closed == reason or not reason else f"{reason}: {message}")
+
+
+def has_not_started(ended: wire.StateTerminated) -> bool:
+    """Return whether the container has ended because its command could not be started."""
+    return ended.reason in _NOT_STARTED
+
+
+def was_killed(ended: wire.StateTerminated) -> bool:
+    """Return whether somebody killed the container, or its node does not know how it ended."""
+    return ended.exit_code in _KILLED or ended.reason == "ContainerStatusUnknown"
