@@ -3,9 +3,9 @@
 import dataclasses
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from boathouse.scheduling import cycle, pod_conditions
+from boathouse.scheduling import cycle, pod_conditions, reservations
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
@@ -72,26 +72,28 @@ class Decider(Part):
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
         self._ahead = PendingPods(state)
+        self._reservations = reservations.Reservations(state, self._profile_now)
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
 
     def next_s(self) -> float:
         """Return when `decide` may have something to do though nothing happened; infinity for never."""
-        others = (self._exclusions, self._ahead, self._conditions, self._jobs)
+        others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
         return min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
 
     def decide(self) -> list[rows.Operation]:
         """Decide once: snapshot, run the cycle, assume. Returns the writes to begin."""
+        operations = self._reservations.decide()
         self._state.sync_jobs()
         for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
             self._room_freed(freed)
         if self._exclusions.expire():
             self._queue.nodes_changed()
-        now_s, result, operations = self._clock(), None, []
+        now_s, result = self._clock(), None
         if self._queue.tick(now_s):
             began = time.perf_counter()
             result = self._cycle(now_s)
-            operations = [one for decision in result.decisions if (one := self._begin(decision)) is not None]
+            operations += self._begin_all(result.decisions)
             self._counters.cycle_s.observe(time.perf_counter() - began)
             self._conditions_due_s = min(self._conditions_due_s, max(now_s, self._conditions_at_s + CONDITIONS_EVERY_S))
         if now_s >= self._conditions_due_s:
@@ -131,6 +133,23 @@ class Decider(Part):
         if volumes.is_needed:
             more += (volumes,)
         return dataclasses.replace(profile, filters=(*profile.filters, *more)) if more else profile
+
+    def _begin_all(self, decisions: Sequence[model.Decision]) -> Iterator[rows.Operation]:
+        """Yield the operations of decisions; with that of a driver, reserve room for the executors that it expects."""
+        expected: dict[model.JobId, list[model.Reservation]] = {}
+        for decision in decisions:
+            if isinstance(decision, model.Reservation) and decision.task is not None:
+                expected.setdefault(decision.job.id, []).append(decision)
+        for decision in decisions:
+            operation = self._begin(decision)
+            if operation is None:
+                continue
+            for reservation in expected.pop(operation.task_class.job, ()):
+                self._reservations.reserve(reservation)
+                self._jobs.touch(reservation.job.id)
+            yield operation
+        for job in expected:
+            self._jobs.mark_job(job)  # its driver cannot start after all
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:
         """Return the operation of a decision; when that raises, set its job aside."""

@@ -167,7 +167,8 @@ class Executor(Part):
 
     async def _bind(self, operation: rows.Operation) -> outcomes.Outcome:
         entry = self._jobs.entry_of(operation.row)
-        if operation.resources == operation.task_class.resources or entry is None or entry.factory is None:
+        is_ours = operation.row.is_submitted  # else it is somebody else's, or one that a driver made
+        if operation.resources == operation.task_class.resources or entry is None or not is_ours:
             return await self._writer.bind(operation)
         manifest = self._build(operation, None)
         if isinstance(manifest, outcomes.NotDone):

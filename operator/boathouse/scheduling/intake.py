@@ -8,7 +8,7 @@ from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, store, wire
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
-from boathouse.scheduling.pods import facts, rows, table, translate
+from boathouse.scheduling.pods import facts, ownership, rows, table, translate
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -73,7 +73,9 @@ class Intake(Part):
         if any(task_class.constraints.claims for task_class in classes):
             self._volumes.is_needed = True
         self._wake()
-        return self._jobs.submit(job, classes, tasks, factory)
+        ended = self._jobs.submit(job, classes, tasks, factory)
+        self._judge_children(self._pods.children.of_job(job.id))
+        return ended
 
     def withdraw(self, job_id: model.JobId) -> None:
         """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
@@ -193,6 +195,7 @@ class Intake(Part):
                 self._room_freed(freed)
                 self._wake()
             row = change.row
+            self._follow(change)
             if row.state is PodState.PENDING:
                 self._admit(row)
             elif row.state is PodState.CONFIRMED:
@@ -201,6 +204,24 @@ class Intake(Part):
                     self._jobs.mark_changed(row)
             elif row.state is None or row.state is PodState.GONE:
                 self._ended(change)
+
+    def _follow(self, change: rows.Change) -> None:
+        """Note what a transition means for the gang of the pod, and for the pods that it made."""
+        row = change.row
+        if row.parent is not None:
+            driver = self._pods.children.driver(row.parent)
+            self._jobs.touch(None if driver is None else ownership.job_of(driver))
+        self._jobs.touch(change.job or row.job)
+        if change.before is not row.state and row.uid is not None:
+            self._judge_children(self._pods.children.of(row.uid).values())
+
+    def _judge_children(self, children: Iterable[rows.PodRow]) -> None:
+        """Admit the pending pods of a driver, or not any more, according to what it is now."""
+        for row in list(children):
+            if row.state is PodState.PENDING and row.facts is not None and not row.is_excess:
+                may_start = self._jobs.has_driver(row.facts)
+                if may_start is (row.task is None):
+                    self._admit(row)
 
     def _ended(self, change: rows.Change) -> None:
         if change.has_unmounted:
@@ -239,7 +260,7 @@ class Intake(Part):
         Raises:
             ValueError, ArithmeticError: It cannot be represented.
         """
-        if not pod.is_bindable:
+        if not pod.is_bindable or (row.parent is not None and not self._jobs.has_driver(pod)):
             self._jobs.dismiss(row)
             return None
         if pod.too_many_constraints:

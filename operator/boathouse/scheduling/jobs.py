@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from boathouse.cluster import catalogue, wire
-from boathouse.scheduling import pod_conditions
+from boathouse.scheduling import gangs, pod_conditions
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
+from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
 
@@ -43,6 +44,11 @@ class Entry:
         is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
         api_refusal: What the API server refused of it last; None since it accepted a write.
         excess: Why some of its classes are not considered, because its namespace has too many; empty if all are.
+        submitted: How many of its classes its owner submitted: the others are of pods that its pods made.
+        gang: Its driver and the executors that are expected; None for no such.
+        trouble: Why the gang is out of the line; None if it is in it.
+        is_draining: Whether room is reserved for the gang task by task, because it has been pending for long.
+        first: Tasks of a gang that has begun and is short of its minimum: they are placed before all others.
     """
 
     job: model.Job
@@ -52,6 +58,11 @@ class Entry:
     is_aside: bool = False
     api_refusal: pod_conditions.PendingReason | None = None
     excess: str = ""
+    submitted: int = 0
+    gang: gangs.Gang | None = None
+    trouble: pod_conditions.PendingReason | None = None
+    is_draining: bool = False
+    first: Sequence[rows.PodRow] = ()
 
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
@@ -71,6 +82,11 @@ class Jobs:
         queue_of: The queue of somebody else's pod.
         refused: What is held because the API server refused pods.
         limits: How many shapes of pods a namespace may have considered at a time.
+
+    Attributes:
+        refused: What is held because the API server refused pods.
+        gangs: Jobs with a gang.
+        touched: Those of which a task changed.
     """
 
     def __init__(
@@ -98,6 +114,8 @@ class Jobs:
         self._has_excess_pods = False
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
         self._retry_s = -math.inf
+        self.gangs: set[model.JobId] = set()
+        self.touched: dict[model.JobId, None] = {}
 
     # Jobs of ours
 
@@ -110,13 +128,18 @@ class Jobs:
     ) -> list[model.TaskId]:
         """Replace the tasks that a job still has to do. Returns those of which a pod ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
-        entry.is_aside = entry.is_aside and entry.classes == tuple(classes)
-        entry.job, entry.classes, entry.factory = job, tuple(classes), factory
+        known, of_children = entry.classes[: entry.submitted], entry.classes[entry.submitted :]
+        entry.is_aside = entry.is_aside and known == tuple(classes)
+        entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
+        entry.submitted, entry.gang = len(classes), gangs.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and (row := next(iter(self.rows(entry)), None)) is not None:
             entry.namespace = row.namespace
             self._in_namespace.setdefault(entry.namespace, {})[job.id] = None
         self._changed.add(job.id)
+        if entry.gang is not None:
+            self.gangs.add(job.id)
+        self.touch(job.id)
         return ended
 
     def withdraw(self, job: model.JobId) -> None:
@@ -125,6 +148,9 @@ class Jobs:
         if entry is None:
             return
         self._changed.discard(job)
+        if job in self.gangs:
+            self.touch(job)
+            self.gangs.discard(job)
         self._excess_jobs.get(entry.namespace, {}).pop(job, None)
         self.refused.forget(entry.namespace, job, (one.id for one in entry.classes))
         jobs = self._in_namespace.get(entry.namespace, {})
@@ -144,6 +170,9 @@ class Jobs:
 
     def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
         """Schedule another controller's pod as a task; return why that is not possible, or None."""
+        driver = self._pods.children.driver(row.parent) if row.parent is not None else None
+        if driver is not None:
+            return self._add_child(row, pod, ownership.job_of(driver))
         job_id, task_class = ownership.job_of(pod), foreign_class(pod)
         why = self._variety.refusal(row.namespace, task_class)
         if why is not None:
@@ -167,6 +196,32 @@ class Jobs:
             self._changed.add(job_id)
         return None
 
+    def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
+        """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
+        entry, task_class = self._entries[job], foreign_class(pod, job)
+        is_expected = entry.gang is not None and gangs.replaces(row, entry.gang.executor)
+        why = None if is_expected else self._variety.refusal(row.namespace, task_class)
+        if why is not None:
+            self.dismiss(row, is_excess=True)
+            self._has_excess_pods = True
+            return why
+        if task_class not in entry.classes[entry.submitted :]:
+            entry.classes += (task_class,)
+        if self._pods.admit(row, job, model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid)):
+            self._changed.add(job)
+            self.touch(job)
+        return None
+
+    def has_driver(self, pod: facts.PodFacts) -> bool:
+        """Say whether the pod that controls a pod may have it: it is what its job submitted last, and is not over."""
+        driver = self._pods.parent(pod)
+        if driver is None or driver.state is PodState.GONE:
+            return False
+        if driver.facts is not None and driver.facts.task_of is None:
+            return True  # it is somebody else's
+        is_deleted = driver.facts is not None and driver.facts.metadata.deletion_timestamp is not None
+        return self.entry_of(driver) is not None and driver.is_submitted and not is_deleted
+
     def _foreign_job(self, pod: facts.PodFacts) -> model.Job:
         created = pod.metadata.creation_timestamp
         return model.Job(
@@ -187,6 +242,15 @@ class Jobs:
         self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
             self._changed.add(job)
+
+    def touch(self, job: model.JobId | None) -> None:
+        """Note that the tasks of a job changed, if it has a gang."""
+        if job is not None and job in self.gangs:
+            self.touched[job] = None
+
+    def mark_job(self, job: model.JobId) -> None:
+        """Tell the scheduling queue of all tasks of a job before the next cycle."""
+        self._changed.add(job)
 
     def mark_changed(self, row: rows.PodRow) -> None:
         """Tell the scheduling queue of a task before the next cycle."""
@@ -229,19 +293,31 @@ class Jobs:
         classes = self._considered(entry)
         ids = {one.id for one in classes}
         is_held, tasks, placed = self.hold_of_job(entry.job.id) is not None, [], set()
-        for row in self.rows(entry):
+        for row in self.rows(entry) if entry.gang is None else self._offered(entry, entry.gang):
             task = _task_of(row)
             if row.may_be_placed and (not entry.excess or task.task_class in ids):
                 tasks.append(task)
                 if not row.is_undecided or (is_held and self.hold_of(row) is not None):
                     placed.add(row.id)
+        classes = gangs.together(classes, tasks, entry.gang)
         try:
             self._queue.submit(entry.job, classes, tasks, placed=placed)
         except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
             return error
         return None
 
+    def _offered(self, entry: Entry, gang: gangs.Gang) -> Iterable[rows.PodRow]:
+        """Return the tasks of a job with a gang that wait in line: the whole gang, or elastic executors."""
+        found = gangs.members(gang, self._pods, self._clock())
+        if not found.has_begun:
+            is_out = entry.trouble is not None or entry.is_draining or entry.excess or found.driver is None
+            return () if is_out or found.driver is None else (found.driver, *found.expected[: found.needed])
+        first = {row.id for row in entry.first}
+        return [row for row in self.rows(entry) if not row.is_submitted and row.id not in first]
+
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
+        if entry.gang is not None:
+            return False
         if entry.is_aside or not row.may_be_placed:
             return False
         return self._queue.update(_task_of(row), placed=not row.is_undecided or self.hold_of(row) is not None)
@@ -260,11 +336,15 @@ class Jobs:
             used = {_task_of(row).task_class for row in self.rows(entry)}
             entry.classes = tuple(one for one in classes if one.id in used)
             return entry.classes
-        refused = {one.id: self._variety.refusal(entry.namespace, one) for one in classes}
+        if len(classes) > entry.submitted:
+            used = {_task_of(row).task_class for row in self.rows(entry)}
+            classes = (*classes[: entry.submitted], *(one for one in classes[entry.submitted :] if one.id in used))
+            entry.classes = classes
+        refused = {one.id: self._variety.refusal(entry.namespace, one) for one in classes[: entry.submitted]}
         entry.excess = next((why for why in refused.values() if why is not None), "")
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
-            return [one for one in classes if refused[one.id] is None]
+            return [one for one in classes if refused.get(one.id) is None]
         self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
         return classes
 
@@ -407,13 +487,17 @@ def _task_of(row: rows.PodRow) -> model.Task:
     return task if is_current else dataclasses.replace(task, pod_uid=row.pending_uid)
 
 
-def foreign_class(pod: facts.PodFacts) -> model.TaskClass:
+def foreign_class(pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
     """Return the class of somebody else's pod: pods of one owner with equal demands are one class.
+
+    Args:
+        pod: The pod.
+        job: The job that it belongs to; None for that of its owner.
 
     Raises:
         UnreadablePodError: The pod cannot be represented.
     """
-    job = ownership.job_of(pod)
+    job = ownership.job_of(pod) if job is None else job
     constraints = pod.constraints or model.UNCONSTRAINED
     if pod.problem:
         raise problem_of(pod)

@@ -174,7 +174,7 @@ class Diagnoses:
         entry = self._jobs.entry(job_id)
         if entry is None:
             return None
-        trouble = entry.api_refusal
+        trouble = entry.trouble or entry.api_refusal
         hold = self._jobs.hold_of_job(job_id)
         if trouble is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
             trouble = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)

@@ -8,6 +8,7 @@ from boathouse.scheduling.pods import facts
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
+_POD = ("Pod", "v1")
 QueueOf = Callable[[wire.Pod], model.QueueName]
 """The queue that a pod names, or that of its namespace, or the default."""
 
@@ -34,22 +35,33 @@ def charged_queue_of(queue_of: QueueOf, known: framework.SchedulingQueue) -> Cha
 
 
 def of(
-    pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME, queue_of: ChargedQueueOf = default_queue
+    pod: facts.PodFacts,
+    *,
+    scheduler_name: str = names.SCHEDULER_NAME,
+    queue_of: ChargedQueueOf = default_queue,
+    driver: facts.PodFacts | None = None,
 ) -> framework.Account:
     """Return the account of a pod that is not terminal.
 
     Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue. A pod whose requests
     cannot be computed fills its node, and nobody is charged.
+
+    Args:
+        pod: The pod.
+        scheduler_name: Ours.
+        queue_of: The queue that a pod is charged to.
+        driver: The pod of a job that controls it: its job and its queue are charged.
     """
-    is_ours = pod.scheduler_name == scheduler_name and not pod.problem
+    owner = driver or pod
+    is_ours = (driver is not None or pod.scheduler_name == scheduler_name) and not pod.problem
     is_charged = is_ours or (pod.task_of is not None and not pod.problem)
     return framework.Account(
         id=pod.id,
         node=model.NodeName(pod.node_name) if pod.node_name else None,
         resources=pod.resources,
         uid=model.PodUid(pod.metadata.uid),
-        job=job_of(pod) if is_charged else None,
-        queue=queue_of(pod) if is_ours else None,
+        job=job_of(owner) if is_charged else None,
+        queue=queue_of(owner) if is_ours else None,
         namespace=model.NamespaceName(pod.metadata.namespace),
         host_ports=pod.host_ports,
     )
@@ -65,6 +77,12 @@ def owning_job(pod: wire.Pod) -> str | None:
     if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
         return None
     return uid if owner.uid == uid else None
+
+
+def parent_of(pod: wire.Pod) -> model.PodUid | None:
+    """Return the UID of the pod that controls a pod, as a driver does; None for another controller."""
+    owner = pod.metadata.controller
+    return model.PodUid(owner.uid) if owner is not None and (owner.kind, owner.api_version) == _POD else None
 
 
 def job_of(pod: facts.PodFacts) -> model.JobId:

@@ -78,6 +78,8 @@ class PodRow:
         promise: What is promised of volumes to the operation.
         mounted: The node where it mounts claims, and these.
         nominated: What is counted for it on the node that another scheduler nominated it for.
+        reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
+        parent: UID of the pod that controls it; None for another controller.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
     """
 
@@ -98,6 +100,8 @@ class PodRow:
     promise: book.Promise | None = None
     mounted: tuple[model.NodeName, tuple[str, ...]] | None = None
     nominated: framework.Account | None = None
+    reserved: model.Create | None = None
+    parent: model.PodUid | None = None
     report: pod_conditions.PendingReport | None = None
 
     @property

@@ -5,11 +5,12 @@ parts, and return what others act on. The table is the only writer of the ledger
 over rows: holders, mounts, promises of volumes.
 """
 
+import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from boathouse.scheduling.pods import facts, holders, ownership
+from boathouse.scheduling.pods import children, facts, holders, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodRow
 from boathouse.scheduling.pods.states import (
     ASSUMED,
@@ -26,6 +27,7 @@ from boathouse_policies import framework, model
 OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 _NOMINATED = "nominated:"
+_RESERVED = "reserved:"
 _NONE: Mapping[model.TaskId, PodRow] = {}
 
 
@@ -43,6 +45,9 @@ class PodTable:
         ledger: What nodes hold, to be read.
         holders: Sums of what pods hold, by namespace and owner.
         nodes: The nodes that exist.
+        children: Pods that other pods control.
+        room_changes: Counts how often room came free, or a node changed.
+        node_changes: Counts how often a node changed.
     """
 
     def __init__(
@@ -57,6 +62,8 @@ class PodTable:
         self.ledger = ledger
         self.holders = holders.Holders()
         self.nodes: dict[model.NodeName, model.Node] = {}
+        self.children = children.Children()
+        self.room_changes = self.node_changes = 0
         self._volumes = volumes
         self._mounts = volumes.mounts
         self._clock = clock
@@ -66,6 +73,7 @@ class PodTable:
         self._by_state: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in PodState}
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._ended: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
+        self._released: list[framework.Freed] = []
         self._newest = 0
         self._least_priority = 0
 
@@ -93,7 +101,10 @@ class PodTable:
             if row.state is None:
                 self._apply(row, Trigger.SUBMITTED)
         for row in former.values():
-            self._clear_task(row)
+            if row.is_submitted:
+                self._clear_task(row)
+            else:
+                current[row.id] = row  # a pod that a pod of the job made
         return ended
 
     def withdraw(self, job: model.JobId) -> None:
@@ -124,6 +135,7 @@ class PodTable:
         return row
 
     def _clear_task(self, row: PodRow) -> None:
+        self.unreserve(row)
         row.task, row.job, row.is_submitted, row.has_ended = None, None, False, False
         self._list(row, row.state)
 
@@ -135,7 +147,9 @@ class PodTable:
             self.nodes[node.name] = node
             self._count_holders(node.name, +1)
         self.nodes[node.name] = node
-        return self.ledger.set_node(node)
+        has_changed = self.ledger.set_node(node)
+        self._count_change(is_news=has_changed)
+        return has_changed
 
     def remove_node(self, name: model.NodeName) -> tuple[set[model.QueueName], list[Change]]:
         """Remove a node, and void the operations that place pods on it.
@@ -145,8 +159,16 @@ class PodTable:
         """
         self._count_holders(name, -1)
         self.nodes.pop(name, None)
-        queues = self.ledger.queues_on(name)
-        return queues, [self._release(self._rows[task]) for task in self.ledger.remove_node(name)]
+        self._count_change(is_news=True)
+        queues, assumed = self.ledger.queues_on(name), self.ledger.remove_node(name)
+        for task in assumed:
+            if task.startswith(_RESERVED):
+                self._rows[model.TaskId(task.removeprefix(_RESERVED))].reserved = None
+        return queues, [self._release(self._rows[task]) for task in assumed if not task.startswith(_RESERVED)]
+
+    def _count_change(self, *, is_news: bool) -> None:
+        self.room_changes += is_news
+        self.node_changes += is_news
 
     def _count_holders(self, node: model.NodeName, sign: int) -> None:
         for row in self._by_state[PodState.CONFIRMED].values():
@@ -280,6 +302,30 @@ class PodTable:
     def _release(self, row: PodRow) -> Change:
         return self._apply(row, Trigger.REFUSED if row.facts is None else Trigger.RETURNED)
 
+    # Reservations: room for a task that is expected, or whose job starts whole
+
+    def reserve(self, row: PodRow, placement: model.Create) -> None:
+        """Count a task on a node though it has no pod and none is created yet."""
+        assert row.state is PodState.PLANNED
+        assert row.reserved is None
+        task = dataclasses.replace(placement.task, id=model.TaskId(_RESERVED + row.id))
+        self.ledger.assume(dataclasses.replace(placement, task=task))
+        row.reserved = placement
+
+    def unreserve(self, row: PodRow) -> None:
+        """Take a reservation back, if there is one."""
+        if row.reserved is not None:
+            row.reserved = None
+            freed = self.ledger.gone(model.TaskId(_RESERVED + row.id))
+            self.room_changes += 1
+            if freed is not None:
+                self._released.append(freed)
+
+    def take_released(self) -> list[framework.Freed]:
+        """Return the room of reservations that were taken back since the last call."""
+        released, self._released = self._released, []
+        return released
+
     # Nominations: a pod that another scheduler is about to put on a node, at the cost of others if need be
 
     def count_nominations(self, least_priority: int) -> list[framework.Freed]:
@@ -313,6 +359,12 @@ class PodTable:
         """Return the row of a pod."""
         return self._rows.get(task)
 
+    def parent(self, pod: facts.PodFacts) -> PodRow | None:
+        """Return the row of the pod that controls a pod, in the same namespace; None if it is not there."""
+        owner = pod.metadata.controller
+        row = None if owner is None else self._rows.get(model.TaskId(f"{pod.metadata.namespace}/{owner.name}"))
+        return row if row is not None and owner is not None and row.uid == owner.uid else None
+
     def of_job(self, job: model.JobId) -> Mapping[model.TaskId, PodRow]:
         """Return the rows of a job's tasks of which no pod has ended, in the order of their submission."""
         return self._by_job.get(job, _NONE)
@@ -325,6 +377,18 @@ class PodTable:
     def unconfirmed(self, age_s: float = 0.0) -> list[PodRow]:
         """Return the pods that were placed at least this long ago and that no watch shows on their node."""
         return [row for row in self._by_state[PodState.BOUND].values() if row.since_s + age_s <= self._clock()]
+
+    def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
+        """Return what pods that belong to no job of ours hold of each node."""
+        held: dict[model.NodeName, dict[str, int]] = {}
+        for row in self._by_state[PodState.CONFIRMED].values():
+            pod = row.facts
+            if pod is None or pod.task_of is not None or self.children.driver(row.parent or "") is not None:
+                continue
+            sums = held.setdefault(model.NodeName(pod.node_name), {})
+            for name, amount in holders.amounts(pod.resources).items():
+                sums[name] = sums.get(name, 0) + amount
+        return held
 
     def assumed(self) -> Iterator[PodRow]:
         """Yield the pods that are being written, or that were written and are not confirmed."""
@@ -356,7 +420,11 @@ class PodTable:
             self._hold(row, -1)
         if pod is not None:
             row.facts, row.uid = pod, model.PodUid(pod.metadata.uid)
+            self._relate(row, pod)
         freed = self._charge(row, action)
+        if row.reserved is not None and to is not PodState.PLANNED:
+            self.unreserve(row)
+        self.room_changes += bool(freed)
         if to not in WITH_OPERATION:
             row.operation = None
         if to is PodState.CONFIRMED:
@@ -406,11 +474,30 @@ class PodTable:
         return [] if freed is None else [freed]
 
     def _account(self, pod: facts.PodFacts) -> framework.Account:
-        return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of)
+        parent = ownership.parent_of(pod) if self.children else None
+        driver = None if parent is None else self.children.driver(parent)
+        return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of, driver=driver)
+
+    def _relate(self, row: PodRow, pod: facts.PodFacts) -> None:
+        """List a pod that another pod controls, and charge the pods of one that is shown after them."""
+        parent = ownership.parent_of(pod)
+        if parent != row.parent:
+            if row.parent is not None:
+                self.children.leave(row)
+            row.parent = parent
+        if parent is not None:
+            owner = self.parent(pod)
+            driver = None if owner is None or owner.facts is None or owner.facts.task_of is None else owner.facts
+            self.children.join(row, driver)
+        for child in self.children.adopt(pod) if pod.task_of is not None and self.children else ():
+            if child.state is PodState.CONFIRMED and child.facts is not None:
+                freed = self.ledger.observe(self._account(child.facts))
+                self._released += [] if freed is None else [freed]
 
     def _bury(self, row: PodRow) -> None:
         """Keep of a submitted task what says that its name was used, and nothing of somebody else's pod."""
         row.facts, row.is_excess = None, False
+        self.children.leave(row)
         if row.job is not None:
             self._by_job.get(row.job, {}).pop(row.id, None)
         if row.is_submitted and row.job is not None:

@@ -1,0 +1,142 @@
+"""A gang: a driver, and the minimum of its executors, which start only together. Pure.
+
+An expected executor has no pod and gets none from Boathouse: the driver creates its executors. Until it does, room is
+reserved for those that are expected. How many follows from the pods that exist: the minimum, less the executors that
+have a node or are about to get a place that is reserved. So a crash of the operator changes nothing.
+"""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from boathouse.scheduling.pods import rows, table
+from boathouse.scheduling.pods.states import PodState
+from boathouse_policies import model
+
+_ON_A_NODE = {PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
+_BEGUN = _ON_A_NODE | {PodState.CREATING}
+_BACKOFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 10.0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """A driver and its expected executors, as their owner submitted them.
+
+    Attributes:
+        driver: The driver's task.
+        expected: The expected tasks: as many as the minimum.
+        leader: The class of the driver.
+        executor: The class of the expected tasks.
+    """
+
+    driver: model.TaskId
+    expected: tuple[model.TaskId, ...]
+    leader: model.TaskClass
+    executor: model.TaskClass
+
+
+def of(classes: Sequence[model.TaskClass], tasks: Iterable[model.Task]) -> Gang | None:
+    """Return the gang among submitted tasks; None if nothing is expected.
+
+    Raises:
+        ValueError: Tasks are expected of several classes, or not of exactly one driver.
+    """
+    expected: list[model.Task] = []
+    drivers: list[model.Task] = []
+    for task in tasks:
+        (expected if task.expected else drivers).append(task)
+    if not expected:
+        return None
+    executors = {task.task_class for task in expected}
+    if len(executors) > 1 or len(drivers) != 1:
+        raise ValueError(
+            "expected tasks must be of one class, and submitted with the one task that requests their pods"
+        )
+    known = {one.id: one for one in classes}
+    return Gang(
+        driver=drivers[0].id,
+        expected=tuple(task.id for task in expected),
+        leader=known[drivers[0].task_class],
+        executor=known[executors.pop()],
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """The rows of a gang now.
+
+    Attributes:
+        driver: The driver; None after its end.
+        expected: The expected tasks.
+        placed: How many executors have a node, or are being bound to one.
+        takers: Pending executors that may take the place of an expected one, in the order of their names.
+        retry_s: When another one may: its bind failed; None for none.
+    """
+
+    driver: rows.PodRow | None
+    expected: Sequence[rows.PodRow]
+    placed: int
+    takers: Sequence[rows.PodRow]
+    retry_s: float | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the driver has a node, or is being created on one."""
+        row = self.driver
+        return row is not None and row.state in _BEGUN and not row.is_undecided
+
+    @property
+    def needed(self) -> int:
+        """Return how many executors are short of the minimum."""
+        return max(0, len(self.expected) - self.placed)
+
+
+def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
+    """Return the rows of a gang."""
+    driver = pods.get(gang.driver)
+    if driver is not None and driver.has_ended:
+        driver = None
+    executors = pods.children.of(driver.uid).values() if driver is not None else ()
+    pending = [row for row in executors if row.state is PodState.PENDING and row.task is not None and row.may_be_placed]
+    takers, retry_s = [], None
+    for row in sorted(pending, key=lambda row: (len(row.id), row.id)):
+        if row.facts is None or not replaces(row, gang.executor):
+            continue
+        due_s = row.since_s + _BACKOFF_S[min(row.failures, len(_BACKOFF_S) - 1)]
+        if due_s <= now_s:
+            takers.append(row)
+        else:
+            retry_s = due_s if retry_s is None else min(retry_s, due_s)
+    return Members(
+        driver=driver,
+        expected=[one for task in gang.expected if (one := pods.get(task)) is not None],
+        placed=sum(row.state in _ON_A_NODE for row in executors),
+        takers=takers,
+        retry_s=retry_s,
+    )
+
+
+def replaces(row: rows.PodRow, executor: model.TaskClass) -> bool:
+    """Say whether a pod can take the place of an expected one: it needs no more room, and may go to the same nodes."""
+    pod, wanted = row.facts, executor.constraints
+    if pod is None or not isinstance(pod.constraints, model.Constraints):
+        return False
+    found = pod.constraints
+    return (
+        executor.resources.covers(pod.resources)
+        and not found.host_ports
+        and (found.node_selector, found.affinity, found.claims)
+        == (wanted.node_selector, wanted.affinity, wanted.claims)
+        and set(wanted.tolerations) <= set(found.tolerations)
+    )
+
+
+def together(
+    classes: Sequence[model.TaskClass], tasks: Iterable[model.Task], gang: Gang | None
+) -> Sequence[model.TaskClass]:
+    """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none."""
+    if not any(one.gang_min for one in classes):
+        return classes
+    counts = collections.Counter(task.task_class for task in tasks)
+    is_gang = gang is not None and counts[gang.executor.id] > 0
+    return [dataclasses.replace(one, gang_min=counts[one.id] * is_gang) for one in classes if counts[one.id]]

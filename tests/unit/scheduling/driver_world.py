@@ -1,0 +1,107 @@
+"""Applications whose drivers create their executors, at the scheduler's desk."""
+
+from typing import Any
+
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse_policies import model
+from tests.unit.scheduling import builders, deciding
+
+NAMESPACE = "demo"
+
+
+class App:
+    """An application as its kind submits it: a driver, and the minimum of its executors.
+
+    Attributes:
+        driver_cpu: Cores of the driver; an executor's are `cpu`.
+    """
+
+    def __init__(self, name: str = "a", *, minimum: int = 2, cpu: int = 1, driver_cpu: int = 1, **job: Any) -> None:
+        self.name, self.minimum, self.cpu, self.driver_cpu = name, minimum, cpu, driver_cpu
+        self.queue = job.get("queue", deciding.QUEUE)
+        self.job = model.Job(
+            **{"id": model.JobId(name), "queue": deciding.QUEUE, "submitted_s": 0.0, "namespace": NAMESPACE} | job
+        )
+
+    @property
+    def driver(self) -> model.TaskId:
+        return model.TaskId(f"{NAMESPACE}/{self.name}-driver")
+
+    @property
+    def classes(self) -> list[model.TaskClass]:
+        return [self._class("driver", self.driver_cpu, 1), self._class("executor", self.cpu, self.minimum)]
+
+    def _class(self, role: str, cpu: int, gang_min: int) -> model.TaskClass:
+        return model.TaskClass(
+            id=model.ClassId(f"{self.name}/{role}"),
+            job=self.job.id,
+            resources=model.Resources(cpu_milli=cpu * 1000, memory_bytes=1 << 20),
+            gang_min=gang_min,
+        )
+
+    def tasks(self, expected: int) -> list[model.Task]:
+        driver, executor = self.classes
+        found = [model.Task(id=self.driver, task_class=driver.id)]
+        for number in range(expected):
+            task = model.TaskId(f"{NAMESPACE}/{self.name}#{number}")
+            found.append(model.Task(id=task, task_class=executor.id, index=number, expected=True))
+        return found
+
+    def driver_pod(self, node: str = "n1", *, revision: int = 10, **spec: Any) -> wire.PodView:
+        """The driver as the API server shows it."""
+        owner = wire.OwnerReference(
+            api_version=names.API_VERSION, kind="SparkApp", name=self.name, uid=self.name, controller=True
+        )
+        labels = {names.LABEL_JOB_UID: self.name, names.LABEL_QUEUE: self.queue}
+        return _pod(f"{self.name}-driver", owner, revision, cpu=self.driver_cpu, node=node, labels=labels, **spec)
+
+    def executor_pod(
+        self, number: int, node: str = "", *, revision: int = 20, cpu: int | None = None, **spec: Any
+    ) -> wire.PodView:
+        """An executor that the driver created."""
+        name = f"{self.name}-driver"
+        owner = wire.OwnerReference(api_version="v1", kind="Pod", name=name, uid=f"uid-{name}", controller=True)
+        return _pod(f"{self.name}-exec-{number}", owner, revision, cpu=cpu or self.cpu, node=node, **spec)
+
+
+def _pod(name: str, owner: wire.OwnerReference, revision: int, *, cpu: int, node: str, **more: Any) -> wire.PodView:
+    meta = {"resource_version": str(revision), "owner_references": (owner,), "labels": more.pop("labels", {})}
+    return builders.pod(
+        name,
+        meta=meta,
+        node_name=node,
+        scheduler_name=names.SCHEDULER_NAME,
+        containers=(builders.container(cpu=str(cpu), memory="1Mi"),),
+        **more,
+    )
+
+
+class DriverDesk(deciding.Desk):
+    """A desk with applications."""
+
+    def wants(self, app: App, expected: int | None = None) -> None:
+        """Submit an application as its kind does: always with its driver and its minimum."""
+        tasks = app.tasks(app.minimum if expected is None else expected)
+        self.scheduler.submit(app.job, app.classes, tasks, deciding.Factory())
+
+    def reserved(self, app: App) -> list[str]:
+        """Return the nodes where room is reserved for an application, sorted."""
+        rows = [self.scheduler.state.pods.get(task.id) for task in app.tasks(app.minimum)]
+        return sorted(row.reserved.node for row in rows if row is not None and row.reserved is not None)
+
+    async def starts(self, app: App, node: str = "n1") -> wire.PodView:
+        """Let the driver start."""
+        name = app.driver.partition("/")[2]
+        pod = app.driver_pod(node)
+        await self.answers("create", f"{name} {node}", pod)
+        self.comes(pod)
+        return pod
+
+    def used(self, queue: str = deciding.QUEUE) -> int:
+        """Return the millicores that a queue holds."""
+        return int(self.scheduler.state.ledger.snapshot(0.0).queue_usage(model.QueueName(queue))[model.CPU])
+
+    def reason(self, app: App) -> str:
+        found = self.scheduler.diagnosis(app.job.id)
+        return "" if found is None else found.reason

@@ -1,0 +1,372 @@
+"""Drivers start with their minimum of executors, for which room stays reserved until the driver creates them."""
+
+import contextlib
+
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.scheduling import reservations
+from boathouse_policies import model
+from tests.unit.scheduling import deciding
+from tests.unit.scheduling.driver_world import App, DriverDesk
+
+
+@contextlib.asynccontextmanager
+async def desk(*nodes: str, **options):
+    """A desk with nodes of four cores that carries operations out."""
+    world = DriverDesk(**options)
+    for node in nodes or ("n1",):
+        world.node(node)
+    async with world.writing():
+        yield world
+
+
+async def test_a_driver_starts_with_room_reserved_for_its_minimum():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.wants(app)
+        assert await world.decides() == [("create", "a-driver n1")]
+        assert world.reserved(app) == ["n1", "n1", "n1"]
+        assert world.used() == 4000
+
+
+async def test_a_driver_does_not_start_without_room_for_its_minimum():
+    async with desk() as world:
+        world.submit("demo/t", cpu_milli=1000)
+        await world.decides()
+        app = App(minimum=3)
+        world.wants(app)
+        assert await world.decides() == [("create", "t n1")]
+        assert (world.reserved(app), world.reason(app)) == ([], "Gang")
+
+
+async def test_reserved_room_is_not_given_to_others():
+    async with desk() as world:
+        world.wants(App(minimum=3))
+        await world.decides()
+        world.submit("demo/t")
+        assert await world.decides() == [("create", "a-driver n1")]
+
+
+async def test_an_executor_takes_a_reserved_place():
+    async with desk("n1", "n2") as world:
+        app = App(minimum=5)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1))
+        (asked,) = await world.decides()
+        assert asked[1].startswith("uid-a-exec-1 ")
+        assert len(world.reserved(app)) == 4
+        assert world.used() == 6000
+
+
+async def test_submitting_an_application_again_keeps_its_reservations():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1))
+        await world.decides()
+        world.wants(app)
+        await world.decides()
+        assert world.reserved(app) == ["n1", "n1"]
+
+
+async def test_a_driver_that_could_not_be_created_gives_its_reservations_back():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.wants(app)
+        await world.decides()
+        await world.answers("create", "a-driver n1", PermissionError("no"))
+        world.submit("demo/t", cpu_milli=4000)
+        assert await world.decides() == [("create", "t n1")]
+        assert world.reserved(app) == []
+
+
+async def test_executors_beyond_the_minimum_are_elastic():
+    async with desk("n1", "n2") as world:
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        for number in (1, 2, 3):
+            world.comes(app.executor_pod(number))
+        await world.decides()
+        assert world.used() == 4000
+
+
+async def test_an_executor_that_is_larger_than_expected_takes_no_reserved_place():
+    async with desk() as world:
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1, cpu=3))
+        assert await world.decides() == []
+        assert world.reserved(app) == ["n1"]
+
+
+async def test_elastic_executors_do_not_take_what_is_reserved_for_another_application():
+    async with desk() as world:
+        first, second = App("a", minimum=0), App("b", minimum=2)
+        world.wants(first)
+        await world.decides()
+        await world.starts(first)
+        world.wants(second)
+        assert ("create", "b-driver n1") in await world.decides()
+        world.comes(first.executor_pod(1))
+        assert await world.decides() == [("create", "b-driver n1")]
+
+
+async def test_executors_are_charged_to_the_queue_of_their_driver_whatever_their_labels_say():
+    queues = [model.Queue.of(model.QueueName(name)) for name in ("default", "q", "other")]
+    async with desk() as world:
+        world.scheduler.set_queues(queues)
+        app = App(minimum=1, queue=model.QueueName("q"))
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1, labels={"boathouse.dev/queue": "other"}))
+        await world.decides()
+        assert (world.used("q"), world.used("other")) == (2000, 0)
+
+
+async def test_executors_that_are_listed_before_their_driver_are_charged_once_it_is_there():
+    async with desk() as world:
+        app = App(minimum=2, queue=model.QueueName("q"))
+        world.scheduler.set_queues([model.Queue.of(model.QueueName(name)) for name in ("default", "q")])
+        world.comes(app.executor_pod(1, "n1"))
+        world.comes(app.executor_pod(2))
+        assert (world.used("q"), world.used()) == (0, 1000)
+        world.comes(app.driver_pod())
+        assert (world.used("q"), world.used()) == (2000, 0)
+        assert await world.decides() == []  # nobody has submitted the application yet
+        world.wants(app)
+        assert await world.decides() == [("bind", "uid-a-exec-2 n1")]
+        assert world.reserved(app) == []
+
+
+async def test_a_restart_reserves_as_much_as_before():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.comes(app.driver_pod())
+        world.comes(app.executor_pod(1, "n1"))
+        world.submit("demo/t0", "demo/t1", "demo/t2")
+        world.wants(app)
+        assert await world.decides() == []
+        assert world.reserved(app) == ["n1", "n1"]
+
+
+async def test_executors_of_a_driver_that_ended_are_not_bound():
+    async with desk() as world:
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        pod = await world.starts(app)
+        world.goes(pod)
+        world.comes(app.executor_pod(1))
+        assert await world.decides() == []
+        assert world.reserved(app) == []
+
+
+async def test_a_pending_executor_is_not_bound_once_its_driver_ended():
+    async with desk() as world:
+        app = App(minimum=1, cpu=3)
+        world.wants(app)
+        await world.decides()
+        pod = await world.starts(app)
+        world.comes(app.executor_pod(1, cpu=4))
+        assert await world.decides() == []
+        world.goes(pod)
+        assert await world.decides() == []
+        assert world.row("demo/a-exec-1").task is None
+
+
+async def test_executors_of_an_earlier_attempt_are_not_bound():
+    async with desk() as world:
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        later = App(minimum=1)
+        later.name = "a2"
+        world.wants(later)
+        world.comes(app.executor_pod(1))
+        assert await world.decides() == [("create", "a2-driver n1")]
+
+
+async def test_executors_of_an_application_that_was_withdrawn_are_not_bound():
+    async with desk() as world:
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1))
+        world.scheduler.withdraw(app.job.id)
+        assert await world.decides() == []
+
+
+async def test_a_pod_whose_controller_does_not_exist_is_not_bound():
+    async with desk() as world:
+        world.comes(App().executor_pod(1))
+        assert await world.decides() == []
+
+
+async def test_an_expired_reservation_ends_and_executors_come_as_elastic_ones():
+    async with desk() as world:
+        app = App(minimum=2)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.wants(app, expected=0)
+        await world.decides()
+        assert (world.reserved(app), world.used()) == ([], 1000)
+        world.comes(app.executor_pod(1))
+        assert await world.decides() == [("bind", "uid-a-exec-1 n1")]
+
+
+async def test_a_lost_executor_has_room_reserved_for_the_next_one():
+    async with desk() as world:
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        lost = app.executor_pod(1, "n1")
+        world.comes(lost)
+        await world.decides()
+        world.goes(lost)
+        world.submit("demo/t0", "demo/t1", "demo/t2")
+        assert len(await world.decides()) == 2
+        assert world.reserved(app) == ["n1"]
+
+
+async def test_reservations_move_when_their_node_goes():
+    async with desk("n1") as world:
+        app = App(minimum=3)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        big = App("b", minimum=1, cpu=2)
+        world.node("n2")
+        world.wants(big)
+        await world.decides()
+        assert world.reserved(big) == ["n2"]
+        world.node("n3")
+        world.node_goes("n2")
+        await world.decides()
+        assert world.reserved(app) == ["n1", "n1", "n1"]
+
+
+async def test_a_bind_that_fails_keeps_its_place_and_is_tried_again_later():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1))
+        await world.decides()
+        await world.answers("bind", "uid-a-exec-1 n1", TimeoutError("late"))
+        assert await world.decides() == []
+        assert len(world.reserved(app)) == 3
+        world.now_s += 60
+        await world.decides()
+        assert world.row("demo/a-exec-1").operation is not None
+        assert len(world.reserved(app)) == 2
+
+
+# What never fits
+
+
+@pytest.mark.parametrize(
+    ("app", "words"),
+    [
+        (App(driver_cpu=5), "the driver requests 5 cpu"),
+        (App(cpu=5), "an executor requests 5 cpu"),
+        (App(minimum=8), "all nodes have room for the driver and 7 of them"),
+        (App(minimum=3, cpu=2, driver_cpu=4), "all nodes have room for the driver and 2 of them"),
+    ],
+)
+async def test_a_gang_that_is_larger_than_the_cluster_never_fits(app, words):
+    async with desk("n1", "n2") as world:
+        world.wants(app)
+        assert await world.decides() == []
+        found = world.scheduler.diagnosis(app.job.id)
+        assert found.reason == "NeverFits"
+        assert words in found.message
+
+
+async def test_a_gang_that_never_fitted_starts_when_there_is_another_node():
+    async with desk() as world:
+        app = App(minimum=5)
+        world.wants(app)
+        await world.decides()
+        assert world.reason(app) == "NeverFits"
+        world.node("n2")
+        world.now_s += 2
+        assert len(await world.decides()) == 1
+        assert len(world.reserved(app)) == 5
+
+
+async def test_a_gang_above_the_limit_of_its_queue_never_fits_until_the_limit_is_raised():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.scheduler.set_queues([model.Queue.of(app.queue, limits={"cpu": 3000})])
+        world.wants(app)
+        await world.decides()
+        assert world.reason(app) == "NeverFits"
+        world.scheduler.set_queues([model.Queue.of(app.queue, limits={"cpu": 4000})])
+        world.now_s += 2
+        assert await world.decides() == [("create", "a-driver n1")]
+
+
+async def test_reservations_count_for_the_limit_of_the_queue():
+    async with desk("n1", "n2") as world:
+        app = App(minimum=2)
+        world.scheduler.set_queues([model.Queue.of(app.queue, limits={"cpu": 4000})])
+        world.wants(app)
+        await world.decides()
+        world.submit("demo/t0", "demo/t1")
+        assert len(await world.decides()) == 2
+
+
+# Gangs and small tasks
+
+
+async def flood(world: DriverDesk, app: App, rounds: int) -> bool:
+    """Keep a node full of tasks of one core, of which one ends at a time; return whether the driver starts."""
+    running = [f"f{number}" for number in range(4)]
+    world.submit(*(f"demo/{name}" for name in running), job_id="flood")
+    await world.decides()
+    world.wants(app)
+    for number in range(4, 4 + rounds):
+        running.append(f"f{number}")
+        world.submit(*(f"demo/{name}" for name in running), job_id="flood")
+        for verb, what in await world.decides():
+            if what.startswith("a-driver"):
+                return True
+            if verb == "create":
+                name = what.partition(" ")[0]
+                pod = made(name, number)
+                await world.answers(verb, what, pod)
+                world.comes(pod)
+        ended = running.pop(0)
+        world.goes(made(ended, number + 1000))
+        world.now_s += 10
+    return False
+
+
+def made(name: str, revision: int) -> wire.PodView:
+    return deciding.made(f"demo/{name}", node="n1", revision=revision)
+
+
+async def test_a_gang_is_not_starved_by_small_tasks():
+    async with desk(pending_ahead=0) as world:
+        assert await flood(world, App(minimum=3), rounds=12)
+
+
+async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
+    monkeypatch.setattr(reservations, "PATIENCE_S", 1e9)
+    async with desk(pending_ahead=0) as world:
+        assert not await flood(world, App(minimum=3), rounds=12)
