@@ -15,7 +15,7 @@ def queued(nodes, *applications, profile="fair"):
     """A world with these applications waiting, each with its whole gang."""
     world = make.World(make.nodes(nodes, make.amount(4000, 16, disk_gib=100)), profile=profiles.build(profile))
     for each in applications:
-        found = gang.of(each, 1, expected=each.minimum, has_driver=False)
+        found = gang.of(each, 1, minimum=each.minimum)
         world.room.submit(found.job, [found.driver, found.executor], found.tasks)
     return world
 
@@ -41,14 +41,14 @@ def test_of_two_applications_that_do_not_fit_together_one_starts_whole(profile):
 
 def test_an_application_without_a_minimum_starts_alone():
     elastic = app(dynamicAllocation={"enabled": True})
-    found = gang.of(elastic, 1, expected=elastic.minimum, has_driver=False)
+    found = gang.of(elastic, 1, minimum=elastic.minimum)
     assert len(found.tasks) == 1
     assert created(queued(1, elastic).plan()) == ["team/pi-0a1b2c3d-a1-driver"]
 
 
-def test_a_placed_driver_leaves_its_expected_executors():
-    found = gang.of(app(executor={"instances": 3}), 1, expected=2, has_driver=True)
-    assert [each.expected for each in found.tasks] == [True, True]
+def test_a_driver_that_runs_is_submitted_with_all_of_its_minimum():
+    found = gang.of(app(executor={"instances": 3}), 1, minimum=3)
+    assert [each.expected for each in found.tasks] == [False, True, True, True]
     assert found.executor.gang_min == 3
 
 
@@ -60,7 +60,7 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
         "volumes": [{"name": "v", "mountPath": "/v", "claimName": "b"}],
         "storage": {"volume": {"claimName": "a"}},
     }
-    found = gang.of(app(**spec), 1, expected=0, has_driver=False).driver
+    found = gang.of(app(**spec), 1, minimum=0).driver
     manifest = objects.of(app(**spec), 1).driver["spec"]
     assert found.resources.memory_bytes == 2867 * 1024**2
     assert found.resources.extended == (("example.com/fpga", 1),)

@@ -24,7 +24,7 @@ class Gang:
     """What the scheduler is told of an attempt.
 
     Attributes:
-        tasks: The driver, unless it has a pod that is placed, and the executors that are expected.
+        tasks: The driver, also while it runs, and the executors that are expected.
     """
 
     job: model.Job
@@ -33,14 +33,16 @@ class Gang:
     tasks: tuple[model.Task, ...]
 
 
-def of(app: App, attempt: int, *, expected: int, has_driver: bool, driver_uid: str = "", priority: int = 0) -> Gang:
+def of(app: App, attempt: int, *, minimum: int, driver_uid: str = "", priority: int = 0) -> Gang:
     """Return the gang of an attempt.
+
+    The scheduler needs the driver for as long as it runs: executors are those of a driver that was submitted last. It
+    also counts which of the minimum the driver has created.
 
     Args:
         app: The application.
         attempt: The number of the attempt.
-        expected: Executors of the minimum that the driver has not requested yet.
-        has_driver: Whether the driver has a node.
+        minimum: The minimum of executors; 0 once their reservation expired.
         driver_uid: The UID of a driver's pod that has no node yet.
         priority: The value of the application's PriorityClass.
     """
@@ -53,15 +55,14 @@ def of(app: App, attempt: int, *, expected: int, has_driver: bool, driver_uid: s
     )
     executors = tuple(
         model.Task(
-            id=model.TaskId(f"{app.namespace}/{names.executor_prefix}-expected-{number}"),
+            id=model.TaskId(f"{app.namespace}/{names.executor_prefix}#{number}"),  # no pod can have this name
             task_class=executor.id,
             index=number,
             expected=True,
         )
-        for number in range(expected)
+        for number in range(minimum)
     )
-    tasks = executors if has_driver else (pending, *executors)
-    return Gang(job=_job(app, priority), driver=driver, executor=executor, tasks=tasks)
+    return Gang(job=_job(app, priority), driver=driver, executor=executor, tasks=(pending, *executors))
 
 
 def _job(app: App, priority: int) -> model.Job:
