@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, informer, wire
+from boathouse.cluster import boundary, catalogue, client, informer, quotas, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import consistency, kept, scheduler, writer
@@ -33,6 +33,7 @@ class Scheduling:
         storage: Claims, volumes and what makes them.
         aside: The objects that cannot be represented, of all kinds.
         namespaces: Namespaces that name their default queue.
+        quotas: ResourceQuotas.
         on_node: Delivers each change of `nodes`, to the scheduler first.
         on_pod: Delivers each change of `pods`, to the scheduler first.
         on_ended: Delivers each change of `ended`, to the scheduler first.
@@ -44,6 +45,7 @@ class Scheduling:
     ended: informer.Informer[facts.PodFacts]
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
+    quotas: informer.Informer[quotas.QuotaView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
     on_node: boundary.Dispatcher[wire.NodeView]
@@ -54,7 +56,7 @@ class Scheduling:
         """Wait until all watches have gone through their first list."""
         await self.storage.synced()
         await self.namespaces.synced.wait()
-        for one in (self.nodes, self.pods, self.ended):
+        for one in (self.nodes, self.pods, self.ended, self.quotas):
             await one.synced.wait()
 
     async def watch(self) -> None:
@@ -67,7 +69,7 @@ class Scheduling:
             await self.namespaces.synced.wait()  # first, because a pod is charged to a queue when it is first seen
             group.create_task(self.nodes.run())
             await self.nodes.synced.wait()  # what of a pod's requests is kept depends on what nodes offer
-            for one in (self.pods, self.ended):
+            for one in (self.pods, self.ended, self.quotas):
                 group.create_task(one.run())
             group.create_task(self.storage.run())
 
@@ -91,6 +93,7 @@ class Scheduling:
             ("ended pods", self.ended),
             *self.storage,
             ("namespaces", self.namespaces),
+            ("quotas", self.quotas),
         ):
             state.add_liveness(f"watch of {name}", _freshness(one))
             state.add_readiness(f"first list of {name}", _first_list(one))
@@ -179,6 +182,9 @@ def assemble(
             labels=names.LABEL_QUEUE,
             transform=kept.namespace,
             aside=aside,
+        ),
+        quotas=informer.Informer(
+            api, quotas.QUOTAS, on_change=subject.intake.on_quota, transform=kept.quota, aside=aside
         ),
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),

@@ -3,12 +3,13 @@
 import dataclasses
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from boathouse.scheduling import cycle, pod_conditions, reservations
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
+from boathouse.scheduling.tenants import quotas
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
@@ -141,7 +142,7 @@ class Decider(Part):
             if isinstance(decision, model.Reservation) and decision.task is not None:
                 expected.setdefault(decision.job.id, []).append(decision)
         for decision in decisions:
-            operation = self._begin(decision)
+            operation = self._begin(decision) if self._may_begin(decision, expected) else None
             if operation is None:
                 continue
             for reservation in expected.pop(operation.task_class.job, ()):
@@ -150,6 +151,14 @@ class Decider(Part):
             yield operation
         for job in expected:
             self._jobs.mark_job(job)  # its driver cannot start after all
+
+    def _may_begin(self, decision: model.Decision, gangs: Container[model.JobId]) -> bool:
+        if not isinstance(decision, model.Create | model.Bind) or decision.job.id not in gangs:
+            return True
+        may_begin = self._reservations.may_begin(decision.job.id)
+        if not may_begin:
+            self._state.report_refused(decision, quotas.QUOTA_EXCEEDED)
+        return may_begin
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:
         """Return the operation of a decision; when that raises, set its job aside."""

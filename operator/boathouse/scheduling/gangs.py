@@ -69,6 +69,7 @@ class Members:
         driver: The driver; None after its end.
         expected: The expected tasks.
         placed: How many executors have a node, or are being bound to one.
+        children: How many executors there are, pending ones included.
         takers: Pending executors that may take the place of an expected one, in the order of their names.
         retry_s: When another one may: its bind failed; None for none.
     """
@@ -76,6 +77,7 @@ class Members:
     driver: rows.PodRow | None
     expected: Sequence[rows.PodRow]
     placed: int
+    children: int
     takers: Sequence[rows.PodRow]
     retry_s: float | None = None
 
@@ -111,6 +113,7 @@ def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
         driver=driver,
         expected=[one for task in gang.expected if (one := pods.get(task)) is not None],
         placed=sum(row.state in _ON_A_NODE for row in executors),
+        children=len(executors),
         takers=takers,
         retry_s=retry_s,
     )

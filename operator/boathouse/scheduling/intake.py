@@ -6,7 +6,7 @@ Synchronous: each event is in the pod table and the ledger before the next await
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from boathouse.cluster import boundary, catalogue, store, wire
+from boathouse.cluster import boundary, catalogue, quotas, store, wire
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
 from boathouse.scheduling.pods.states import PodState
@@ -145,6 +145,17 @@ class Intake(Part):
         for row in self._pods.waiting():
             if row.namespace == name:
                 self._admit(row)
+
+    def on_quota(self, change: store.Change[quotas.QuotaView]) -> None:
+        """Take in a change of a ResourceQuota: what gangs request together is compared with it."""
+        match change:
+            case store.Added() | store.Modified():
+                self._quotas.set(change.new)
+            case store.Deleted():
+                self._quotas.remove(change.old.metadata)
+            case _:
+                assert_never(change)
+        self._wake()
 
     def on_storage(self) -> None:
         """Take in a change of claims, volumes, or of what provisions them."""

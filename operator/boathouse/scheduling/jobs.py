@@ -248,6 +248,11 @@ class Jobs:
         if job is not None and job in self.gangs:
             self.touched[job] = None
 
+    def gangs_in(self, namespace: str) -> list[tuple[Entry, gangs.Gang]]:
+        """Return the jobs of a namespace that have a gang."""
+        found = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
+        return [(entry, entry.gang) for entry in found if entry.gang is not None]
+
     def mark_job(self, job: model.JobId) -> None:
         """Tell the scheduling queue of all tasks of a job before the next cycle."""
         self._changed.add(job)

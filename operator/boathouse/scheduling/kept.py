@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import quotas, storage, wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, requests, translate
 
@@ -118,6 +118,12 @@ def node(view: wire.NodeView) -> wire.NodeView:
 def namespace(view: wire.ObjectView) -> wire.ObjectView:
     """Keep of a namespace the label of its default queue."""
     return wire.ObjectView(metadata=_metadata(view.metadata, NAMESPACE_LABELS, frozenset()))
+
+
+def quota(view: quotas.QuotaView) -> quotas.QuotaView:
+    """Keep of a quota all but its labels and annotations."""
+    metadata = _metadata(view.metadata, frozenset(), frozenset())
+    return quotas.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
 
 
 def claim(view: storage.ClaimView) -> storage.ClaimView:

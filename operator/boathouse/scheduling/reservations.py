@@ -12,10 +12,10 @@ Room that is reserved is charged to the queue of the job.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from boathouse.scheduling import cycle, gangs, jobs, pod_conditions
-from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods import holders, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.tenants import fitting
@@ -82,14 +82,17 @@ class Reservations(Part):
             return self._freed([])
         self._check_nodes()
         self._judge_again()
+        self._judge_quotas()
         for job in [job for job, due_s in self._retry.items() if due_s <= self._clock()]:
             del self._retry[job]
             self._jobs.touch(job)
         operations: list[rows.Operation] = []
-        touched = list(self._jobs.touched)
-        self._jobs.touched.clear()
-        for job in touched:
-            operations += self._settle(job)
+        for _ in range(2):  # what one gang does not need any more of a quota is there for others
+            touched = list(self._jobs.touched)
+            self._jobs.touched.clear()
+            for job in touched:
+                operations += self._settle(job)
+            self._judge_quotas()
         for entry in self._ranked(self._short):
             if self._short[entry.job.id] != self._pods.room_changes:
                 operations += self._restore(entry)
@@ -112,6 +115,8 @@ class Reservations(Part):
         entry = self._jobs.entry(job)
         self._retry.pop(job, None)
         self._short.pop(job, None)
+        if entry is not None and entry.namespace in self._quotas and job not in self._waiting:
+            self._quotas.changed.add(entry.namespace)
         if entry is None or entry.gang is None or entry.is_aside:
             self._forget(job)
             return []
@@ -125,7 +130,7 @@ class Reservations(Part):
                 self._forget(job)
             else:
                 self._waiting.setdefault(job, self._clock())
-                entry.trouble = self._trouble(entry.job, entry.gang)
+                entry.trouble = self._trouble(entry, entry.gang)
             if not entry.is_draining:
                 self._release(found.expected)
             return []
@@ -135,13 +140,46 @@ class Reservations(Part):
             self._short[job] = -1
         return operations
 
-    def _trouble(self, job: model.Job, gang: gangs.Gang) -> pod_conditions.PendingReason | None:
+    def may_begin(self, job: model.JobId) -> bool:
+        """Say, as its driver is to be created, whether a gang is in line: others may have begun in the same cycle."""
+        entry = self._jobs.entry(job)
+        if entry is None or entry.gang is None:
+            return True
+        entry.trouble = self._trouble(entry, entry.gang)
+        self._jobs.touch(job)
+        return entry.trouble is None
+
+    def _trouble(self, entry: jobs.Entry, gang: gangs.Gang) -> pod_conditions.PendingReason | None:
         """Say why a gang is out of the line; None if it is in it."""
-        why = fitting.above_limit(gang, self._queue.queues.get(job.queue))
+        why = fitting.above_limit(gang, self._queue.queues.get(entry.job.queue))
         why = why or fitting.never_fits(gang, fitting.empty(self._pods.nodes.values()))
         if why is not None:
             return pod_conditions.PendingReason(reason=str(model.Code.NEVER_FITS), message=why)
-        return None
+        return self._quotas.check(
+            entry.namespace,
+            fitting.amounts(gang),
+            priority_class=entry.job.priority_class,
+            promised=self._promised(entry),
+        )
+
+    def _promised(self, but: jobs.Entry) -> Iterator[Mapping[str, int]]:
+        """Yield what other drivers of a namespace may still create of their minimum."""
+        for entry, gang in self._jobs.gangs_in(but.namespace):
+            found = gangs.members(gang, self._pods, self._clock())
+            if entry is but or found.driver is None or not found.has_begun:
+                continue
+            missing = max(0, len(gang.expected) - found.children)
+            yield {name: missing * amount for name, amount in holders.amounts(gang.executor.resources).items()}
+            if found.driver.state is PodState.CREATING:
+                yield holders.amounts(gang.leader.resources)
+
+    def _judge_quotas(self) -> None:
+        """Judge the gangs of namespaces once more of which a quota changed."""
+        for namespace in self._quotas.changed:
+            for entry, _ in self._jobs.gangs_in(namespace):
+                if entry.job.id in self._waiting:
+                    self._jobs.touch(entry.job.id)
+        self._quotas.changed.clear()
 
     def _is_outdated(self) -> bool:
         changes, queues = self._judged
@@ -332,6 +370,9 @@ class Reservations(Part):
             self._stop_draining()
             return []
         todo = [driver, *found.expected[: found.needed]]
+        if not self.may_begin(entry.job.id):
+            self._stop_draining()
+            return []
         self._place(entry, [row for row in todo if row.reserved is None])
         if any(row.reserved is None for row in todo) or driver.reserved is None:
             return []

@@ -30,7 +30,7 @@ from boathouse.scheduling import (
 from boathouse.scheduling import options as scheduler_options
 from boathouse.scheduling.pods import ownership, table
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.tenants import refusals
+from boathouse.scheduling.tenants import quotas, refusals
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse.scheduling.volumes import writer as volume_writer
@@ -113,6 +113,7 @@ class Scheduler:
             pods=pods,
             jobs=book,
             volumes=volumes,
+            quotas=quotas.Quotas(),
             exclusions=rejections.Exclusions(clock),
             diagnoses=reasons.Diagnoses(book, pods.holders, clock),
             conditions=pod_conditions.PodConditions(

@@ -7,6 +7,7 @@ from boathouse.cluster import boundary, catalogue, wire
 from boathouse.scheduling import options, pod_conditions, reasons, rejections
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.pods import table
+from boathouse.scheduling.tenants import quotas
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
@@ -26,6 +27,7 @@ class ClusterState:
         pods: All pods and tasks.
         jobs: Their jobs.
         volumes: What volumes allow.
+        quotas: ResourceQuotas of namespaces.
         exclusions: Nodes that refused pods.
         diagnoses: Why classes and jobs are pending.
         conditions: Conditions and events of pods.
@@ -42,6 +44,7 @@ class ClusterState:
     pods: table.PodTable
     jobs: Jobs
     volumes: volume_book.VolumeBook
+    quotas: quotas.Quotas
     exclusions: rejections.Exclusions
     diagnoses: reasons.Diagnoses
     conditions: pod_conditions.PodConditions
@@ -89,6 +92,7 @@ class Part:
         self._pods = state.pods
         self._jobs = state.jobs
         self._volumes = state.volumes
+        self._quotas = state.quotas
         self._exclusions = state.exclusions
         self._diagnoses = state.diagnoses
         self._conditions = state.conditions

@@ -9,6 +9,7 @@ CLUSTER_WIDE = {
     "nodes": {"list", "watch"},
     "pods": {"get", "list", "watch"},
     "persistentvolumeclaims": {"list", "watch"},
+    "resourcequotas": {"list", "watch"},
     "persistentvolumes": {"list", "watch"},
     "storageclasses.storage.k8s.io": {"list", "watch"},
     "csinodes.storage.k8s.io": {"list", "watch"},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from boathouse.cluster import wire
+from boathouse.cluster import quotas, store, wire
 from boathouse.resources import names
 from boathouse_policies import model
 from tests.unit.scheduling import builders, deciding
@@ -97,6 +97,15 @@ class DriverDesk(deciding.Desk):
         await self.answers("create", f"{name} {node}", pod)
         self.comes(pod)
         return pod
+
+    def quota(self, *, used: dict[str, str] | None = None, **hard: str) -> None:
+        """Show a quota of the namespace."""
+        view = quotas.QuotaView(
+            metadata=wire.ObjectMeta(name="small", namespace=NAMESPACE),
+            spec=quotas.QuotaSpec(hard=hard),
+            status=quotas.QuotaStatus(hard=hard, used=used or {}),
+        )
+        self.scheduler.intake.on_quota(store.Added(key=view.metadata.key, new=view))
 
     def used(self, queue: str = deciding.QUEUE) -> int:
         """Return the millicores that a queue holds."""

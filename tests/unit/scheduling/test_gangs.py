@@ -331,6 +331,53 @@ async def test_reservations_count_for_the_limit_of_the_queue():
         assert len(await world.decides()) == 2
 
 
+# Quotas
+
+
+async def test_a_gang_above_a_quota_does_not_start_and_says_so():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.quota(pods="3")
+        world.wants(app)
+        assert await world.decides() == []
+        assert world.reason(app) == "ExceedsQuota"
+
+
+async def test_a_gang_waits_for_what_others_use_of_a_quota():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.quota(cpu="4", used={"cpu": "1"})
+        world.wants(app)
+        assert await world.decides() == []
+        assert world.reason(app) == "QuotaExceeded"
+        world.quota(cpu="4", used={"cpu": "0"})
+        assert await world.decides() == [("create", "a-driver n1")]
+
+
+async def test_two_gangs_do_not_share_what_a_quota_has_left():
+    async with desk("n1", "n2") as world:
+        first, second = App("a", minimum=2), App("b", minimum=2)
+        world.quota(**{"requests.cpu": "5"})
+        world.wants(first)
+        world.wants(second)
+        assert await world.decides() == [("create", "a-driver n1")]
+        assert world.reason(second) == "QuotaExceeded"
+
+
+async def test_a_reservation_that_expired_is_no_more_part_of_a_quota():
+    async with desk("n1", "n2") as world:
+        first, second = App("a", minimum=2), App("b", minimum=2)
+        world.quota(**{"requests.cpu": "5"})
+        world.wants(first)
+        await world.decides()
+        await world.starts(first)
+        world.quota(used={"requests.cpu": "1"}, **{"requests.cpu": "5"})
+        world.wants(second)
+        assert await world.decides() == []
+        world.wants(first, expected=0)
+        assert await world.decides() != []
+
+
 # Gangs and small tasks
 
 
