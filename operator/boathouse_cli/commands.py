@@ -8,8 +8,8 @@ import typer
 from rich import console
 
 from boathouse.resources import names
+from boathouse_cli import convert, model, options, picture, queues, reproduce, simulate, tables, timeline, watching
 from boathouse_cli import explain as explaining
-from boathouse_cli import model, options, picture, queues, reproduce, simulate, tables, timeline, watching
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
 
@@ -170,6 +170,7 @@ def list_queues(
         _screen().print(tables.queues(found))
 
 
+app.command("convert")(convert.convert)
 app.command("simulate")(simulate.simulate)
 app.command("reproduce")(reproduce.reproduce)
 

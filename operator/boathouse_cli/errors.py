@@ -5,7 +5,7 @@
 | 0 | done; for `watch`: the job succeeded |
 | 1 | `watch`: the job failed |
 | 2 | wrong usage |
-| 3 | the object does not exist |
+| 3 | the object does not exist; for `convert`: something could not be converted |
 | 4 | the cluster cannot be reached, or refuses |
 """
 
@@ -21,6 +21,7 @@ class ExitCode(enum.IntEnum):
     JOB_FAILED = 1
     USAGE = 2
     NOT_FOUND = 3
+    NOT_CONVERTED = 3
     CLUSTER = 4
 
 

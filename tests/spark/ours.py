@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from boathouse.services.sparkapp.submission import objects
 from tests.spark.configurations import Configuration
@@ -9,7 +11,11 @@ from tests.unit.services.sparkapp.builders import app
 
 
 def submission(configuration: Configuration) -> objects.Submission:
-    return objects.of(app(**configuration.spec), 1)
+    return submission_of(configuration.spec)
+
+
+def submission_of(spec: Mapping[str, Any]) -> objects.Submission:
+    return objects.of(app(**spec), 1)
 
 
 def digest(configuration: Configuration) -> str:

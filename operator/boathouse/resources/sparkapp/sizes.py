@@ -6,10 +6,10 @@ from pydantic import Field
 
 from boathouse.resources.base import rule, rules
 
-_PATTERN = r"^[1-9][0-9]{0,8}[kKmMgGtT]([bB]|iB?)?$"
+SIZE_PATTERN = r"^[1-9][0-9]{0,8}[kKmMgGtT]([bB]|iB?)?$"
 _BINARY = "quantity(self.upperAscii().replace('B', '').replace('I', '') + 'i')"
 """In CEL, a size as a quantity: all of Spark's units are binary."""
-_VALID = f"self.matches('{_PATTERN}')"
+_VALID = f"self.matches('{SIZE_PATTERN}')"
 
 
 def _size(minimum: str, why: str) -> Any:

@@ -26,7 +26,7 @@ Value = Annotated[str, Field(max_length=MAX_VALUE)]
 SparkConf = Annotated[dict[str, Value], Field(max_length=MAX_PROPERTIES, json_schema_extra=spark_conf_rules)]
 HadoopConf = Annotated[dict[str, Value], Field(max_length=MAX_PROPERTIES, json_schema_extra=hadoop_conf_rules)]
 
-_RESERVED = (
+RESERVED_VARIABLES = (
     "SPARK_(APPLICATION_ID|CONF_DIR|DRIVER_.*|EXECUTOR_.*|JAVA_OPT_.*|LOCAL_DIRS|RESOURCE_PROFILE_ID|USER)"
     "|_SPARK_AUTH_SECRET"
 )
@@ -35,7 +35,7 @@ _RESERVED = (
 def _environment_rule(path: str, *parents: str) -> dict[str, str]:
     absent = " || ".join(f"!has(self.{each})" for each in (*parents, path))
     return rule(
-        f"{absent} || self.{path}.all(e, !e.name.matches('^({_RESERVED})$'))",
+        f"{absent} || self.{path}.all(e, !e.name.matches('^({RESERVED_VARIABLES})$'))",
         f"spec.{path}: the names SPARK_APPLICATION_ID, SPARK_CONF_DIR, SPARK_LOCAL_DIRS, SPARK_USER and those that "
         "begin with SPARK_DRIVER_, SPARK_EXECUTOR_ or SPARK_JAVA_OPT_ belong to Spark: choose others",
     )

@@ -8,10 +8,11 @@ from boathouse.resources.base import DnsLabel, Model, ObjectName, Quantity, rule
 from boathouse.resources.sparkapp.program import Uri
 
 _SOURCES = ("claimName", "configMapName", "secretName", "emptyDirSize")
-_TAKEN = (
+TAKEN_FOLDERS = (
     *("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "tmp", "usr", "opt/spark", "opt/boathouse"),
     *("var/data/spark-local", "var/run"),
 )
+"""Where a volume may not be mounted, and what is below."""
 
 
 class Volume(Model):
@@ -35,7 +36,7 @@ class Volume(Model):
         pattern=r"^(/[-._a-zA-Z0-9]+)+$",
         json_schema_extra=rules(
             rule(
-                f"!{list(_TAKEN)}.exists(taken, self == '/' + taken || self.startsWith('/' + taken + '/'))",
+                f"!{list(TAKEN_FOLDERS)}.exists(taken, self == '/' + taken || self.startsWith('/' + taken + '/'))",
                 "'\"' + self + '\" is taken in the pods of an application: mount the volume at a folder of its own'",
             ),
             rule("!self.contains('/.')", "write the path without folders that begin with a dot"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.services.sparkapp.submission import properties_file
-from tests.spark import properties
+from boathouse_cli.conversion import properties_files
 
 LINES = st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r\n")
 TEXTS = st.text(LINES, max_size=60)
@@ -13,7 +13,7 @@ TEXTS = st.text(LINES, max_size=60)
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
 def test_what_is_written_is_read_back(given_properties):
-    assert properties.parse(properties_file.render(given_properties)) == given_properties
+    assert properties_files.parse(properties_file.render(given_properties)) == given_properties
 
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from boathouse.services.sparkapp.submission import objects
-from tests.spark import properties
+from boathouse_cli.conversion import properties_files
 from tests.unit.services.sparkapp.builders import app
 from tests.unit.services.sparkapp.recordings import NAMES, PAIRS
 
@@ -103,7 +103,7 @@ def driver_fields(configuration, recording):
 
 
 def property_fields(configuration, recording):
-    ours = properties.parse(submission_of(configuration).config_map["data"]["spark.properties"])
+    ours = properties_files.parse(submission_of(configuration).config_map["data"]["spark.properties"])
     return ours, recording["properties"]
 
 

@@ -1,12 +1,19 @@
-"""Read a Java properties file as `java.util.Properties` does."""
+"""Files of Java properties, as `java.util.Properties` reads them."""
+
+from __future__ import annotations
 
 import re
+from typing import Final
 
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse(text: str) -> dict[str, str]:
-    """Return the properties of a file."""
+    """Return the properties of a file.
+
+    Raises:
+        ValueError: An escape is half a character.
+    """
     found = {}
     for line in _logical_lines(text):
         match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)

@@ -1,0 +1,225 @@
+"""Command lines of `spark-submit` as SparkApps."""
+
+from __future__ import annotations
+
+import dataclasses
+import posixpath
+import re
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from boathouse_cli.conversion import pod_fields, properties_files, uris
+from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
+from boathouse_cli.conversion.properties import Properties, program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+PROGRAM: Final = "spark-submit"
+_OPTIONS: Final[Mapping[str, str]] = {
+    "--master": "spark.master",
+    "--deploy-mode": "spark.submit.deployMode",
+    "--name": "spark.app.name",
+    "--jars": "spark.jars",
+    "--packages": "spark.jars.packages",
+    "--exclude-packages": "spark.jars.excludes",
+    "--repositories": "spark.jars.repositories",
+    "--py-files": "spark.submit.pyFiles",
+    "--files": "spark.files",
+    "--archives": "spark.archives",
+    "--driver-memory": "spark.driver.memory",
+    "--driver-cores": "spark.driver.cores",
+    "--driver-java-options": "spark.driver.extraJavaOptions",
+    "--driver-library-path": "spark.driver.extraLibraryPath",
+    "--driver-class-path": "spark.driver.extraClassPath",
+    "--executor-memory": "spark.executor.memory",
+    "--executor-cores": "spark.executor.cores",
+    "--num-executors": "spark.executor.instances",
+    "--queue": "spark.yarn.queue",
+}
+"""Options that set a property; `spark-submit` prefers them to `--conf`."""
+_NO_COUNTERPART: Final[Mapping[str, str]] = {
+    "--proxy-user": "a driver cannot act for another user: remove it",
+    "--principal": "Kerberos is not supported: remove it",
+    "--keytab": "Kerberos is not supported: remove it",
+    "--total-executor-cores": "is for standalone clusters: set executor.instances and executor.cores",
+    "--remote": "Spark Connect has no counterpart: submit an application",
+}
+_FLAGS: Final[Mapping[str, str]] = {
+    "--supervise": "set restartPolicy.type to OnFailure, to restart a driver that fails",
+    "--verbose": "",
+    "-v": "",
+    "--load-spark-defaults": "the defaults of the machine are not read: write them into sparkConf",
+}
+_NOT_A_SUBMISSION: Final = ("--help", "-h", "--version", "--usage-error", "--kill", "--status")
+_LOCAL_VARIABLES: Final = ("SPARK_HOME", "JAVA_HOME", "PATH")
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_VARIABLE: Final = re.compile(r"\$[A-Za-z_{(][A-Za-z0-9_]*\}?|`")
+_OPERATOR: Final = re.compile(r"[|;&<>]")
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Parsed:
+    """The words of a command line, sorted.
+
+    Attributes:
+        conf: Properties of `--conf`.
+        options: Properties of other options.
+        where: Where a property was said, for notes.
+    """
+
+    conf: dict[str, str] = dataclasses.field(default_factory=dict)
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    where: dict[str, str] = dataclasses.field(default_factory=dict)
+    main_class: str | None = None
+    properties_file: str | None = None
+    words: list[str] = dataclasses.field(default_factory=list)
+
+
+def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted]:
+    """Convert each command line of a file.
+
+    Args:
+        text: Lines, continued by backslashes; lines that begin with # are comments.
+        read: Returns the text of a file that `--properties-file` names.
+    """
+    for number, line in _logical_lines(text):
+        source = f"line {number}"
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            yield Draft(source).refuse(Unconvertible("quotes", f"{error}: close them"))
+            continue
+        if not any(posixpath.basename(word) == PROGRAM for word in words):
+            continue
+        yield convert(words, source=source, read=read, shell=line)
+
+
+def convert(words: Sequence[str], *, source: str, read: Callable[[str], str], shell: str | None = None) -> Converted:
+    """Convert one command line.
+
+    Args:
+        words: With `spark-submit` among them, or from its first option.
+        source: For notes.
+        read: Returns the text of a file that `--properties-file` names.
+        shell: The line as it was written, if a shell has not seen it.
+    """
+    draft = Draft(source)
+    try:
+        _check_shell(draft, shell or "")
+        parsed = _parse(draft, _after_program(draft, words))
+        return _application(draft, parsed, read)
+    except Unconvertible as why:
+        return draft.refuse(why)
+
+
+def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> Converted:
+    if not parsed.words:
+        raise Unconvertible(PROGRAM, "has no application: name a Python file or a jar")
+    file, *arguments = parsed.words
+    given = {**_from_file(parsed.properties_file, read), **parsed.conf, **parsed.options}
+    left = Properties(draft, given, lambda key: parsed.where.get(key, key))
+    program(draft, "application", file, main_class=parsed.main_class)
+    draft.metadata["name"] = pod_fields.object_name(re.sub(r"\.\w+$", "", posixpath.basename(file)))
+    left.convert_pods()
+    draft.put("mainApplicationFile", uris.main_file(draft, "application", file))
+    if arguments:
+        draft.put("arguments", arguments)
+    left.convert_rest()
+    return draft.finish()
+
+
+def _from_file(path: str | None, read: Callable[[str], str]) -> dict[str, str]:
+    if path is None:
+        return {}
+    try:
+        return properties_files.parse(read(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Unconvertible("--properties-file", f"{path} cannot be read ({reason}): correct the path") from error
+
+
+def _after_program(draft: Draft, words: Sequence[str]) -> list[str]:
+    """Return the words after `spark-submit`; it may be left out before options."""
+    if words and words[0].startswith("-"):
+        return list(words)
+    at = next((n for n, word in enumerate(words) if posixpath.basename(word) == PROGRAM), None)
+    if at is None:
+        raise Unconvertible(PROGRAM, "is not in the command line: write it first")
+    for word in words[:at]:
+        name, equals, _ = word.partition("=")
+        if equals and name.isidentifier() and name not in _LOCAL_VARIABLES:
+            draft.note(name, "variables of the submitter have no effect: set env, if the program needs it")
+    return list(words[at + 1 :])
+
+
+def _parse(draft: Draft, words: list[str]) -> _Parsed:
+    parsed = _Parsed()
+    left = list(reversed(words))
+    while left:
+        word = left.pop()
+        option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if not option.startswith("-"):
+            parsed.words = [word, *reversed(left)]
+            break
+        if option in _NOT_A_SUBMISSION:
+            raise Unconvertible(option, "is no submission: convert only command lines that run an application")
+        if option in _FLAGS:
+            if _FLAGS[option]:
+                draft.note(option, _FLAGS[option])
+            continue
+        if not equals:
+            if not left:
+                raise Unconvertible(option, "has no value: write one after it")
+            value = left.pop()
+        _take(draft, parsed, option, value)
+    return parsed
+
+
+def _take(draft: Draft, parsed: _Parsed, option: str, value: str) -> None:
+    if option in {"--conf", "-c"}:
+        key, equals, text = value.partition("=")
+        if not equals:
+            raise Unconvertible(option, f"{value} is no property: write KEY=VALUE")
+        parsed.conf[key] = text
+        parsed.where.setdefault(key, f"--conf {key}")
+    elif option in _OPTIONS:
+        parsed.options[_OPTIONS[option]] = value
+        parsed.where[_OPTIONS[option]] = option
+    elif option == "--class":
+        parsed.main_class = value
+    elif option == "--properties-file":
+        parsed.properties_file = value
+    elif option in _NO_COUNTERPART:
+        draft.note(option, _NO_COUNTERPART[option])
+    else:
+        raise Unconvertible(option, "is no option of spark-submit: correct it, and put arguments after the file")
+
+
+def _check_shell(draft: Draft, line: str) -> None:
+    """Refuse what only a shell understands.
+
+    Raises:
+        Unconvertible: The line has more than one command, or writes to a file.
+    """
+    plain = _QUOTED.sub("", line)
+    if match := _OPERATOR.search(plain):
+        raise Unconvertible(match[0], "only the command itself can be converted: remove operators of the shell")
+    if match := _VARIABLE.search(re.sub(r"'[^']*'", "", line)):
+        draft.note(match[0], "is not replaced, because no shell reads the line: write its value")
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    joined, first = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not joined and (not line.strip() or line.lstrip().startswith("#")):
+            continue
+        first = first if joined else number
+        joined += line
+        if joined.endswith("\\") and not joined.endswith("\\\\"):
+            joined = joined[:-1] + " "
+            continue
+        yield first, joined
+        joined = ""
+    if joined.strip():
+        yield first, joined

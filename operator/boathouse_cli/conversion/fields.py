@@ -1,0 +1,67 @@
+"""The fields of a manifest that are not converted yet: what is left has no counterpart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class Fields:
+    """A mapping whose keys are taken one by one.
+
+    Args:
+        given: What a manifest has here; anything but a mapping has no fields.
+        path: Of the mapping, such as `spec.driver`.
+    """
+
+    def __init__(self, given: object, path: str) -> None:
+        self._left = dict(_mapping(given))
+        self._path = path
+
+    def path(self, key: str) -> str:
+        """Return the path of a field."""
+        return f"{self._path}.{key}" if self._path else key
+
+    def take(self, key: str) -> Any:
+        """Return a field, which is then converted; None if it is absent."""
+        return self._left.pop(key, None)
+
+    def text(self, key: str) -> str | None:
+        """Return a field as text: YAML may have made a number or a boolean of it."""
+        value = self.take(key)
+        return None if value is None else _text(value)
+
+    def texts(self, key: str) -> dict[str, str]:
+        """Return a field that is a mapping of texts."""
+        return {name: _text(value) for name, value in _mapping(self.take(key)).items()}
+
+    def items(self, key: str) -> list[Any]:
+        """Return a field that is a list."""
+        value = self.take(key)
+        return value if isinstance(value, list) else []
+
+    def mappings(self, key: str) -> list[Mapping[str, Any]]:
+        """Return a field that is a list of mappings."""
+        return [_mapping(each) for each in self.items(key) if isinstance(each, dict)]
+
+    def inner(self, key: str) -> Fields:
+        """Return a field that is a mapping, to be taken in turn."""
+        return Fields(self.take(key), self.path(key))
+
+    def left(self) -> Iterator[tuple[str, str]]:
+        """Return key and path of what was not taken and says something."""
+        for key, value in self._left.items():
+            if value not in (None, False, "", [], {}):
+                yield key, self.path(key)
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return {str(key): each for key, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

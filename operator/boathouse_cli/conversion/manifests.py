@@ -1,0 +1,306 @@
+"""Manifests of the Spark operator of Kubeflow (`sparkoperator.k8s.io/v1beta2`) as SparkApps.
+
+That operator runs `spark-submit` with a property for most fields; the properties are converted as those of a command
+line are. The other fields describe pods.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from boathouse_cli.conversion import advice, pod_specs, uris, volumes
+from boathouse_cli.conversion.draft import ROLES, Converted, Draft, Unconvertible
+from boathouse_cli.conversion.fields import Fields
+from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
+from boathouse_cli.conversion.properties import Properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+GROUP: Final = "sparkoperator.k8s.io"
+API_VERSION: Final = f"{GROUP}/v1beta2"
+KIND: Final = "SparkApplication"
+SCHEDULED: Final = "ScheduledSparkApplication"
+SPARK_CONF: Final = "/mnt/spark-conf"
+SPARK_VERSION: Final = "4.3"
+_TYPES: Final = ("Java", "Python", "Scala")
+_RETRY_INTERVAL_S: Final = 300
+"""The longest interval between attempts of a SparkApp, unless it says more."""
+_MANY: Final = 1000
+"""What `Always` of the other operator means: it has no limit."""
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "": {
+        "image": "spark.kubernetes.container.image",
+        "imagePullPolicy": "spark.kubernetes.container.image.pullPolicy",
+        "memoryOverheadFactor": "spark.kubernetes.memoryOverheadFactor",
+    },
+    "driver": {
+        "cores": "spark.driver.cores",
+        "coreLimit": "spark.kubernetes.driver.limit.cores",
+        "coreRequest": "spark.kubernetes.driver.request.cores",
+        "image": "spark.kubernetes.driver.container.image",
+        "javaOptions": "spark.driver.extraJavaOptions",
+        "memory": "spark.driver.memory",
+        "memoryOverhead": "spark.driver.memoryOverhead",
+        "serviceAccount": "spark.kubernetes.authenticate.driver.serviceAccountName",
+    },
+    "executor": {
+        "cores": "spark.executor.cores",
+        "coreLimit": "spark.kubernetes.executor.limit.cores",
+        "coreRequest": "spark.kubernetes.executor.request.cores",
+        "deleteOnTermination": "spark.kubernetes.executor.deleteOnTermination",
+        "image": "spark.kubernetes.executor.container.image",
+        "instances": "spark.executor.instances",
+        "javaOptions": "spark.executor.extraJavaOptions",
+        "memory": "spark.executor.memory",
+        "memoryOverhead": "spark.executor.memoryOverhead",
+        "serviceAccount": "spark.kubernetes.authenticate.executor.serviceAccountName",
+    },
+    "deps": {
+        "jars": "spark.jars",
+        "files": "spark.files",
+        "pyFiles": "spark.submit.pyFiles",
+        "archives": "spark.archives",
+        "packages": "spark.jars.packages",
+        "excludePackages": "spark.jars.excludes",
+        "repositories": "spark.jars.repositories",
+    },
+    "dynamicAllocation": {
+        "enabled": "spark.dynamicAllocation.enabled",
+        "initialExecutors": "spark.dynamicAllocation.initialExecutors",
+        "minExecutors": "spark.dynamicAllocation.minExecutors",
+        "maxExecutors": "spark.dynamicAllocation.maxExecutors",
+        "shuffleTrackingEnabled": "spark.dynamicAllocation.shuffleTracking.enabled",
+        "shuffleTrackingTimeout": "spark.dynamicAllocation.shuffleTracking.timeout",
+    },
+}
+"""Fields that are properties, by the part of the spec."""
+
+
+def convert_text(text: str) -> Iterator[Converted]:
+    """Convert each document; a List counts as its items.
+
+    Raises:
+        ValueError: The text is not YAML.
+    """
+    try:
+        documents = [each for each in yaml.safe_load_all(text) if each is not None]
+    except yaml.YAMLError as error:
+        raise ValueError(f"is neither YAML nor a command line of spark-submit: {error}") from error
+    for number, document in enumerate(documents, 1):
+        is_list = isinstance(document, dict) and isinstance(document.get("items"), list)
+        for each in document["items"] if is_list else [document]:
+            yield convert(each, number)
+
+
+def convert(manifest: Any, number: int = 1) -> Converted:
+    """Convert one manifest.
+
+    Args:
+        manifest: Decoded YAML.
+        number: Of the document, for notes on what has no name.
+    """
+    given = Fields(manifest, "")
+    kind, version = given.text("kind") or "", given.text("apiVersion") or ""
+    metadata = given.inner("metadata")
+    name = metadata.text("name")
+    draft = Draft(f"{kind.lower()}/{name}" if kind and name else f"document {number}")
+    if kind not in {KIND, SCHEDULED} or not version.startswith(f"{GROUP}/"):
+        draft.note("kind", f"{version} {kind} is no {KIND}: left out; apply it as it is, if the application needs it")
+        return draft.skip()
+    try:
+        _check_version(version)
+        _metadata(draft, name, metadata)
+        spec = given.inner("spec")
+        if kind == SCHEDULED:
+            spec = _of_schedule(draft, spec)
+        _Application(draft, spec).convert()
+        return draft.finish()
+    except Unconvertible as why:
+        return draft.refuse(why)
+
+
+def _check_version(version: str) -> None:
+    if version != API_VERSION:
+        raise Unconvertible("apiVersion", f"{version} is not {API_VERSION}: have the cluster convert it first")
+
+
+def _metadata(draft: Draft, name: str | None, metadata: Fields) -> None:
+    found = {"name": name, **{key: metadata.text(key) for key in ("generateName", "namespace")}}
+    draft.metadata |= {key: value for key, value in found.items() if value is not None}
+    for key in ("labels", "annotations"):
+        kept = {name: value for name, value in metadata.texts(key).items() if name != _APPLIED}
+        draft.metadata |= {key: kept} if kept else {}
+
+
+def _of_schedule(draft: Draft, spec: Fields) -> Fields:
+    """Return the spec of each run; the schedule itself has no counterpart."""
+    for key in ("schedule", "timeZone", "concurrencyPolicy", "suspend"):
+        if (value := spec.text(key)) is not None:
+            draft.note(f"spec.{key}", f"{value}: {advice.SCHEDULE}")
+    for key in ("successfulRunHistoryLimit", "failedRunHistoryLimit"):
+        if spec.take(key) is not None:
+            draft.note(f"spec.{key}", "has no counterpart: set ttlSecondsAfterFinished")
+    template = spec.inner("template")
+    advice.note_left(draft, spec)
+    return template
+
+
+class _Application:
+    """The spec of a SparkApplication, as it is converted.
+
+    Args:
+        draft: What it becomes.
+        spec: Of the application.
+    """
+
+    def __init__(self, draft: Draft, spec: Fields) -> None:
+        self._draft = draft
+        self._spec = spec
+        self._conf: dict[str, str] = {}
+        self._where: dict[str, str] = {}
+
+    def convert(self) -> None:
+        """Fill the draft.
+
+        Raises:
+            Unconvertible: It is in R, or says not what to run.
+        """
+        draft, spec = self._draft, self._spec
+        self._program()
+        roles = {role: spec.inner(role) for role in ROLES}
+        self._collect_properties(roles)
+        pods = pod_specs.PodSpecs(draft, [*spec.mappings("volumes")])
+        for role, fields in roles.items():
+            pods.convert(role, fields)
+        volumes.convert(draft, pods.mounts)
+        self._config_maps()
+        properties = Properties(draft, self._conf, lambda key: self._where.get(key, f'spec.sparkConf["{key}"]'))
+        properties.convert_pods()
+        draft.put("mainApplicationFile", uris.main_file(draft, "spec.mainApplicationFile", self._main_file))
+        properties.convert_rest()
+        self._life()
+        self._rest(pods)
+        for fields in (spec, *roles.values()):
+            advice.note_left(draft, fields)
+
+    def _program(self) -> None:
+        draft, spec = self._draft, self._spec
+        program = spec.text("type") or "Scala"
+        if program not in _TYPES:
+            raise Unconvertible("spec.type", f"{program} is not supported, only {', '.join(_TYPES)}: keep it there")
+        draft.put("type", program)
+        self._main_file = spec.text("mainApplicationFile") or ""
+        if not self._main_file:
+            raise Unconvertible("spec.mainApplicationFile", "is missing: name a Python file or a jar")
+        main_class = spec.text("mainClass")
+        if program != "Python":
+            if main_class is None:
+                raise Unconvertible("spec.mainClass", "is missing: name the class of the jar that has the main method")
+            draft.put("mainClass", main_class)
+        elif main_class is not None:
+            draft.note("spec.mainClass", "a Python application has none: it is left out")
+        if arguments := [str(each) for each in spec.items("arguments")]:
+            draft.put("arguments", arguments)
+
+    def _collect_properties(self, roles: Mapping[str, Fields]) -> None:
+        """Collect `sparkConf` and `hadoopConf`, then the fields, which win."""
+        self._conf |= self._spec.texts("sparkConf")
+        for key, text in self._spec.texts("hadoopConf").items():
+            self._set(f"spark.hadoop.{key}", text, f'spec.hadoopConf["{key}"]')
+        for part, keys in _PROPERTIES.items():
+            fields = roles.get(part) or (self._spec.inner(part) if part else self._spec)
+            for name, key in keys.items():
+                value = ",".join(map(str, fields.items(name))) if part == "deps" else fields.text(name)
+                if value:
+                    self._set(key, value, fields.path(name))
+            if part in {"deps", "dynamicAllocation"}:
+                advice.note_left(self._draft, fields)
+        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
+        self._conf |= {"spark.kubernetes.container.image.pullSecrets": secrets} if secrets else {}
+        if self._conf.get("spark.dynamicAllocation.enabled") != "true":
+            self._conf.setdefault("spark.executor.instances", "1")  # the other operator's default; Spark's own is 2
+
+    def _set(self, key: str, value: str, path: str) -> None:
+        if self._conf.get(key, value) != value:
+            self._draft.note(f'spec.sparkConf["{key}"]', f"{path} says otherwise, and is taken: remove one of them")
+        self._conf[key], self._where[key] = value, path
+
+    def _config_maps(self) -> None:
+        draft = self._draft
+        if name := self._spec.text("hadoopConfigMap"):
+            put_hadoop_config_map(draft, "spec.hadoopConfigMap", name)
+        if name := self._spec.text("sparkConfigMap"):
+            path = "spec.sparkConfigMap"
+            source = {"configMap": {"name": name}}
+            mounts = [
+                volumes.Mount(role=role, path=path, name="spark-conf", mount_path=SPARK_CONF, source=source)
+                for role in ROLES
+            ]
+            volumes.convert(draft, mounts)
+            draft.note(
+                path,
+                f"is mounted at {SPARK_CONF}, and SPARK_CONF_DIR is Boathouse's: write properties into sparkConf, and "
+                f"name a log4j2.properties by javaOptions -Dlog4j2.configurationFile=file://{SPARK_CONF}/log4j2.properties",
+            )
+
+    def _life(self) -> None:
+        draft, policy = self._draft, self._spec.inner("restartPolicy")
+        kind = policy.text("type") or "Never"
+        if kind != "Never":
+            interval = policy.take("onFailureRetryInterval") or 5
+            retries = policy.take("onFailureRetries")
+            default = _MANY if kind == "Always" else 0
+            found = {
+                "type": kind,
+                "onFailureRetries": default if retries is None else retries,
+                "onFailureRetryInterval": interval,
+            }
+            longest = {"maxRetryIntervalSeconds": interval} if _number(interval) > _RETRY_INTERVAL_S else {}
+            draft.put("restartPolicy", {**found, **longest})
+        else:
+            policy.take("onFailureRetries")
+            policy.take("onFailureRetryInterval")
+        advice.note_left(draft, policy)
+        for key, field in (("timeToLiveSeconds", "ttlSecondsAfterFinished"), ("suspend", "suspend")):
+            if (value := self._spec.take(key)) is not None:
+                draft.put(field, value)
+        if selector := self._spec.texts("nodeSelector"):
+            draft.merge("nodeSelector", selector)
+
+    def _rest(self, pods: pod_specs.PodSpecs) -> None:
+        draft, spec = self._draft, self._spec
+        if (version := spec.text("sparkVersion")) and not version.startswith(f"{SPARK_VERSION}."):
+            draft.note("spec.sparkVersion", f"{version}: use an image of Spark {SPARK_VERSION}")
+        if (mode := spec.text("mode")) not in {None, "cluster"}:
+            draft.note("spec.mode", f"{mode}: the driver runs in a pod that Boathouse makes, as with cluster")
+        if spec.text("pythonVersion") == "2":
+            draft.note("spec.pythonVersion", "Spark 4 needs Python 3: convert the program")
+        scheduler = spec.text("batchScheduler")
+        options = spec.inner("batchSchedulerOptions")
+        if scheduler:
+            draft.note("spec.batchScheduler", f"{scheduler}: Boathouse places the driver and its executors together")
+        if queue := options.text("queue"):
+            put_queue(draft, options.path("queue"), queue)
+        pods.finish(priority_class=options.text("priorityClassName"))
+        advice.note_left(draft, options)
+        self._monitoring()
+
+    def _monitoring(self) -> None:
+        draft, monitoring = self._draft, self._spec.inner("monitoring")
+        exposed = [monitoring.take(key) for key in ("exposeDriverMetrics", "exposeExecutorMetrics")]
+        if monitoring.take("prometheus"):
+            draft.note(
+                monitoring.path("prometheus"),
+                "the JMX exporter is replaced by Spark's own Prometheus servlet, at the UI port of the driver",
+            )
+            if any(exposed):
+                draft.put("monitoring.prometheus", True)
+        advice.note_left(draft, monitoring)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,212 @@
+"""What a SparkApplication says of its pods, in flat fields or in a template, as fields of a SparkApp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from boathouse.resources import names
+from boathouse_cli.conversion import advice
+from boathouse_cli.conversion.draft import EXECUTOR, ROLES
+from boathouse_cli.conversion.fields import Fields
+from boathouse_cli.conversion.pod_fields import (
+    put_driver_account,
+    put_executor_account,
+    put_metadata,
+    put_variables,
+)
+from boathouse_cli.conversion.volumes import Mount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_cli.conversion.draft import Draft
+
+_FILES_OF_SECRETS: Final[Mapping[str, tuple[str, str]]] = {
+    "GCPServiceAccount": ("GOOGLE_APPLICATION_CREDENTIALS", "key.json"),
+    "HadoopDelegationToken": ("HADOOP_TOKEN_FILE_LOCATION", "hadoop.token"),
+}
+_RESTRICTED: Final[Mapping[str, Any]] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "privileged": False,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What the pods of a SparkApp have anyway."""
+_IDS: Final = ("runAsUser", "runAsGroup", "fsGroup")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_TOLERATION: Final = ("key", "operator", "value", "effect", "tolerationSeconds")
+
+
+class PodSpecs:
+    """The pods of driver and executors, as they are converted.
+
+    Args:
+        draft: What they become.
+        volumes: The volumes of the spec, as Kubernetes has them.
+
+    Attributes:
+        mounts: What they mount.
+    """
+
+    def __init__(self, draft: Draft, volumes: list[Mapping[str, Any]]) -> None:
+        self._draft = draft
+        self._volumes = volumes
+        self._of_both: dict[str, dict[str, tuple[str, Any]]] = {}
+        self.mounts: list[Mount] = []
+
+    def convert(self, role: str, fields: Fields) -> None:
+        """Convert what a role's pods have; its template first, because flat fields win."""
+        self._template(role, fields.inner("template"))
+        self._metadata(role, fields)
+        self._container(role, fields)
+        self._pod(role, fields, security="podSecurityContext")
+        variables: list[Mapping[str, Any]] = [
+            {"name": name, "value": value} for name, value in fields.texts("envVars").items()
+        ]
+        references = fields.take("envSecretKeyRefs")
+        if isinstance(references, dict):
+            variables += [{"name": name, "valueFrom": {"secretKeyRef": key}} for name, key in references.items()]
+        put_variables(self._draft, role, fields.path("env"), variables)
+        gpu = fields.inner("gpu")
+        if (name := gpu.text("name")) is not None:
+            self._draft.merge(f"{role}.extendedResources", {name: gpu.take("quantity") or 1})
+
+    def finish(self, *, priority_class: str | None) -> None:
+        """Set the fields that driver and executors have in common."""
+        if priority_class is not None:
+            for role in ROLES:
+                self._share("podTemplate.priorityClassName", role, "spec.batchSchedulerOptions", priority_class)
+        for field, by_role in self._of_both.items():
+            path, value = by_role.get(EXECUTOR) or next(iter(by_role.values()))
+            self._draft.put(field, value)
+            if any(by_role.get(role, ("", None))[1] != value for role in ROLES):
+                self._draft.note(path, f"spec.{field} is of driver and executors alike: check that this may be")
+
+    def _share(self, field: str, role: str, path: str, value: Any) -> None:
+        if value:
+            self._of_both.setdefault(field, {})[role] = (path, value)
+
+    def _template(self, role: str, template: Fields) -> None:
+        self._metadata(role, template.inner("metadata"))
+        spec = template.inner("spec")
+        containers = spec.mappings("containers")
+        ours = f"spark-kubernetes-{role}"
+        main = next((each for each in containers if each.get("name") == ours), containers[0] if containers else {})
+        if len(containers) > 1:
+            self._draft.note(spec.path("containers"), "only Spark's container is run: the others have no counterpart")
+        container = Fields({**main, "name": None}, spec.path("containers[0]"))
+        self._volumes = [*self._volumes, *spec.mappings("volumes")]
+        self._pod(role, spec, security="securityContext")
+        put_account = put_executor_account if role == EXECUTOR else put_driver_account
+        if (account := spec.text("serviceAccountName")) is not None:
+            put_account(self._draft, spec.path("serviceAccountName"), account)
+        self._draft.extend("imagePullSecrets", [dict(each) for each in spec.mappings("imagePullSecrets")])
+        self._resources(role, container.inner("resources"))
+        self._container(role, container)
+        for fields in (template, spec, container):
+            advice.note_left(self._draft, fields)
+
+    def _metadata(self, role: str, fields: Fields) -> None:
+        for what in ("labels", "annotations"):
+            put_metadata(self._draft, role, fields.path(what), what, fields.texts(what))
+
+    def _container(self, role: str, fields: Fields) -> None:
+        put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
+        self._share("envFrom", role, fields.path("envFrom"), fields.mappings("envFrom"))
+        self._security(role, fields.inner("securityContext"))
+        for mount in fields.mappings("volumeMounts"):
+            self._mount(role, fields.path("volumeMounts"), mount)
+        for each in fields.mappings("configMaps"):
+            self._mount_object(role, fields.path("configMaps"), each, {"configMap": {"name": each.get("name")}})
+        for each in fields.mappings("secrets"):
+            self._mount_object(role, fields.path("secrets"), each, {"secret": {"secretName": each.get("name")}})
+            if (known := _FILES_OF_SECRETS.get(str(each.get("secretType")))) is not None:
+                variable = {"name": known[0], "value": f"{each.get('path')}/{known[1]}"}
+                put_variables(self._draft, role, fields.path("secrets"), [variable])
+
+    def _deprecated_variables(self, role: str, fields: Fields) -> None:
+        plain = [{"name": name, "value": value} for name, value in fields.texts("envVars").items()]
+        put_variables(self._draft, role, fields.path("envVars"), plain)
+        references = fields.take("envSecretKeyRefs")
+        for name, key in references.items() if isinstance(references, dict) else ():
+            variable = {"name": name, "valueFrom": {"secretKeyRef": key}}
+            put_variables(self._draft, role, fields.path("envSecretKeyRefs"), [variable])
+
+    def _mount(self, role: str, path: str, mount: Mapping[str, Any]) -> None:
+        name = str(mount.get("name"))
+        volume = next((each for each in self._volumes if each.get("name") == name), {})
+        self.mounts.append(
+            Mount(
+                role=role,
+                path=f"{path}.{name}",
+                name=name,
+                mount_path=str(mount.get("mountPath")),
+                source={kind: fields for kind, fields in volume.items() if kind != "name"},
+                sub_path=str(mount.get("subPath") or mount.get("subPathExpr") or ""),
+                is_read_only=bool(mount.get("readOnly")),
+            )
+        )
+
+    def _mount_object(self, role: str, path: str, given: Mapping[str, Any], source: Mapping[str, Any]) -> None:
+        name = str(given.get("name"))
+        mount_path = str(given.get("path")).rstrip("/")
+        self.mounts.append(Mount(role=role, path=f"{path}.{name}", name=name, mount_path=mount_path, source=source))
+
+    def _pod(self, role: str, fields: Fields, *, security: str) -> None:
+        draft = self._draft
+        if selector := fields.texts("nodeSelector"):
+            draft.merge(f"{role}.nodeSelector", selector)
+        tolerations = [
+            {key: value for key, value in each.items() if key in _TOLERATION and value is not None}
+            for each in fields.mappings("tolerations")
+        ]
+        draft.extend(f"{role}.tolerations", tolerations)
+        self._affinity(role, fields.inner("affinity"))
+        self._security(role, fields.inner(security))
+        self._share(
+            "podTemplate.priorityClassName", role, fields.path("priorityClassName"), fields.text("priorityClassName")
+        )
+        if (scheduler := fields.text("schedulerName")) not in {None, names.SCHEDULER_NAME}:
+            draft.note(fields.path("schedulerName"), f"{scheduler}: Boathouse schedules its own pods: remove it")
+
+    def _affinity(self, role: str, affinity: Fields) -> None:
+        node = affinity.inner("nodeAffinity")
+        required = node.inner(_REQUIRED)
+        terms = [
+            {"matchExpressions": each["matchExpressions"]}
+            for each in required.mappings("nodeSelectorTerms")
+            if each.get("matchExpressions")
+        ]
+        if terms:
+            value = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
+            self._share("podTemplate.affinity", role, affinity.path("nodeAffinity"), value)
+        for fields in (affinity, node):
+            for _, path in fields.left():
+                self._draft.note(path, "only required node affinity is scheduled by: remove it")
+
+    def _security(self, role: str, context: Fields) -> None:
+        found: dict[str, Any] = {key: value for key in _IDS if (value := context.take(key)) is not None}
+        groups = context.items("supplementalGroups")
+        for key in [key for key, value in found.items() if not value]:
+            self._draft.note(context.path(key), "pods of a SparkApp do not run as root: remove it")
+            del found[key]
+        found |= {"supplementalGroups": groups} if groups else {}
+        if found:
+            before = self._of_both.get("podTemplate.securityContext", {}).get(role, ("", {}))[1]
+            self._share("podTemplate.securityContext", role, context.path(next(iter(found))), {**before, **found})
+        for key, value in _RESTRICTED.items():
+            given = context.take(key)
+            if given is not None and given != value:
+                self._draft.note(context.path(key), "pods of a SparkApp keep to Pod Security restricted: remove it")
+        advice.note_left(self._draft, context)
+
+    def _resources(self, role: str, resources: Fields) -> None:
+        """Convert what Spark does not compute: it ignores CPU and memory of a template."""
+        for part in ("limits", "requests"):
+            for name, amount in resources.texts(part).items():
+                if name == "ephemeral-storage":
+                    self._draft.put(f"{role}.ephemeralStorage", amount)
+                elif "/" in name:
+                    self._draft.merge(f"{role}.extendedResources", {name: amount})
+        advice.note_left(self._draft, resources)

@@ -1,0 +1,327 @@
+"""Spark's properties as a SparkApp: fields where there are any, else `sparkConf` and `hadoopConf`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp import closed_conf
+from boathouse.resources.sparkapp.fields import FIELDS
+from boathouse_cli.conversion import pod_fields, values, volumes
+from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_K8S: Final = "spark.kubernetes."
+_HADOOP: Final = "spark.hadoop."
+_ROLE: Final = r"(?P<role>driver|executor)\."
+S3_ADVICE: Final = (
+    "keys of a store belong into a Secret: kubectl create secret generic NAME with AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, and set storage.s3.secretRef and storage.s3.endpointURL"
+)
+
+_SUBMITTER: Final = re.compile(
+    r"spark\.kubernetes\.(submission\..*|report\.interval|context|authenticate\.submission\..*|file\.upload\.path"
+    r"|trust\.certificates)|spark\.app\.(id|submitTime)"
+)
+"""Said to the submitter, which a SparkApp does not have."""
+_SET_ANYWAY: Final[Mapping[str, str]] = {
+    "spark.authenticate": "true",
+    "spark.ui.killEnabled": "false",
+    "spark.kubernetes.allocation.pods.allocator": "direct",
+    "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+    "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+    "spark.kubernetes.driver.waitToReusePersistentVolumeClaim": "false",
+    "spark.shuffle.service.enabled": "false",
+    "spark.submit.deployMode": "cluster",
+}
+"""Closed properties whose usual value is what Boathouse sets."""
+
+
+class Properties:
+    """The properties of an application that are not converted yet.
+
+    Args:
+        draft: What they become.
+        given: By key.
+        where: Says where a key comes from, for notes.
+    """
+
+    def __init__(self, draft: Draft, given: Mapping[str, str], where: Callable[[str], str]) -> None:
+        self._draft = draft
+        self._left = {key: given[key] for key in given if self._is_property(key, given[key], where)}
+        self._where = where
+
+    def _is_property(self, key: str, value: str, where: Callable[[str], str]) -> bool:
+        if not key.startswith("spark."):
+            self._draft.note(where(key), "Spark ignores keys that do not begin with spark.: remove it")
+        elif len(key) > closed_conf.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
+            self._draft.note(where(key), "has control characters or a line end, or a long key: correct it")
+        elif len(value) > closed_conf.MAX_VALUE:
+            self._draft.note(where(key), f"has more than {closed_conf.MAX_VALUE} characters: put it into a file")
+        else:
+            return True
+        return False
+
+    def take(self, key: str) -> str | None:
+        """Return a property, which is then converted."""
+        return self._left.pop(key, None)
+
+    def convert_pods(self) -> None:
+        """Convert what describes pods: volumes first, because files may be on them."""
+        self._volumes()
+        for key in list(self._left):
+            if _SUBMITTER.fullmatch(key) or self._left[key].strip() == _SET_ANYWAY.get(key):
+                del self._left[key]
+                continue
+            for pattern, convert in _PODS:
+                if match := re.fullmatch(pattern, key):
+                    convert(self._draft, self._where(key), match, self._left.pop(key))
+                    break
+        self._images()
+
+    def convert_rest(self) -> None:
+        """Convert the others; the type of the program and the volumes are known."""
+        self._fields()
+        for key, value in self._left.items():
+            where = self._where(key)
+            if (group := _closed_group(key)) is not None:
+                self._draft.note(where, _CLOSED_ADVICE[group])
+            elif key.startswith(_HADOOP):
+                self._draft.merge("hadoopConf", {key.removeprefix(_HADOOP): value})
+            elif key.startswith("spark.yarn."):
+                self._draft.note(where, "has no effect on Kubernetes: remove it")
+            elif key == "spark.shuffle.service.enabled":
+                self._draft.note(where, "Kubernetes has no external shuffle service: shuffle tracking replaces it")
+            else:
+                self._draft.merge("sparkConf", {key: value})
+        self._left = {}
+
+    def _volumes(self) -> None:
+        pattern = re.compile(rf"spark\.kubernetes\.{_ROLE}volumes\.(?P<kind>[^.]+)\.(?P<name>[^.]+)\.(?P<part>.+)")
+        found: dict[tuple[str, str, str], dict[str, str]] = {}
+        for key in list(self._left):
+            if match := pattern.fullmatch(key):
+                parts = found.setdefault((match["role"], match["kind"], match["name"]), {"": self._where(key)})
+                parts[match["part"]] = self._left.pop(key)
+        mounts = [_mount(*volume, parts) for volume, parts in found.items()]
+        for key in list(self._left):
+            if match := re.fullmatch(rf"spark\.kubernetes\.{_ROLE}secrets\.(?P<name>.+)", key):
+                source = {"secret": {"secretName": match["name"]}}
+                mounts.append(
+                    volumes.Mount(
+                        role=match["role"],
+                        path=self._where(key),
+                        name=match["name"],
+                        mount_path=self._left.pop(key),
+                        source=source,
+                    )
+                )
+        volumes.convert(self._draft, mounts)
+
+    def _images(self) -> None:
+        found = {
+            role: image
+            for role in ("", *(f"{role}." for role in ROLES))
+            if (image := self.take(f"{_K8S}{role}container.image"))
+        }
+        if found:
+            pod_fields.put_images(self._draft, f"{_K8S}container.image", found.get(""), found)
+
+    def _fields(self) -> None:
+        self._adjust_allocation()
+        for field, key in FIELDS.items():
+            text = self._left.get(key)
+            if text is None or not self._has_field(field):
+                continue
+            value = values.of_field(self._draft, field, self._where(key), text)
+            if value is not None and self._draft.get(field) is None:
+                self._draft.put(field, value)
+                del self._left[key]
+        self._drop_implied()
+
+    def _has_field(self, field: str) -> bool:
+        """Return whether the field says the same: some say more than their property."""
+        match field:
+            case "executor.offHeapMemory":
+                return self._is("spark.memory.offHeap.enabled", "true")
+            case "executor.pysparkMemory":
+                return self._draft.spec.get("type") == "Python"
+            case "monitoring.eventLogDir":
+                return self._is("spark.eventLog.enabled", "true")
+            case _:
+                return True
+
+    def _is(self, key: str, value: str) -> bool:
+        return self._left.get(key, "").strip().lower() == value
+
+    def _adjust_allocation(self) -> None:
+        """With dynamic allocation, Spark takes the number of executors as one to begin with."""
+        if not self._is("spark.dynamicAllocation.enabled", "true"):
+            return
+        prefix = "spark.dynamicAllocation."
+        instances = self.take("spark.executor.instances")
+        numbers = [self._left.get(f"{prefix}{each}Executors", "") for each in ("min", "initial")]
+        if instances is not None and instances.isdigit():
+            known = [int(number) for number in (instances, *numbers) if number.isdigit()]
+            self._left[f"{prefix}initialExecutors"] = str(max(known))
+        if self._is(f"{prefix}shuffleTracking.enabled", "true"):
+            del self._left[f"{prefix}shuffleTracking.enabled"]
+
+    def _drop_implied(self) -> None:
+        """Remove what fields say as well."""
+        if self._draft.get("executor.offHeapMemory") is not None:
+            self._left.pop("spark.memory.offHeap.enabled", None)
+        if self._draft.get("monitoring.eventLogDir") is not None:
+            self._left.pop("spark.eventLog.enabled", None)
+
+
+def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> volumes.Mount:
+    options = {key.removeprefix("options."): value for key, value in parts.items() if key.startswith("options.")}
+    return volumes.Mount(
+        role=role,
+        path=parts[""],
+        name=name,
+        mount_path=parts.get("mount.path", ""),
+        source={kind: options},
+        sub_path=parts.get("mount.subPath", "") or parts.get("mount.subPathExpr", ""),
+        is_read_only=parts.get("mount.readOnly") == "true",
+    )
+
+
+def _closed_group(key: str) -> str | None:
+    if not closed_conf.is_closed(key):
+        return None
+    short = key.removeprefix("spark.")
+    found = ((group, part) for group, parts in closed_conf.CLOSED.items() for part in parts)
+    return next(group for group, part in found if re.fullmatch(part, short))
+
+
+_CLOSED_ADVICE: Final[Mapping[str, str]] = {
+    "identity": "Boathouse sets it for each attempt: remove it",
+    "master": "Boathouse sets it: remove it",
+    "scheduler": "Boathouse schedules drivers and executors itself, whole gangs first: remove it",
+    "labels and fields of pods": "has no counterpart: use the fields of spec.driver and spec.executor",
+    "templates": "Boathouse makes the pods itself: use the fields of spec.driver, spec.executor and spec.podTemplate",
+    "service account": "drivers have no rights on claims and no Kerberos, and Boathouse sets their account: remove it",
+    "security": "Boathouse sets it: remove it",
+}
+assert _CLOSED_ADVICE.keys() == closed_conf.CLOSED.keys()  # so that a new group gets its advice
+
+_Match = re.Match[str]
+
+
+def _name(draft: Draft, _where: str, _match: _Match, value: str) -> None:
+    draft.metadata["name"] = pod_fields.object_name(value)
+
+
+def _namespace(draft: Draft, _where: str, _match: _Match, value: str) -> None:
+    draft.metadata["namespace"] = value
+
+
+def _master(draft: Draft, where: str, _match: _Match, value: str) -> None:
+    if not value.startswith("k8s://"):
+        draft.note(where, f"{value} is not used: the application runs in this Kubernetes cluster, from an image")
+
+
+def _deploy_mode(draft: Draft, where: str, _match: _Match, _value: str) -> None:
+    draft.note(where, "the driver runs in a pod, as with cluster: read its output by `boathouse logs`")
+
+
+def _scheduler(draft: Draft, where: str, _match: _Match, value: str) -> None:
+    if value != names.SCHEDULER_NAME:
+        draft.note(where, _CLOSED_ADVICE["scheduler"])
+
+
+def _driver_account(draft: Draft, where: str, _match: _Match, value: str) -> None:
+    pod_fields.put_driver_account(draft, where, value)
+
+
+def _executor_account(draft: Draft, where: str, _match: _Match, value: str) -> None:
+    pod_fields.put_executor_account(draft, where, value)
+
+
+def _pull_policy(draft: Draft, _where: str, _match: _Match, value: str) -> None:
+    if value != "IfNotPresent":
+        draft.put("imagePullPolicy", value)
+
+
+def _pull_secrets(draft: Draft, _where: str, _match: _Match, value: str) -> None:
+    draft.extend("imagePullSecrets", [{"name": name} for name in values.words(value)])
+
+
+def _metadata(draft: Draft, where: str, match: _Match, value: str) -> None:
+    pod_fields.put_metadata(draft, match["role"], where, f"{match['what']}s", {match["key"]: value})
+
+
+def _node_selector(draft: Draft, _where: str, match: _Match, value: str) -> None:
+    role = match["role"]
+    draft.merge(f"{role.rstrip('.')}.nodeSelector" if role else "nodeSelector", {match["key"]: value})
+
+
+def _driver_variable(draft: Draft, where: str, match: _Match, value: str) -> None:
+    pod_fields.put_variables(draft, DRIVER, where, [{"name": match["name"], "value": value}])
+
+
+def _executor_variable(draft: Draft, where: str, match: _Match, value: str) -> None:
+    pod_fields.put_variables(draft, EXECUTOR, where, [{"name": match["name"], "value": value}])
+
+
+def _secret_variable(draft: Draft, where: str, match: _Match, value: str) -> None:
+    secret, _, key = value.partition(":")
+    reference = {"secretKeyRef": {"name": secret, "key": key}}
+    pod_fields.put_variables(draft, match["role"], where, [{"name": match["name"], "valueFrom": reference}])
+
+
+def _hadoop_config_map(draft: Draft, where: str, _match: _Match, value: str) -> None:
+    pod_fields.put_hadoop_config_map(draft, where, value)
+
+
+def _s3_key(draft: Draft, where: str, _match: _Match, _value: str) -> None:
+    draft.note(where, S3_ADVICE)
+
+
+def _queue(draft: Draft, where: str, _match: _Match, value: str) -> None:
+    pod_fields.put_queue(draft, where, value)
+
+
+_PODS: Final[tuple[tuple[str, Callable[[Draft, str, _Match, str], None]], ...]] = (
+    (r"spark\.app\.name", _name),
+    (r"spark\.master", _master),
+    (r"spark\.submit\.deployMode", _deploy_mode),
+    (r"spark\.yarn\.queue", _queue),
+    (r"spark\.hadoop\.fs\.s3a\.(bucket\.[^.]*\.)?(access\.key|secret\.key|session\.token)", _s3_key),
+    (r"spark\.executorEnv\.(?P<name>.+)", _executor_variable),
+    (r"spark\.kubernetes\.driverEnv\.(?P<name>.+)", _driver_variable),
+    (rf"spark\.kubernetes\.{_ROLE}secretKeyRef\.(?P<name>.+)", _secret_variable),
+    (rf"spark\.kubernetes\.{_ROLE}(?P<what>label|annotation)\.(?P<key>.+)", _metadata),
+    (r"spark\.kubernetes\.(?P<role>(driver\.|executor\.)?)node\.selector\.(?P<key>.+)", _node_selector),
+    (r"spark\.kubernetes\.namespace", _namespace),
+    (r"spark\.kubernetes\.((driver|executor)\.)?scheduler\.name", _scheduler),
+    (r"spark\.kubernetes\.container\.image\.pullPolicy", _pull_policy),
+    (r"spark\.kubernetes\.container\.image\.pullSecrets", _pull_secrets),
+    (r"spark\.kubernetes\.authenticate\.driver\.serviceAccountName", _driver_account),
+    (r"spark\.kubernetes\.authenticate\.executor\.serviceAccountName", _executor_account),
+    (r"spark\.kubernetes\.(hadoop|executor)\.(hadoopC|c)onfigMapName", _hadoop_config_map),
+)
+"""Properties of pods that have fields which say the same."""
+
+
+def program(draft: Draft, path: str, file: str, *, main_class: str | None) -> None:
+    """Set the program, by its file, as spark-submit tells Python from jars.
+
+    Raises:
+        Unconvertible: It is in R, or nothing says what to run.
+    """
+    base = file.split("#", maxsplit=1)[0].lower()
+    if base.endswith(".r"):
+        raise Unconvertible(path, "applications in R are not supported: keep them where they are")
+    if base.endswith(".py"):
+        draft.put("type", "Python")
+    elif main_class is None:
+        raise Unconvertible("--class", f"is missing: name the class of {file} that has the main method")
+    else:
+        draft.put("type", "Scala")
+        draft.put("mainClass", main_class)

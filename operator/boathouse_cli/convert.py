@@ -1,0 +1,71 @@
+"""`boathouse convert`: Spark applications of spark-operator and of spark-submit as SparkApps."""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+import yaml
+
+from boathouse_cli.conversion import command_lines, manifests
+from boathouse_cli.conversion.draft import Converted
+from boathouse_cli.errors import CommandError, ExitCode
+
+_COMMAND: Final = re.compile(r"^(?!\s*#)(?:.*[\s/])?spark-submit(?:\s|$)", re.MULTILINE)
+_KIND: Final = re.compile(r"""^\s*["']?(?:kind|apiVersion)["']?\s*:""", re.MULTILINE)
+
+
+def convert(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="SparkApplications of spark-operator (YAML), or command lines of spark-submit; - is standard input.",
+        ),
+    ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 3 if anything has no counterpart in a SparkApp.")
+    ] = False,
+) -> None:
+    """Print SparkApps made of manifests of spark-operator or of spark-submit lines; needs no cluster.
+
+    What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
+    application could not be converted.
+    """
+    text = _read(file)
+    try:
+        found = list(_converted(text))
+    except ValueError as error:
+        raise CommandError(f"{file} {error}", ExitCode.USAGE) from error
+    if not found:
+        raise CommandError(f"{file} has no SparkApplication and no spark-submit line", ExitCode.USAGE)
+    for each in found:
+        for note in each.notes:
+            print(note.text, file=sys.stderr)
+    made = [each.manifest for each in found if each.manifest is not None]
+    if made:
+        print(yaml.safe_dump_all(made, sort_keys=False, allow_unicode=True), end="")
+    if any(each.has_failed or (strict and each.notes) for each in found):
+        raise typer.Exit(ExitCode.NOT_CONVERTED)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file that the user named."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _converted(text: str) -> Iterable[Converted]:
+    if _COMMAND.search(text) and not _KIND.search(text):
+        return command_lines.convert_text(text, read=read_text)
+    return manifests.convert_text(text)
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else read_text(file)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not text in UTF-8", ExitCode.USAGE) from error
