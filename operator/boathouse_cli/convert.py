@@ -1,17 +1,23 @@
-"""`boathouse convert`: Spark applications of spark-operator and of spark-submit as SparkApps."""
+"""`boathouse convert`: Spark applications of spark-operator and of spark-submit as SparkApps.
+
+The conversion is imported where it is needed: the models of the custom resource take longer to load than most commands
+to run.
+"""
 
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 import yaml
 
-from boathouse_cli.conversion import command_lines, manifests
-from boathouse_cli.conversion.draft import Converted
 from boathouse_cli.errors import CommandError, ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boathouse_cli.conversion.draft import Converted
 
 _COMMAND: Final = re.compile(r"^(?!\s*#)(?:.*[\s/])?spark-submit(?:\s|$)", re.MULTILINE)
 _KIND: Final = re.compile(r"""^\s*["']?(?:kind|apiVersion)["']?\s*:""", re.MULTILINE)
@@ -56,7 +62,9 @@ def read_text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def _converted(text: str) -> Iterable[Converted]:
+def _converted(text: str) -> "Iterable[Converted]":
+    from boathouse_cli.conversion import command_lines, manifests
+
     if _COMMAND.search(text) and not _KIND.search(text):
         return command_lines.convert_text(text, read=read_text)
     return manifests.convert_text(text)

@@ -25,6 +25,7 @@ KIND: Final = "SparkApplication"
 SCHEDULED: Final = "ScheduledSparkApplication"
 SPARK_CONF: Final = "/mnt/spark-conf"
 SPARK_VERSION: Final = "4.3"
+_NEITHER: Final = "has neither objects in YAML nor a command line of spark-submit"
 _TYPES: Final = ("Java", "Python", "Scala")
 _RETRY_INTERVAL_S: Final = 300
 """The longest interval between attempts of a SparkApp, unless it says more."""
@@ -84,15 +85,17 @@ def convert_text(text: str) -> Iterator[Converted]:
     """Convert each document; a List counts as its items.
 
     Raises:
-        ValueError: The text is not YAML.
+        ValueError: The text is not YAML of objects.
     """
     try:
         documents = [each for each in yaml.safe_load_all(text) if each is not None]
     except yaml.YAMLError as error:
-        raise ValueError(f"is neither YAML nor a command line of spark-submit: {error}") from error
+        raise ValueError(f"{_NEITHER}: {error}") from error
     for number, document in enumerate(documents, 1):
-        is_list = isinstance(document, dict) and isinstance(document.get("items"), list)
-        for each in document["items"] if is_list else [document]:
+        if not isinstance(document, dict):
+            raise ValueError(_NEITHER)  # noqa: TRY004 - it is the text that is wrong
+        items = document.get("items")
+        for each in items if isinstance(items, list) else [document]:
             yield convert(each, number)
 
 

@@ -1,0 +1,52 @@
+"""Whatever is converted is a SparkApp by the models, and nothing that users write raises."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse.resources.config import OperatorConfig
+from boathouse.resources.sparkapp.closed_conf import is_closed
+from boathouse.resources.sparkapp.status import SparkApp
+from boathouse.services.sparkapp import app as sparkapp
+from boathouse_cli.conversion import command_lines, manifests
+from tests.unit.cli.conversion import lines, strategies
+from tests.unit.services.sparkapp.builders import DEFAULTS, body
+
+
+def check(found):
+    """A SparkApp by the models, that the operator can read; else a reason."""
+    if found.manifest is None:
+        assert found.notes
+        return
+    SparkApp.model_validate(found.manifest)
+    spec = found.manifest["spec"]
+    assert not [key for key in spec.get("sparkConf", {}) if is_closed(key)]
+    sparkapp.from_resource(body(**{"mainClass": None, **spec}), OperatorConfig(), DEFAULTS)
+
+
+@given(strategies.command_lines())
+def test_a_submission_becomes_an_application(words):
+    check(command_lines.convert(words, source="line 1", read=lines.absent))
+
+
+@given(st.lists(strategies.WORDS, max_size=8))
+def test_any_words_get_an_answer(words):
+    check(command_lines.convert(words, source="line 1", read=lines.absent))
+
+
+@given(st.text())
+def test_any_text_gets_answers(text):
+    for found in command_lines.convert_text(f"spark-submit {text}", read=lines.absent):
+        check(found)
+
+
+@settings(max_examples=300)
+@given(strategies.SPECS)
+def test_any_manifest_gets_an_answer(spec):
+    base = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
+    whole = {"apiVersion": manifests.API_VERSION, "kind": manifests.KIND, "metadata": {"name": "pi"}}
+    check(manifests.convert({**whole, "spec": {**base, **spec}}))
+
+
+@given(strategies.ANYTHING)
+def test_anything_that_yaml_can_say_gets_an_answer(value):
+    check(manifests.convert(value))
