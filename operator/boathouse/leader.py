@@ -22,15 +22,16 @@ from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned, observers
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import server, tls, trust_bundle
+from boathouse.services.sparkapp import wiring as sparkapps
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
 
-KINDS: Final[tuple[controllers.KindEntry, ...]] = (wiring.MRJOBS,)
+KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.SPARKAPPS)
 """The kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
@@ -206,6 +207,7 @@ def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: frame
             pending_ahead=settings.pending_ahead,
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
+            pod_containers=frozenset().union(*(kind.pod_containers for kind in KINDS)),
             shape_limits=variety.Limits(
                 shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
             ),

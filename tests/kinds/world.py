@@ -3,22 +3,17 @@
 import asyncio
 import contextlib
 import dataclasses
-import time
 import types
 
-import msgspec
-
-from boathouse.cluster import events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.frame import controllers
+from boathouse.services.frame.controllers import KindEntry
 from boathouse.services.mrjob import wiring
-from boathouse.services.progress import server
-from boathouse_policies import profiles
 from tests.kinds.driver_app import kind as driver_app
-from tests.wire import fake_api, mrjob_world, scheduling_world, waiting
+from tests.wire import fake_api, leader_world, mrjob_world, scheduling_world, waiting
 
-KINDS = (wiring.add, driver_app.add)
+KINDS = (wiring.MRJOBS, KindEntry(add=driver_app.add))
 APP = "demo/app"
 SPLITS = 2
 
@@ -116,56 +111,12 @@ class World:
 @contextlib.asynccontextmanager
 async def world(api):
     """Run a leader with both kinds, and the nodes; stop both at the end, as a crash would."""
-    if api.get("nodes", "n1") is None:
-        api.add(fake_api.node("n1", cpu="16", memory="32Gi"))
-    async with scheduling_world.world(api) as below, api.client() as client, contextlib.AsyncExitStack() as stack:
-        leader = _leader(below, client)
-        for add in KINDS:
-            add(leader)
+    async with leader_world.leading(api, KINDS) as leader, contextlib.AsyncExitStack() as stack:
         made = World(api=api, nodes=Nodes(api), leader=leader)
         mrjobs = made.kind("MRJob")
         made.nodes.tasks.operator = types.SimpleNamespace(hub=mrjobs.task_messages, plans=mrjobs.plans)
-        followers = [_follow(api, client, each) for each in leader.controllers.stores.values()]
-        for each in (made.nodes.run(), leader.controllers.queue.run(), *(follower.run() for follower in followers)):
-            stack.push_async_callback(scheduling_world._stop, asyncio.create_task(each))
+        stack.push_async_callback(scheduling_world.stop, asyncio.create_task(made.nodes.run()))
         yield made
-
-
-def _leader(below, client):
-    start, figures = time.monotonic(), below.figures
-    context = reconciler.Context(
-        api=client,
-        events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
-        statuses=status_writer.StatusShare(10.0, time.monotonic),
-        may_lead=below.leader.valid,
-        now=lambda: mrjob_world.NOW_S + time.monotonic() - start,
-        aside=below.parts.aside,
-    )
-    return controllers.LeaderServices(
-        settings=mrjob_world.CONFIG,
-        cluster_id="",
-        profile=profiles.build("fair"),
-        scheduling=below.parts,
-        controllers=controllers.Controllers(context, mrjob_world.CONFIG, figures),
-        endpoint=server.ProgressServer(client, figures),
-        bundles=mrjob_world.Bundle(),
-        metrics=figures,
-        saved={},
-        limited={},
-    )
-
-
-def _follow(api, client, objects):
-    """Return a watch that reports the objects of a kind to its store, as Kopf does."""
-    resource = objects.kind.resource
-
-    def changed(change):
-        if isinstance(change, store.Deleted):
-            objects.gone({"metadata": msgspec.to_builtins(change.old.metadata)})
-        elif body := api.get(resource.plural, change.key):
-            objects.seen(body)
-
-    return informer.Informer(client, resource.viewed_as(wire.ObjectView), on_change=changed)
 
 
 eventually = waiting.eventually

@@ -146,9 +146,18 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
 
 @contextlib.asynccontextmanager
 async def world(
-    api: fake_api.FakeApi, *, leader: Leader | None = None, profile=None, config=None, watched=True, **options: Any
+    api: fake_api.FakeApi,
+    *,
+    leader: Leader | None = None,
+    profile=None,
+    config=None,
+    watched=True,
+    prepare=lambda _world, _client: None,
+    **options: Any,
 ):
     """Run a scheduler that has listed all there is; stop it at the end, as a crash would.
+
+    What `prepare` subscribes to hears of everything from the first list on.
 
     With `watched`, its watches are open when the block begins. Where a test cuts them all the time, the reflectors back
     off, and they are hardly ever open at once.
@@ -172,16 +181,18 @@ async def world(
             queue_of=configured.queue_of(config),
         )
         config.follow(parts.queue_of_namespace)
+        made = World(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
+        prepare(made, client)
         for one in (parts.watch(), events.run(), parts.run()):
-            stack.push_async_callback(_stop, asyncio.create_task(one))
+            stack.push_async_callback(stop, asyncio.create_task(one))
         async with asyncio.timeout(60):
             await parts.synced()
         if watched:
             await waiting.eventually(lambda: api.watches.count("pods") >= 2 and api.watches.count("nodes") >= 1)
-        yield World(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
+        yield made
 
 
-async def _stop(task: asyncio.Task[None]) -> None:
+async def stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task

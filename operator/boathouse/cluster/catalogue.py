@@ -71,6 +71,8 @@ PODS = Resource(plural="pods", kind="Pod", view=wire.PodView)
 NODES = Resource(plural="nodes", kind="Node", namespaced=False, view=wire.NodeView)
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False, view=wire.ObjectView)
 CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap", view=wire.Manifest)
+SERVICES = Resource(plural="services", kind="Service", view=wire.Manifest)
+SERVICE_ACCOUNTS = Resource(plural="serviceaccounts", kind="ServiceAccount", view=wire.ObjectView)
 PERSISTENT_VOLUME_CLAIMS = Resource(plural="persistentvolumeclaims", kind="PersistentVolumeClaim", view=wire.Manifest)
 PERSISTENT_VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume", namespaced=False, view=wire.Manifest)
 PRIORITY_CLASSES = Resource(

@@ -308,6 +308,7 @@ class PodStatus(View, frozen=True, kw_only=True):
     message: str = ""
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
+    pod_ip: str = field(default="", name="podIP")
     start_time: datetime | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

@@ -124,6 +124,24 @@ class TaskDefaults(_Section):
     )
 
 
+class SparkDefaults(_Section):
+    """What the pods of Spark applications get when the application does not say."""
+
+    image: str = Field(default="", description="The image; an application without spec.image is refused when empty.")
+    image_pull_secrets: list[str] = Field(default_factory=list)
+    service_account: Annotated[str, Field(pattern=r"^boathouse-spark(-[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = Field(
+        default="boathouse-spark", max_length=63, description="The service account of drivers."
+    )
+    ui_service: bool = Field(default=True, description="Whether an application has a Service for Spark's UI.")
+    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
+    missing_object_timeout_seconds: float = Field(
+        default=120, gt=0, description="How long a Secret or ConfigMap that a driver needs may be missing."
+    )
+    not_ready_toleration_seconds: int = Field(
+        default=60, ge=0, description="How long drivers and executors tolerate an unreachable node, in seconds."
+    )
+
+
 class TenantLimits(_Section):
     """Limits that hold for each namespace, so that no tenant stops or slows down another."""
 
@@ -183,6 +201,7 @@ class OperatorConfig(_Section):
     pending_ahead: int = Field(default=5, ge=0, le=1000)
     tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
     task: TaskDefaults = Field(default_factory=TaskDefaults)
+    spark: SparkDefaults = Field(default_factory=SparkDefaults)
     lease: LeaseConfig = Field(default_factory=LeaseConfig)
     progress_service: str = names.PROGRESS_SERVICE
     progress_port: Port = 8443

@@ -2,7 +2,7 @@
 
 An informer's transform is called with each decoded object, and what it returns is stored. So memory depends on the
 number of objects. Whoever reads another annotation of pods adds it to `POD_ANNOTATIONS`. A kind that reads other labels
-than `POD_LABELS` names them in `Options.pod_labels`.
+than `POD_LABELS` names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
 
 Of a pod's containers, init containers, overhead and resizes in flight, the effective requests are kept. Anybody can
 invent names of resources: of a pod that does not wait and asks for very many, those count that some node offers, for
@@ -47,7 +47,10 @@ MOST_RESOURCES = 16
 
 
 def pods(
-    scheduler_name: str, offered: Callable[[], frozenset[str]] = frozenset, labels: frozenset[str] = frozenset()
+    scheduler_name: str,
+    offered: Callable[[], frozenset[str]] = frozenset,
+    labels: frozenset[str] = frozenset(),
+    containers: frozenset[str] = frozenset({names.CONTAINER}),
 ) -> Callable[[wire.PodView], facts.PodFacts]:
     """Return the transform of pods.
 
@@ -55,6 +58,7 @@ def pods(
         scheduler_name: Ours: constraints are kept of pods that name it.
         offered: Returns the extended resources that nodes have.
         labels: Labels to keep beside those of all pods.
+        containers: The containers of tasks whose statuses are kept.
     """
     labels |= POD_LABELS
 
@@ -76,7 +80,7 @@ def pods(
         is_foreign = waits and not is_task
         return msgspec.structs.replace(
             known,
-            status=_status(pod.status, is_task=is_task),
+            status=_status(pod.status, containers if is_task else frozenset()),
             priority=pod.spec.priority,
             priority_class=pod.spec.priority_class_name,
             resources=resources,
@@ -239,7 +243,7 @@ def _memory_limit(spec: wire.PodSpec) -> str:
 # Statuses of pods
 
 
-def _status(status: wire.PodStatus, *, is_task: bool) -> wire.PodStatus:
+def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatus:
     return wire.PodStatus(
         phase=status.phase,
         reason=status.reason[:NAME_LENGTH],
@@ -247,9 +251,8 @@ def _status(status: wire.PodStatus, *, is_task: bool) -> wire.PodStatus:
         conditions=tuple(_condition(one) for one in status.conditions if one.type in POD_CONDITIONS),
         nominated_node_name=status.nominated_node_name[:NAME_LENGTH],
         start_time=status.start_time,
-        container_statuses=tuple(
-            _container_status(one) for one in status.container_statuses if is_task and one.name == names.CONTAINER
-        ),
+        container_statuses=tuple(_container_status(one) for one in status.container_statuses if one.name in containers),
+        pod_ip=status.pod_ip[:NAME_LENGTH] if containers else "",
     )
 
 

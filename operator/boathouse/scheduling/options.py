@@ -21,6 +21,7 @@ class Options:
         conditions_per_s: How many conditions of a namespace's pods are written in a second.
         shape_limits: How many shapes of pods, and constraints, a namespace may have considered at a time.
         pod_labels: The labels that kinds read of pods, beside those of all pods.
+        pod_containers: The containers of tasks that kinds read the statuses of.
         stall_s: After so long without coming round, the process is unhealthy.
     """
 
@@ -32,6 +33,7 @@ class Options:
     coalesce_s: float = 0.01
     idle_s: float = 5.0
     pod_labels: frozenset[str] = frozenset()
+    pod_containers: frozenset[str] = frozenset({names.CONTAINER})
     stall_s: float = 60.0
     conditions_per_s: float = 50.0
     shape_limits: variety.Limits = variety.Limits()  # noqa: RUF009 - frozen

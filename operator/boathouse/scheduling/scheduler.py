@@ -123,7 +123,7 @@ class Scheduler:
             aside=aside,
         )
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
-        self.keep = kept.pods(options.scheduler_name, pods.offered, options.pod_labels)
+        self.keep = kept.pods(options.scheduler_name, pods.offered, options.pod_labels, options.pod_containers)
         self.intake = intake.Intake(self.state, keep=self.keep, wake=self.wake, on_fatal=on_fatal)
         self.decider = decider.Decider(self.state)
         self.pod_writer = writer.Writer(api, leader, metrics_.scheduler)

@@ -71,10 +71,11 @@ class Driver(Role):
     """The driver: the pod that runs the program and requests executors."""
 
     model_config = ConfigDict(json_schema_extra=rules(_limit_rule("driver")))
-    service_account_name: str = Field(
-        default=names.ACCOUNT,
+    service_account_name: str | None = Field(
+        default=None,
         max_length=63,
-        description="An account that may create pods: boathouse-spark, or one that begins with boathouse-spark-.",
+        description="An account that may create pods: boathouse-spark, or one that begins with boathouse-spark-. "
+        "Absent: that of the chart's spark.serviceAccount.",
         json_schema_extra=rules(
             rule(
                 f"self.matches('{names.ACCOUNT_PATTERN}')",

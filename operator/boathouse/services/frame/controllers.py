@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from boathouse.cluster import boundary, loops
+from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly
 from boathouse.services import learned
@@ -100,8 +101,10 @@ class KindEntry:
 
     Attributes:
         pod_labels: The labels that it reads of pods, beside those of all pods.
+        pod_containers: The containers of its pods that it reads the statuses of.
         add: Adds the kind to a leader.
     """
 
     pod_labels: frozenset[str] = frozenset()
+    pod_containers: frozenset[str] = frozenset({names.CONTAINER})
     add: Callable[[LeaderServices], None]

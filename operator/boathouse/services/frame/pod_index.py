@@ -68,6 +68,7 @@ class PodIndex(Generic[P]):
     ) -> None:
         self._read, self._on_change, self._later = read, on_change, later
         self._by_object: dict[ObjectUid, dict[str, _Entry[P]]] = {}
+        self._objects: dict[str, ObjectUid] = {}
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of the pods that hold resources."""
@@ -100,6 +101,10 @@ class PodIndex(Generic[P]):
         entry = self._by_object.get(uid, {}).get(pod_name)
         return entry.pod if entry else None
 
+    def object_of(self, pod_uid: str) -> ObjectUid | None:
+        """Return the object that a pod belongs to."""
+        return self._objects.get(pod_uid)
+
     def _put(self, pod: facts.PodFacts, *, ended: bool) -> None:
         """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
         seen = None if pod.task_of is None else self._read(pod)
@@ -108,13 +113,22 @@ class PodIndex(Generic[P]):
         uid, entry, version = ObjectUid(pod.task_of), self._entry(pod), (pod.revision, seen)
         before = entry.pod if entry is not None else None
         if entry is None:
-            entry = self._by_object.setdefault(uid, {})[seen.name] = _Entry()
+            entry = self._begin(uid, seen)
         if ended:
             entry.ended = version
         else:
             entry.running, entry.left = version, None
         if entry.pod != before:
             self._on_change(uid)
+
+    def _begin(self, uid: ObjectUid, pod: P) -> _Entry[P]:
+        """Begin with a pod that is not known; another one of its name is forgotten."""
+        entries = self._by_object.setdefault(uid, {})
+        if (former := entries.get(pod.name)) is not None:
+            self._objects.pop(former.pod.uid, None)
+        self._objects[pod.uid] = uid
+        entry = entries[pod.name] = _Entry()
+        return entry
 
     def _end_limbo(self, entry: _Entry[P], pod: facts.PodFacts) -> None:
         """Drop a pod that left the first watch and whose end the second has not shown, unless it came again."""
@@ -143,6 +157,7 @@ class PodIndex(Generic[P]):
     def _drop(self, pod: facts.PodFacts) -> None:
         uid = ObjectUid(pod.task_of or "")
         del self._by_object[uid][pod.metadata.name]
+        self._objects.pop(pod.metadata.uid, None)
         if not self._by_object[uid]:
             del self._by_object[uid]
         self._on_change(uid)

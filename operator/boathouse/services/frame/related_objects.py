@@ -1,25 +1,47 @@
-"""Read other objects that a job depends on: its namespace and its PriorityClass."""
+"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts and ConfigMaps."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
 
 from boathouse.cluster import catalogue, client, errors
 
-PRIORITY_GOOD_S: Final = 60.0
-"""How long the value of a PriorityClass is cached."""
-PRIORITIES_KEPT: Final = 1024
+GOOD_S: Final = 60.0
+"""How long an answer is cached."""
+ABSENT_GOOD_S: Final = 10.0
+"""How long it is cached that an object is missing."""
+KEPT: Final = 1024
+V = TypeVar("V")
+
+
+class _Cache(Generic[V]):
+    """Answers by what was asked, each until a moment; tenants may ask for anything, so they are bounded."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._known: dict[Hashable, tuple[float, V]] = {}
+
+    def get(self, key: Hashable) -> V | None:
+        until_s, answer = self._known.get(key, (float("-inf"), None))
+        return answer if self._monotonic() <= until_s else None
+
+    def put(self, key: Hashable, answer: V, good_s: float = GOOD_S) -> V:
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        self._known[key] = self._monotonic() + good_s, answer
+        return answer
 
 
 class RelatedObjects:
-    """Reads the objects, and caches the values of PriorityClasses.
+    """Reads the objects, and caches the values of PriorityClasses and which service accounts exist.
 
     Args:
         monotonic: Seconds that only grow.
     """
 
     def __init__(self, api: client.ApiClient, monotonic: Callable[[], float]) -> None:
-        self._api, self._monotonic = api, monotonic
-        self._priorities: dict[str, tuple[float, int]] = {}
+        self._api = api
+        self._priorities: _Cache[int] = _Cache(monotonic)
+        self._accounts: _Cache[bool] = _Cache(monotonic)
 
     async def is_terminating(self, namespace: str) -> bool:
         """Return whether the namespace is being deleted: no pod can be created in it any more."""
@@ -35,14 +57,37 @@ class RelatedObjects:
         """
         if not name:
             return 0
-        known_s, value = self._priorities.get(name, (float("-inf"), 0))
-        now_s = self._monotonic()
-        if now_s - known_s > PRIORITY_GOOD_S:
-            try:
-                value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
-            except errors.NotFound:
-                value = 0
-            if len(self._priorities) >= PRIORITIES_KEPT:  # jobs may name any
-                self._priorities.clear()
-            self._priorities[name] = (now_s, value)
-        return value
+        value = self._priorities.get(name)
+        if value is not None:
+            return value
+        try:
+            value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
+        except errors.NotFound:
+            value = 0
+        return self._priorities.put(name, value)
+
+    async def has_account(self, namespace: str, name: str) -> bool:
+        """Return whether a service account exists; True if the operator may not read it."""
+        exists = self._accounts.get((namespace, name))
+        if exists is not None:
+            return exists
+        try:
+            await self._api.get(catalogue.SERVICE_ACCOUNTS, name, namespace)
+        except errors.NotFound:
+            return self._accounts.put((namespace, name), answer=False, good_s=ABSENT_GOOD_S)
+        except errors.Forbidden:
+            pass
+        return self._accounts.put((namespace, name), answer=True)
+
+    async def missing_config_map(self, namespace: str, name: str, key: str | None = None) -> str:
+        """Return what is missing of a ConfigMap or a key of it; empty if nothing is.
+
+        A pod that mounts a missing one would be pending without a reason.
+        """
+        try:
+            found = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
+        except errors.NotFound:
+            return f'there is no ConfigMap "{name}"'
+        if key is None or key in {**(found.get("data") or {}), **(found.get("binaryData") or {})}:
+            return ""
+        return f'ConfigMap "{name}" has no key "{key}"'

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors
+from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.resources import names
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
@@ -47,7 +47,7 @@ class Writes:
         if not self.may_lead():
             raise NotLeading
 
-    async def status(self, body: Body, wire: Mapping[str, Any]) -> None:
+    async def status(self, body: Body, status: Mapping[str, Any]) -> None:
         """Patch the status of an object, as long as it is at the version of `body`.
 
         Raises:
@@ -58,7 +58,7 @@ class Writes:
             answer = await self.api.patch_status(
                 self.kind.resource,
                 metadata["name"],
-                wire,
+                status,
                 metadata["namespace"],
                 resource_version=metadata["resourceVersion"],
                 uid=metadata["uid"],
@@ -70,6 +70,28 @@ class Writes:
         for name, uid in pods:
             with contextlib.suppress(*_GONE), self._write("delete-pod"):
                 await self.api.delete(catalogue.PODS, name, namespace, uid=uid)
+
+    async def ensure(
+        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
+    ) -> wire.Manifest | None:
+        """Create an object that is owned by an object of the kind, unless it exists.
+
+        Args:
+            resource: Its kind.
+            manifest: The object, with its namespace, its owner first.
+            what: The name of its failpoints.
+
+        Returns:
+            An object of this name that belongs to somebody else; None if there is none.
+        """
+        metadata = manifest["metadata"]
+        with self._write(what):
+            try:
+                await self.api.create(resource, manifest, metadata["namespace"])
+            except errors.AlreadyExists:
+                found = await self.api.get(resource, metadata["name"], metadata["namespace"])
+                return None if _owner(found) == _owner(manifest) else found
+        return None
 
     async def finalizer(self, body: Body, *, present: bool) -> None:
         """Add the finalizer to an object or remove it, as long as the object is at the version of `body`.
@@ -102,3 +124,9 @@ class Writes:
         failpoints.hit(f"before-{self.kind.resource.kind.lower()}.{name}")
         yield
         failpoints.hit(f"after-{self.kind.resource.kind.lower()}.{name}")
+
+
+def _owner(manifest: wire.Manifest) -> str:
+    """Return the UID of the controller of an object; empty for none."""
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    return next((owner["uid"] for owner in owners if owner.get("controller")), "")

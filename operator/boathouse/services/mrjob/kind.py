@@ -23,7 +23,7 @@ from boathouse.services.frame import (
 from boathouse.services.frame.kind import Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
-from boathouse.services.mrjob import files, policy_events, task_metrics
+from boathouse.services.mrjob import policy_events, task_metrics
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job import model
@@ -214,14 +214,22 @@ class MRJobKind:
             ),
             stored=stored.seen if stored else None,
             posted=posted.seen if posted else None,
-            missing=await files.missing(self._context.api, job)
-            if known.plan is None and not (pods_seen or over)
-            else (),
+            missing=await self._missing_files(job) if known.plan is None and not (pods_seen or over) else (),
             namespace_terminating=job.deleting_since_s is not None
             and await self._related_objects.is_terminating(job.namespace),
             diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),
             failed_s=memory.failed_s,
         )
+
+    async def _missing_files(self, job: Job) -> Sequence[str]:
+        """Return what is missing of the ConfigMaps that the files of a job refer to."""
+        found = []
+        for file in job.spec.files or ():
+            reference = file.config_map_key_ref
+            if reference is not None:
+                why = await self._related_objects.missing_config_map(job.namespace, reference.name, reference.key)
+                found += [f"file {file.name}: {why}"] if why else []
+        return found
 
     async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> shards.StoredPlan | None:
         """Return the plan in ConfigMaps that the status names, or before that the one that setup vouches for."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pydantic
 
 from boathouse.resources import names, quantity
-from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
+from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
@@ -23,22 +23,6 @@ from boathouse.services.sparkapp.submission import template as pod_template
 
 MAX_PROPERTIES_BYTES: Final = 512 * 1024
 """Of the effective properties: a ConfigMap holds 1 MiB."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SparkDefaults:
-    """What applications get that do not say.
-
-    Attributes:
-        image: Empty: applications must name one.
-        ephemeral_storage: Requests and limits of local files.
-        not_ready_toleration_s: How long pods tolerate an unreachable node.
-    """
-
-    image: str = ""
-    image_pull_secrets: tuple[str, ...] = ()
-    ephemeral_storage: EphemeralStorageConfig = dataclasses.field(default_factory=EphemeralStorageConfig)
-    not_ready_toleration_s: int = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +54,26 @@ class App:
     deleting_since_s: float | None = None
 
     @property
+    def account(self) -> str:
+        """Return the service account of its drivers."""
+        return (self.spec.driver and self.spec.driver.service_account_name) or self.defaults.service_account
+
+    @property
+    def has_service(self) -> bool:
+        """Return whether Spark's UI gets a Service."""
+        return self.defaults.ui_service if self.spec.ui is None else self.spec.ui.service
+
+    @property
     def is_python(self) -> bool:
         """Return whether the program is in Python."""
         return self.spec.type == "Python"
 
 
-def from_resource(body: Body, config: OperatorConfig, defaults: SparkDefaults) -> App | Refusal:
+def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     """Return the application that a custom resource describes, or why it cannot run."""
     try:
         spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-        return _app(body["metadata"], spec, config, defaults)
+        return _app(body["metadata"], spec, config)
     except pydantic.ValidationError as error:
         problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
@@ -87,14 +81,12 @@ def from_resource(body: Body, config: OperatorConfig, defaults: SparkDefaults) -
         return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 
 
-def _app(
-    metadata: Mapping[str, Any], spec: SparkAppSpec, config: OperatorConfig, defaults: SparkDefaults
-) -> App | Refusal:
+def _app(metadata: Mapping[str, Any], spec: SparkAppSpec, config: OperatorConfig) -> App | Refusal:
     template = pod_template.of(spec)
     queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
     if isinstance(queue, Refusal):
         return queue
-    image = spec.image or defaults.image
+    image = spec.image or config.spark.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's Spark image")
     closed = sorted(filter(is_closed, spec.spark_conf or ()))
@@ -119,7 +111,7 @@ def _app(
         driver=sizing.driver(conf, is_python=is_python),
         executor=sizing.executor(conf, is_python=is_python),
         minimum=sizing.minimum_executors(conf),
-        defaults=defaults,
+        defaults=config.spark,
     )
 
 

@@ -1,12 +1,12 @@
 """SparkApps as the API server has them, and as the services see them."""
 
-from boathouse.resources.config import OperatorConfig
+from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.sparkapp import app as sparkapp
 from tests.spark import configurations
 
 UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
-DEFAULTS = sparkapp.SparkDefaults(image=configurations.IMAGE)
+CONFIG = OperatorConfig(spark=SparkDefaults(image=configurations.IMAGE))
 
 
 def body(name=configurations.NAME, uid=UID, metadata=None, status=None, **spec):
@@ -23,12 +23,12 @@ def body(name=configurations.NAME, uid=UID, metadata=None, status=None, **spec):
 
 
 def app(**fields):
-    found = sparkapp.from_resource(body(**fields), OperatorConfig(), DEFAULTS)
+    found = sparkapp.from_resource(body(**fields), CONFIG)
     assert not isinstance(found, Refusal), found
     return found
 
 
 def refusal(**fields):
-    found = sparkapp.from_resource(body(**fields), OperatorConfig(), DEFAULTS)
+    found = sparkapp.from_resource(body(**fields), CONFIG)
     assert isinstance(found, Refusal)
     return found

@@ -47,7 +47,7 @@ def test_what_the_api_server_would_have_let_through_is_refused(wrong, why):
 
 
 def test_an_application_needs_an_image():
-    found = sparkapp.from_resource(body(), OperatorConfig(), sparkapp.SparkDefaults())
+    found = sparkapp.from_resource(body(), OperatorConfig())
     assert "no image: set spec.image" in found.message
     assert app(image="other:1").image == "other:1"
 

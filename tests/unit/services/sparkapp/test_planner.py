@@ -85,7 +85,7 @@ def test_an_attempt_that_has_no_pod_yet_is_submitted_again_and_no_other():
     world = World()
     world.plan()
     assert world.plan().submit == 1
-    assert world.plan(diagnosis=("NeverFits", "too large")).state.attempt == 1
+    assert world.plan(diagnosis=Problem(reason="NeverFits", message="too large")).state.attempt == 1
     assert world.reason(ConditionType.SCHEDULED) == ("False", "NeverFits")
     assert world.state.reason == "NeverFits"
 

@@ -22,6 +22,10 @@ def table(state: AppState, now_s: float) -> ConditionTable:
     return ConditionTable(state.conditions, state.observed_generation, now_s, order=ConditionType)
 
 
+def _admit(state: AppState, known: ConditionTable) -> None:
+    known.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+
+
 def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
     """Return the state of a resource that is no application: it waits, because its cause may be mended elsewhere."""
     if state.is_finished:
@@ -35,7 +39,7 @@ def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) ->
 def begun(state: AppState, now_s: float) -> AppState:
     """Return the state of an application whose next attempt may start."""
     known = table(state, now_s)
-    known.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+    _admit(state, known)
     if state.condition(ConditionType.SUSPENDED) is not None:
         known.set(ConditionType.SUSPENDED, False, names.Reason.RESUMED, "")
     waits = f"attempt {state.attempt} has no node yet"
@@ -48,10 +52,12 @@ def begun(state: AppState, now_s: float) -> AppState:
 def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
     """Return the state with the conditions of an attempt that goes on."""
     known, reason = table(state, seen.now_s), ""
+    if not state.holds(ConditionType.ADMITTED):
+        _admit(state, known)
     if pod is None or pod.state is PodLife.UNPLACED:
         if seen.diagnosis is not None:
-            reason = seen.diagnosis[0]
-            known.set(ConditionType.SCHEDULED, False, *seen.diagnosis)
+            reason = seen.diagnosis.reason
+            known.set(ConditionType.SCHEDULED, False, seen.diagnosis.reason, seen.diagnosis.message)
     else:
         known.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
     if pod is not None and pod.state is PodLife.RUNNING:
@@ -95,7 +101,7 @@ def suspended(state: AppState, now_s: float, *, live: int) -> AppState:
     """Return the state of an application that may not run."""
     known = table(state, now_s)
     ending = "; its driver has not ended yet" if live else ""
-    known.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+    _admit(state, known)
     known.set(
         ConditionType.SUSPENDED,
         True,

@@ -53,6 +53,9 @@ def counted(seen: Observation, state: AppState, ended: EndedAttempt) -> AppState
     infrastructure = 0 if reset else state.infrastructure_failures
     return dataclasses.replace(
         state,
+        executors=wire.ExecutorCounts(
+            minimum=seen.app.minimum, failed=state.executors.failed if state.executors else 0
+        ),
         ended=(*(each for each in state.ended if each.number != ended.number), ended)[-wire.MAX_ATTEMPTS_KEPT :],
         application_failures=application + (ended.cause == "Application"),
         infrastructure_failures=infrastructure + (ended.cause == "Infrastructure"),

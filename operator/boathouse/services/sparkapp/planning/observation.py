@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.state.app_state import AppState
@@ -29,6 +30,7 @@ class DriverPod:
     """The driver's pod of an attempt.
 
     Attributes:
+        address: Its IP address, as the kubelet says it; empty for none.
         placed_s: When it got its node, from which its start is timed.
         started_s: When its container began to run; None: it did not.
         ended_s: When its container ended.
@@ -41,7 +43,9 @@ class DriverPod:
     name: str
     uid: str
     state: PodLife
+    namespace: str = ""
     node: str | None = None
+    address: str = ""
     placed_s: float | None = None
     started_s: float | None = None
     ended_s: float | None = None
@@ -72,7 +76,9 @@ class Observation:
     Attributes:
         drivers: The pods of all attempts that exist.
         is_lost: Whether the current attempt's pod was seen, and is neither there nor about to be created.
-        diagnosis: Why the driver is pending, as reason and message.
+        is_in_flight: Whether a driver that was decided may still be created.
+        diagnosis: Why the driver is pending.
+        refusal: Why no attempt can be submitted: something that it needs is missing.
     """
 
     app: App
@@ -81,7 +87,9 @@ class Observation:
     drivers: Sequence[DriverPod] = ()
     executors: Executors = dataclasses.field(default_factory=Executors)
     is_lost: bool = False
-    diagnosis: tuple[str, str] | None = None
+    is_in_flight: bool = False
+    diagnosis: Problem | None = None
+    refusal: Refusal | None = None
 
     def driver(self, attempt: int) -> DriverPod | None:
         """Return the pod of an attempt."""
@@ -93,7 +101,8 @@ class Plan:
     """What to do, in this order: write the state, delete pods, have the driver of an attempt scheduled.
 
     Attributes:
-        delete: Pods of drivers that must end; their executors go with them.
+        delete: Pods of drivers that must end.
+        orphaned: Drivers that count as ended, whose executors must end.
         submit: The attempt whose objects must exist, and whose driver must be scheduled if it has no pod; None: none.
         reserve: Executors for which room is reserved while the driver starts.
         requeue_s: When to reconcile again, if nothing happens before.
@@ -101,6 +110,7 @@ class Plan:
 
     state: AppState
     delete: Sequence[DriverPod] = ()
+    orphaned: Sequence[DriverPod] = ()
     submit: int | None = None
     reserve: int = 0
     requeue_s: float | None = None

@@ -16,19 +16,33 @@ so what a crash leaves half done is completed, not repeated.
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Final
 
-from boathouse.resources import names
+from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.planning import conditions, endings
 from boathouse.services.sparkapp.planning.observation import DriverPod, Observation, Plan
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+from boathouse.services.sparkapp.submission import ports
 from boathouse.services.sparkapp.submission.naming import AttemptNames
+
+IN_FLIGHT_REQUEUE_S: Final = 0.5
+"""The interval at which the next attempt waits for the answer to the creation of an earlier driver."""
+REFUSED_REQUEUE_S: Final = 15.0
+"""The interval at which an application that lacks something it needs is reconciled."""
 
 
 def plan(seen: Observation) -> Plan:
     """Return what to do next; the same for the same observation."""
+    found = _plan(seen)
+    over = found.state.is_settled
+    orphaned = [pod for pod in seen.drivers if over or pod.attempt != found.state.attempt or endings.is_over(seen, pod)]
+    return dataclasses.replace(found, orphaned=orphaned)
+
+
+def _plan(seen: Observation) -> Plan:
     if seen.state.is_finished:
         return Plan(state=seen.state, delete=_to_delete(seen))
     state = dataclasses.replace(seen.state, observed_generation=seen.app.generation, queue=seen.app.queue)
@@ -51,7 +65,7 @@ def _settled(seen: Observation, state: AppState, ended: EndedAttempt) -> AppStat
     """Count an attempt that ended, and decide whether there is another one."""
     state = endings.counted(seen, state, ended)
     pod = seen.driver(ended.number)
-    if ended.cause == "Application" and pod is not None and pod.ending is not None and pod.ending.log:
+    if pod is not None and pod.ending is not None and pod.ending.log:
         state = dataclasses.replace(state, last_log=pod.ending.log[-wire.MAX_LOG :])
     wait_s = endings.retry_after_s(seen, state, ended)
     if wait_s is not None:
@@ -85,10 +99,14 @@ def _next_attempt(seen: Observation, state: AppState) -> Plan:
     """Begin the next attempt when its time has come and no earlier driver can still run."""
     waiting = _may_run(seen)
     retry_s = state.retry_s or seen.now_s
+    if seen.is_in_flight:
+        return Plan(state=state, delete=_to_delete(seen), requeue_s=seen.now_s + IN_FLIGHT_REQUEUE_S)
     if waiting or seen.now_s < retry_s:
         over_s = [endings.lost_at_s(seen, pod.deleting_since_s) for pod in waiting if pod.deleting_since_s is not None]
         requeue_s = _deadline_or(seen, state, max((retry_s, *over_s)))
         return Plan(state=state, delete=_to_delete(seen), requeue_s=requeue_s)
+    if seen.refusal is not None:
+        return _refused(seen, state)
     number = state.attempt + 1
     attempt = AttemptNames(application=seen.app.name, uid=seen.app.uid, attempt=number)
     state = dataclasses.replace(
@@ -100,16 +118,26 @@ def _next_attempt(seen: Observation, state: AppState) -> Plan:
         attempt_start_s=None,
         start_s=seen.now_s if state.start_s is None else state.start_s,
         retry_s=None,
-        driver=wire.DriverStatus(pod_name=attempt.driver_pod),
+        driver=_driver_status(seen, attempt),
         executors=wire.ExecutorCounts(minimum=seen.app.minimum),
+        requests=_requests(seen),
     )
     state = conditions.begun(state, seen.now_s)
     requeue_s = _deadline_or(seen, state, None)
     return Plan(state=state, delete=_to_delete(seen), submit=number, reserve=seen.app.minimum, requeue_s=requeue_s)
 
 
+def _refused(seen: Observation, state: AppState) -> Plan:
+    assert seen.refusal is not None
+    state = conditions.refused(state, seen.refusal, seen.app.generation, seen.now_s)
+    requeue_s = _deadline_or(seen, state, seen.now_s + REFUSED_REQUEUE_S)
+    return Plan(state=state, delete=_to_delete(seen), requeue_s=requeue_s)
+
+
 def _going_on(seen: Observation, state: AppState) -> Plan:
     pod = seen.driver(state.attempt)
+    if pod is None and seen.refusal is not None:
+        return _refused(seen, state)
     is_running = pod is not None and pod.state is PodLife.RUNNING
     has_requested = not is_running or _has_requested(seen, state, pod)
     state = dataclasses.replace(
@@ -153,6 +181,21 @@ def _driver(state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
         return state.driver
     known = state.driver or wire.DriverStatus(pod_name=pod.name)
     return known.model_copy(update={"pod_name": pod.name, "node": pod.node})
+
+
+def _driver_status(seen: Observation, attempt: AttemptNames) -> wire.DriverStatus:
+    if not seen.app.has_service:
+        return wire.DriverStatus(pod_name=attempt.driver_pod)
+    address = f"http://{attempt.service}.{seen.app.namespace}.svc:{ports.UI}"
+    return wire.DriverStatus(pod_name=attempt.driver_pod, service_name=attempt.service, ui_address=address)
+
+
+def _requests(seen: Observation) -> wire.Requests:
+    driver, executor = (
+        wire.RoleRequests(cpu=each.cpu, memory=quantity.format_bytes(each.memory_bytes))
+        for each in (seen.app.driver, seen.app.executor)
+    )
+    return wire.Requests(driver=driver, executor=executor)
 
 
 def _live(seen: Observation) -> Sequence[DriverPod]:

@@ -66,6 +66,7 @@ class AppState:
     retry_s: float | None = None
     driver: wire.DriverStatus | None = None
     executors: wire.ExecutorCounts | None = None
+    requests: wire.Requests | None = None
     last_log: str = ""
 
     @property
@@ -109,6 +110,7 @@ def from_status(status: Mapping[str, Any] | None) -> AppState:
         retry_s=_epoch(failures.retry_time),
         driver=read.driver,
         executors=read.executors,
+        requests=read.requests,
         last_log=read.last_log or "",
     )
 
@@ -134,6 +136,7 @@ def to_status(state: AppState) -> dict[str, Any]:
         ),
         driver=state.driver,
         executors=state.executors,
+        requests=state.requests,
         last_log=state.last_log or None,
     )
     return _cleared(status)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import ACCOUNT
 
 if TYPE_CHECKING:
     from boathouse.services.sparkapp.app import App
@@ -46,7 +45,7 @@ def _identity(app: App, attempt: AttemptNames) -> dict[str, str]:
 def _executor_pods(app: App) -> dict[str, str]:
     """Without an account of its own an executor would get the driver's, with the driver's token."""
     return {
-        f"{_K8S}.authenticate.driver.serviceAccountName": driver_account(app),
+        f"{_K8S}.authenticate.driver.serviceAccountName": app.account,
         f"{_K8S}.authenticate.executor.serviceAccountName": app.spec.service_account_name or "default",
         f"{_K8S}.container.image": app.image,
         f"{_K8S}.container.image.pullPolicy": app.spec.image_pull_policy,
@@ -69,8 +68,3 @@ def _security() -> dict[str, str]:
         f"{_K8S}.driver.service.deleteOnTermination": "false",
         f"{_K8S}.driver.waitToReusePersistentVolumeClaim": "false",
     }
-
-
-def driver_account(app: App) -> str:
-    """Return the service account of an application's drivers."""
-    return app.spec.driver.service_account_name if app.spec.driver else ACCOUNT

@@ -40,7 +40,7 @@ def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
     metadata["labels"] |= _labels(app, attempt)
     if app.spec.monitoring and app.spec.monitoring.prometheus:
         metadata["annotations"] |= _scraping(app.conf)
-    return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=attempts.driver_account(app)))
+    return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=app.account))
 
 
 def _container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:

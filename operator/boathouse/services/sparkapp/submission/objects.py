@@ -53,7 +53,7 @@ def of(app: App, attempt: int) -> Submission:
     return Submission(
         names=attempt_names,
         config_map=_config_map(app, attempt_names),
-        service=_service(app, attempt_names) if app.spec.ui is None or app.spec.ui.service else None,
+        service=_service(app, attempt_names) if app.has_service else None,
         driver=driver_pod.build(app, attempt_names),
     )
 

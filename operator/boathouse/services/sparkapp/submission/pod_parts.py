@@ -169,7 +169,7 @@ def _source(volume: Volume) -> dict[str, Any]:
 
 def _tolerations(app: App, role: Role) -> list[dict[str, Any]]:
     own = (*(app.spec.tolerations or ()), *(role.tolerations or ()))
-    patience = {"effect": "NoExecute", "tolerationSeconds": app.defaults.not_ready_toleration_s}
+    patience = {"effect": "NoExecute", "tolerationSeconds": app.defaults.not_ready_toleration_seconds}
     return [
         *(each.model_dump(by_alias=True, exclude_none=True) for each in own),
         *(

@@ -1,0 +1,62 @@
+"""Count the attempts and the executors of SparkApps. No label holds an application's name."""
+
+from collections.abc import Callable
+
+import prometheus_client as prometheus
+from prometheus_client import registry
+
+from boathouse.resources import names, pod_reasons
+from boathouse.resources.sparkapp import names as spark_names
+from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.telemetry import gauges
+
+_CAUSES = ("none", "application", "infrastructure", "suspended")
+_REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *pod_reasons.KNOWN})
+
+
+class AppMetrics:
+    """Counters of attempts.
+
+    Args:
+        target: Where to count.
+        scrape: Values read at scrape.
+        executors: Returns how many executors are pending, and how many run.
+    """
+
+    def __init__(
+        self,
+        target: registry.CollectorRegistry,
+        scrape: gauges.ScrapeGauges,
+        executors: Callable[[], tuple[int, int]],
+    ) -> None:
+        self._begun = prometheus.Counter(
+            "boathouse_sparkapp_attempts", "Attempts of Spark applications that were begun", registry=target
+        )
+        self._ended = prometheus.Counter(
+            "boathouse_sparkapp_attempts_ended",
+            "Attempts of Spark applications that ended, by who is to blame",
+            ["cause", "reason"],
+            registry=target,
+        )
+        for cause in _CAUSES:
+            self._ended.labels(cause, "")
+        scrape.add(
+            gauges.Gauge(
+                name="boathouse_spark_executors",
+                documentation="Executors of drivers by state",
+                labels=("state",),
+                read=lambda: {
+                    (state,): float(count) for state, count in zip(("pending", "running"), executors(), strict=True)
+                },
+            )
+        )
+
+    def changed(self, before: AppState, after: AppState) -> None:
+        """Count what a reconcile changed."""
+        if after.attempt > before.attempt:
+            self._begun.inc()
+        known = {each.number for each in before.ended}
+        for attempt in after.ended:
+            if attempt.number not in known:
+                reason = attempt.reason if attempt.reason in _REASONS or not attempt.reason else "other"
+                self._ended.labels((attempt.cause or "none").lower(), reason).inc()

@@ -1,0 +1,276 @@
+"""SparkApp on the frame: observe an application, plan, and create what its attempts need."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, errors
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
+from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal
+from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.frame.writes import Writes
+from boathouse.services.sparkapp import app as sparkapp
+from boathouse.services.sparkapp import app_metrics, attempt_objects
+from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.placement import driver_factory, gang
+from boathouse.services.sparkapp.planning import conditions, planner
+from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
+from boathouse.services.sparkapp.pods import driver_reader, executor_pods
+from boathouse.services.sparkapp.state import app_state
+from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse_policies import model as policy
+
+PENDING_REQUEUE_S: Final = 2.0
+"""The interval at which the status of a pending application is compared with the scheduler's diagnosis."""
+OBSTACLE_REQUEUE_S: Final = 15.0
+"""The interval at which objects are created again whose names are taken."""
+RESUBMIT_S: Final = 60.0
+"""The interval at which a driver is submitted to the scheduler again without news."""
+DELETED_AT_ONCE: Final = 100
+"""Executors of a driver that ended that one reconcile deletes."""
+
+SPARKAPP: Final = KindDefinition(
+    resource=driver_factory.SPARKAPPS,
+    noun="application",
+    phases=("Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"),
+    terminal_phases=app_state.TERMINAL,
+    urgent_fields=("attempt",),
+    phase_events={"Starting": "DriverPlaced", "Running": "DriverStarted"},
+)
+_TOLD: Final = {
+    "Pending": ConditionType.SCHEDULED,
+    "Starting": ConditionType.SCHEDULED,
+    "Suspended": ConditionType.SUSPENDED,
+    "Succeeded": ConditionType.SUCCEEDED,
+    "Failed": ConditionType.FAILED,
+}
+"""The condition whose message is the text of the event about a phase."""
+
+
+@dataclasses.dataclass(slots=True)
+class AppMemory(status_writer.Memory[AppState]):
+    """The data about an application that this process keeps beyond its status.
+
+    Attributes:
+        submitted: What the scheduler was given last, and when.
+        created: The attempt whose ConfigMap and Service are known to exist.
+        obstacle: Why the objects of the attempt cannot be created.
+        vanished: The attempt whose pod came and went, as far as the scheduler knows.
+    """
+
+    submitted: tuple[gang.Gang, float] | None = None
+    created: int = 0
+    obstacle: Problem | None = None
+    vanished: int = 0
+
+
+class SparkAppKind:
+    """Implements `protocols.Kind` for SparkApps.
+
+    Args:
+        leader: What the leader has for its kinds.
+        later: Calls back after so many seconds: the loop's `call_later`.
+
+    Attributes:
+        drivers: The drivers of all applications.
+        executors: The executors of all drivers.
+    """
+
+    definition: ClassVar[KindDefinition] = SPARKAPP
+    status_format: ClassVar[status_writer.StatusFormat[AppState]] = app_state
+
+    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
+        self._context, self._settings = leader.controllers.context, leader.settings
+        self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
+        self.drivers = pod_index.PodIndex(driver_reader.driver, self._mark, later)
+        self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
+        self._events = object_events.ObjectEvents(SPARKAPP, self._context.events)
+        self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
+        self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
+
+    def parse(self, body: Body) -> App | Refusal:
+        """Return the application, or why it cannot run."""
+        return sparkapp.from_resource(body, self._settings)
+
+    def life(self, app: App) -> protocols.Life:
+        """Return when the application was created, and what happens after its end."""
+        return protocols.Life(created_s=app.created_s, ttl_s=app.spec.ttl_seconds_after_finished, wants_finalizer=False)
+
+    def load(self, status: Mapping[str, Any], _app: App | None) -> AppState:
+        """Return the state that a status describes."""
+        return app_state.from_status(status)
+
+    def remember(self, uid: ObjectUid, state: AppState, written: Mapping[str, Any]) -> AppMemory:
+        """Return the memory of an application whose status was read."""
+        return AppMemory(uid, state, written)
+
+    def refuse(self, state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
+        """Return the state of an application that cannot run."""
+        return conditions.refused(state, refusal, generation, now_s)
+
+    def note(self, app: App, state: AppState) -> str:
+        """Return the text of the event about the phase."""
+        condition = state.condition(_TOLD.get(state.phase, ConditionType.RUNNING))
+        return (condition.message if condition else "") or f"in queue {app.queue}"
+
+    def restored(self, uid: ObjectUid) -> None:
+        """Do nothing: all that is kept of an application is in its memory."""
+
+    def forget(self, uid: ObjectUid, _namespace: str) -> None:
+        """Withdraw the driver of an application that is gone."""
+        self._scheduler.withdraw(policy.JobId(uid))
+
+    def node_lost(self, name: str) -> None:
+        """Reconcile the applications whose drivers are on a node that was removed."""
+        for uid, pod in self.drivers:
+            if pod.node == name:
+                self._mark(uid)
+
+    async def observe(self, app: App, memory: AppMemory) -> Observation:
+        """Collect everything that the plan depends on."""
+        state, drivers = memory.state, list(self.drivers.of(app.uid))
+        current = next((pod for pod in drivers if pod.attempt == state.attempt), None)
+        may_be_lost = state.phase in {"Starting", "Running"} or memory.vanished == state.attempt
+        is_lost = False
+        if current is None and not state.is_settled and may_be_lost:
+            current = await self._read_driver(app, state.attempt)
+            is_lost = current is None
+            drivers += [current] if current is not None else []
+        pending, running = self.executors.count(app.namespace, current.uid) if current else (0, 0)
+        diagnosis = self._scheduler.diagnosis(policy.JobId(app.uid))
+        waits = current is None and not (state.is_finished or app.spec.suspend)
+        return Observation(
+            app=app,
+            state=state,
+            now_s=self._context.now(),
+            drivers=[self._with_node(pod) for pod in drivers],
+            executors=Executors(pending=pending, running=running),
+            is_lost=is_lost,
+            is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
+            diagnosis=memory.obstacle
+            or (Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None),
+            refusal=await self._refusal(app, memory) if waits else None,
+        )
+
+    def plan(self, seen: Observation, memory: AppMemory) -> protocols.Desired[AppState]:
+        """Return the desired state of an application, with the effects of the frame's order."""
+        found = planner.plan(seen)
+        orphans = [
+            pod
+            for driver in found.orphaned
+            for pod in self.executors.some(seen.app.namespace, driver.uid, DELETED_AT_ONCE)
+        ]
+        then = (
+            partial(self._withdraw, memory, seen) if found.submit is None else partial(self._go_on, memory, found, seen)
+        )
+        return protocols.Desired(
+            state=found.state,
+            after_status=[partial(self._count, memory.state, found.state)],
+            delete=[*((pod.name, pod.uid) for pod in found.delete), *orphans],
+            after=[then],
+            recheck_at_s=found.requeue_s,
+        )
+
+    def _mark_owner(self, driver_uid: str) -> None:
+        uid = self.drivers.object_of(driver_uid)
+        if uid is not None:
+            self._mark(uid)
+
+    def _with_node(self, pod: DriverPod) -> DriverPod:
+        is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
+        return dataclasses.replace(pod, node_gone=True) if is_gone and pod.state.is_live else pod
+
+    async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
+        """Read a driver's pod that no watch shows; None if there is none."""
+        name = AttemptNames(application=app.name, uid=app.uid, attempt=attempt).driver_pod
+        try:
+            found = self._scheduler.keep(await self._context.api.get(catalogue.PODS, name, app.namespace))
+        except errors.NotFound:
+            return None
+        return driver_reader.driver(found) if found.task_of == app.uid else None
+
+    async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
+        """Return what is missing before an attempt can be submitted."""
+        if not await self._related.has_account(app.namespace, app.account):
+            message = (
+                f'the namespace {app.namespace} has no service account "{app.account}" for drivers: run kubectl '
+                f"boathouse enable-spark -n {app.namespace}, or add the namespace to spark.namespaces of the chart"
+            )
+            return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
+        if memory.created == memory.state.attempt != 0:
+            return None
+        for volume in app.spec.volumes or ():
+            if volume.config_map_name:
+                why = await self._related.missing_config_map(app.namespace, volume.config_map_name)
+                if why:
+                    message = f"volume {volume.name}: {why}: create it"
+                    return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+        return None
+
+    async def _count(self, before: AppState, after: AppState, _writes: Writes) -> None:
+        self._metrics.changed(before, after)
+
+    def _count_executors(self) -> tuple[int, int]:
+        counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
+        return sum(pending for pending, _ in counts), sum(running for _, running in counts)
+
+    async def _withdraw(self, memory: AppMemory, seen: Observation, _writes: Writes) -> None:
+        memory.submitted = None
+        self._scheduler.withdraw(policy.JobId(seen.app.uid))
+
+    async def _go_on(self, memory: AppMemory, plan: Plan, seen: Observation, writes: Writes) -> float | None:
+        """Create what the attempt needs, and have its gang scheduled."""
+        attempt, app = plan.submit or 0, seen.app
+        if memory.written.get("attempt") != attempt:
+            return None  # its number must be in the status before anything has it
+        pod = seen.driver(attempt)
+        if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
+            return OBSTACLE_REQUEUE_S
+        wanted = gang.of(
+            app,
+            attempt,
+            minimum=plan.reserve,
+            driver_uid=pod.uid if pod is not None and pod.node is None else "",
+            priority=await self._related.priority(app.template.priority_class),
+        )
+        self._submit(memory, wanted, plan, seen, writes)
+        if memory.vanished == attempt:
+            return 0.0
+        return PENDING_REQUEUE_S if pod is None or pod.state is PodLife.UNPLACED else None
+
+    async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
+        """Create the objects of an attempt; returns False if the name of one is taken."""
+        submission = objects.of(app, attempt)
+        memory.obstacle = await attempt_objects.ensure(submission, writes)
+        if memory.obstacle is not None:
+            return False
+        if why := await attempt_objects.ensure_service(submission, writes):
+            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)
+        memory.created = attempt
+        return True
+
+    def _submit(self, memory: AppMemory, wanted: gang.Gang, plan: Plan, seen: Observation, writes: Writes) -> None:
+        """Submit the gang to the scheduler, if that is news."""
+        now_s, app, attempt = self._context.monotonic(), seen.app, plan.submit or 0
+        if memory.submitted is not None and memory.submitted[0] == wanted and now_s < memory.submitted[1] + RESUBMIT_S:
+            return
+        writes.check_lead()
+        failpoints.hit("before-sparkapp.submit")
+        over = self._scheduler.submit(
+            wanted.job,
+            (wanted.driver, wanted.executor),
+            wanted.tasks,
+            driver_factory.DriverFactory(
+                app=app, attempt=AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
+            ),
+        )
+        failpoints.hit("after-sparkapp.submit")
+        is_known = any(pod.attempt == attempt for pod in self.drivers.of(app.uid))
+        memory.submitted = None if over else (wanted, now_s)
+        memory.vanished = attempt if over and not is_known else 0

@@ -1,0 +1,32 @@
+"""What the scheduler is given of an attempt, and the manifest of its driver's pod. Pure."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+from boathouse.cluster import catalogue, wire
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
+from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.submission import driver_pod
+from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse_policies import model
+
+SPARKAPPS = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DriverFactory:
+    """Builds the pod of a driver: the only task of an application that Boathouse creates a pod for."""
+
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = SPARKAPPS
+    app: App
+    attempt: AttemptNames
+
+    def build(self, _task: model.TaskId, _resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
+        """Return the manifest of the driver's pod, without the fence's epoch."""
+        manifest = driver_pod.build(self.app, self.attempt)
+        if node is not None:
+            manifest["spec"]["nodeName"] = node
+        return manifest

@@ -1,0 +1,1 @@
+"""An application's pods as they are."""

@@ -1,0 +1,72 @@
+"""From a pod as the API shows it to a driver: whose attempt it is, how it does, who is to blame if it failed. Pure."""
+
+import re
+from typing import Final
+
+from boathouse.cluster import wire
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_DRIVER, Reason
+from boathouse.resources.sparkapp.status import MAX_LOG
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame import pod_life
+from boathouse.services.frame.conditions import printable
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp.planning.observation import DriverPod, Ending
+from boathouse.services.sparkapp.submission.driver_pod import CONTAINER
+
+_NUMBER: Final = re.compile("[1-9][0-9]{0,8}")
+_MORE_STORAGE: Final = "raise driver.ephemeralStorage"
+
+
+def driver(pod: facts.PodFacts) -> DriverPod | None:
+    """Return the driver that a pod is; None for a pod that is no driver of ours."""
+    labels = pod.metadata.labels
+    number = labels.get(LABEL_ATTEMPT, "")
+    if labels.get(LABEL_TASK_TYPE) != TASK_TYPE_DRIVER or not _NUMBER.fullmatch(number):
+        return None
+    status = pod_life.container(pod, CONTAINER)
+    life = pod_life.life(pod, status)
+    return DriverPod(
+        attempt=int(number),
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        namespace=pod.metadata.namespace,
+        state=life,
+        node=pod.node_name or None,
+        address=pod.status.pod_ip,
+        placed_s=pod_life.placed_s(pod) if pod.node_name else None,
+        started_s=pod_life.started_s(status),
+        ended_s=None if life.is_live else pod_life.ended_s(pod, status),
+        ending=_ending(pod, status) if life is PodLife.FAILED else None,
+        problem=pod_life.problem(status) if life is PodLife.STARTING else None,
+        deleting_since_s=pod_life.deleting_since_s(pod),
+    )
+
+
+def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Ending:
+    """Return what the pod's end says, the strongest first: its eviction, a disruption, its container."""
+    ended = status.state.terminated if status else None
+    log = printable(ended.message[-MAX_LOG:], MAX_LOG) if ended else ""
+    if pod_life.is_over_its_limit(pod):
+        return Ending(reason="Evicted", message=f"{pod.status.message} ({_MORE_STORAGE})", log=log)
+    disrupted = pod_life.disruption(pod)
+    if disrupted is not None:
+        return Ending(reason=disrupted.reason, message=disrupted.message, is_infrastructure=True, log=log)
+    if ended is None:
+        return Ending(
+            reason=Reason.DRIVER_LOST, message="the pod failed before its container ran", is_infrastructure=True
+        )
+    return _of_the_container(ended, log)
+
+
+def _of_the_container(ended: wire.StateTerminated, log: str) -> Ending:
+    code = ended.exit_code
+    if ended.reason == pod_life.OOM_KILLED:
+        message = "the driver used more memory than its pod has: raise driver.memory or driver.memoryOverhead"
+        return Ending(reason=pod_life.OOM_KILLED, message=message, exit_code=code, log=log)
+    if pod_life.has_not_started(ended):
+        message = f"{printable(ended.message, pod_life.MAX_MESSAGE)} (is spec.image an image of Spark?)"
+        return Ending(reason=ended.reason, message=message, exit_code=code)
+    if pod_life.was_killed(ended):
+        message = f"the driver was killed (exit code {code})"
+        return Ending(reason=Reason.DRIVER_LOST, message=message, is_infrastructure=True, exit_code=code, log=log)
+    return Ending(reason="Error", exit_code=code, log=log)

@@ -1,0 +1,109 @@
+"""The executors of each driver: pods that the driver created, and that its kind counts and deletes.
+
+A driver may have ten thousand, so they are counted as they change, and applications hear of changes at most twice a
+second. An executor is known by its controller, which is the driver's pod in the same namespace.
+"""
+
+import collections
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from boathouse.cluster import store
+from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame.pod_index import Later
+
+LABEL_ROLE: Final = "spark-role"
+"""Set by Spark on all pods of an application."""
+NOTICE_S: Final = 0.5
+_Owner = tuple[str, str]
+"""The namespace and the UID of the controller of a pod."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Executor:
+    uid: str
+    is_running: bool
+    is_deleted: bool
+
+
+@dataclasses.dataclass(slots=True)
+class _Children:
+    """The executors of a driver by name, and how many of them run."""
+
+    pods: dict[str, _Executor] = dataclasses.field(default_factory=dict)
+    counts: collections.Counter[bool] = dataclasses.field(default_factory=collections.Counter)
+
+    def put(self, name: str, pod: _Executor | None) -> None:
+        before = self.pods.pop(name, None)
+        if before is not None:
+            self.counts[before.is_running] -= 1
+        if pod is not None:
+            self.pods[name] = pod
+            self.counts[pod.is_running] += 1
+
+
+class ExecutorPods:
+    """The executors that exist and have not ended, by driver.
+
+    Args:
+        on_change: Called with the UID of the driver whose executors changed.
+        later: Calls back after so many seconds: the loop's `call_later`.
+    """
+
+    def __init__(self, on_change: Callable[[str], None], later: Later) -> None:
+        self._on_change, self._later = on_change, later
+        self._by_driver: dict[_Owner, _Children] = {}
+        self._due: set[_Owner] = set()
+
+    def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
+        """Take in a change of the pods that hold resources."""
+        match change:
+            case store.Added(new=pod) | store.Modified(new=pod):
+                owner = _owner(pod)
+                if owner is not None:
+                    known = _Executor(
+                        pod.metadata.uid, pod.status.phase == "Running", pod.metadata.deletion_timestamp is not None
+                    )
+                    self._put(owner, pod.metadata.name, known)
+            case store.Deleted(old=pod):
+                owner = _owner(pod)
+                if owner is not None:
+                    self._put(owner, pod.metadata.name, None)
+
+    def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
+        """Return how many executors of a driver are pending, and how many run."""
+        found = self._by_driver.get((namespace, driver_uid))
+        return (found.counts[False], found.counts[True]) if found else (0, 0)
+
+    def some(self, namespace: str, driver_uid: str, most: int) -> Sequence[tuple[str, str]]:
+        """Return names and UIDs of a driver's executors that are not being deleted, at most so many."""
+        found = self._by_driver.get((namespace, driver_uid))
+        live = ((name, pod.uid) for name, pod in found.pods.items() if not pod.is_deleted) if found else iter(())
+        return tuple(itertools.islice(live, most))
+
+    def _put(self, owner: _Owner, name: str, pod: _Executor | None) -> None:
+        children = self._by_driver.setdefault(owner, _Children())
+        if children.pods.get(name) == pod:
+            return
+        children.put(name, pod)
+        if not children.pods:
+            del self._by_driver[owner]
+        if owner not in self._due:
+            self._due.add(owner)
+            self._later(NOTICE_S, lambda: self._notice(owner))
+
+    def _notice(self, owner: _Owner) -> None:
+        self._due.discard(owner)
+        self._on_change(owner[1])
+
+
+def _owner(pod: facts.PodFacts) -> _Owner | None:
+    """Return the driver that an executor belongs to; None for another pod."""
+    controller = pod.metadata.controller
+    if controller is None or controller.kind != "Pod" or controller.api_version != "v1":
+        return None
+    is_executor = pod.metadata.labels.get(LABEL_ROLE) == TASK_TYPE_EXECUTOR
+    return (pod.metadata.namespace, controller.uid) if is_executor else None

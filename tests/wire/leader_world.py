@@ -1,0 +1,84 @@
+"""A leader with kinds under test: real scheduler and controllers on a fake API server, without Kopf and TLS."""
+
+import asyncio
+import contextlib
+import time
+
+import msgspec
+
+from boathouse.cluster import events, informer, store, wire
+from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.progress import server
+from boathouse_policies import profiles
+from tests.wire import fake_api, mrjob_world, scheduling_world
+
+
+@contextlib.asynccontextmanager
+async def leading(api, kinds, config=mrjob_world.CONFIG, **clocks):
+    """Run a leader with these kinds; stop it at the end, as a crash would.
+
+    Args:
+        api: The fake API server; it gets a node if it has none.
+        kinds: The entries of the kinds.
+        config: The operator's configuration.
+        clocks: `now` of the reconcilers' context, if it is not an hour after the server's only date.
+    """
+    if not api.objects("nodes"):
+        api.add(fake_api.node("n1", cpu="16", memory="32Gi"))
+    options = {
+        "pod_labels": frozenset().union(*(kind.pod_labels for kind in kinds)),
+        "pod_containers": frozenset().union(*(kind.pod_containers for kind in kinds)),
+    }
+    leaders = []
+
+    def prepare(below, client):
+        leaders.append(_leader(below, client, config, clocks))
+        for kind in kinds:
+            kind.add(leaders[0])
+
+    async with (
+        scheduling_world.world(api, config=config, prepare=prepare, **options),
+        api.client() as client,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        followers = [_follow(api, client, each) for each in leaders[0].controllers.stores.values()]
+        for each in (leaders[0].controllers.queue.run(), *(follower.run() for follower in followers)):
+            stack.push_async_callback(scheduling_world.stop, asyncio.create_task(each))
+        yield leaders[0]
+
+
+def _leader(below, client, config, clocks):
+    start, figures = time.monotonic(), below.figures
+    context = reconciler.Context(
+        api=client,
+        events=events.EventWriter(client, controller="boathouse.dev/test", instance="test"),
+        statuses=status_writer.StatusShare(10.0, time.monotonic),
+        may_lead=below.leader.valid,
+        aside=below.parts.aside,
+        **({"now": lambda: mrjob_world.NOW_S + time.monotonic() - start} | clocks),
+    )
+    return controllers.LeaderServices(
+        settings=config,
+        cluster_id="",
+        profile=profiles.build("fair"),
+        scheduling=below.parts,
+        controllers=controllers.Controllers(context, config, figures),
+        endpoint=server.ProgressServer(client, figures),
+        bundles=mrjob_world.Bundle(),
+        metrics=figures,
+        saved={},
+        limited={},
+    )
+
+
+def _follow(api, client, objects):
+    """Return a watch that reports the objects of a kind to its store, as Kopf does."""
+    resource = objects.kind.resource
+
+    def changed(change):
+        if isinstance(change, store.Deleted):
+            objects.gone({"metadata": msgspec.to_builtins(change.old.metadata)})
+        elif body := api.get(resource.plural, change.key):
+            objects.seen(body)
+
+    return informer.Informer(client, resource.viewed_as(wire.ObjectView), on_change=changed)
