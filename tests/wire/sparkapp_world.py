@@ -100,7 +100,11 @@ class Nodes:
                 self._api.remove("pods", key)
             elif pod["spec"].get("nodeName") not in {None, *self.lost}:
                 self._step(key, pod)
-            if key.endswith("-driver") and pod["spec"].get("nodeName") and pod["status"]["phase"] in _LIVE:
+            if (
+                pod["metadata"].get("labels", {}).get("boathouse.dev/task-type") == "driver"
+                and pod["spec"].get("nodeName")
+                and pod["status"]["phase"] in _LIVE
+            ):
                 live.add(key)
         self.most_live = max(self.most_live, len(live))
 
@@ -170,7 +174,8 @@ class World:
         self.lives = 0
         self.offset_s = 0.0
         self._start_s = time.monotonic()
-        self._killed = asyncio.Event()
+        self._life_over = asyncio.Event()
+        self._is_killed = self._is_over = False
 
     def now(self):
         """Return the time of the operator."""
@@ -212,7 +217,8 @@ class World:
             nonlocal passages
             passages += place == name
             if place == name and passages == count:
-                self._killed.set()
+                self._is_killed = True
+                self._life_over.set()
                 raise Killed
 
         monkeypatch.setattr(failpoints, "hit", hit)
@@ -220,22 +226,26 @@ class World:
     @contextlib.asynccontextmanager
     async def running(self):
         """Run the nodes, and one operator after another."""
-        tasks = [asyncio.create_task(self.nodes.run()), asyncio.create_task(self._lives())]
+        nodes, lives = asyncio.create_task(self.nodes.run()), asyncio.create_task(self._lives())
         try:
             await waiting.eventually(lambda: self.leader is not None)
             yield self
         finally:
-            for task in tasks:
-                await scheduling_world.stop(task)
+            self._is_over = True  # not by cancelling it, which the end of a life could swallow
+            self._life_over.set()
+            await lives
+            self.leader, self._is_over = None, False
+            await scheduling_world.stop(nodes)
 
     async def _lives(self):
-        while True:
+        while not self._is_over:
             self.lives += 1
-            self._killed.clear()
+            self._is_killed = False
+            self._life_over.clear()
             try:
                 async with leader_world.leading(self.api, (wiring.SPARKAPPS,), self.config, now=self.now) as leader:
                     self.leader = leader
-                    await self._killed.wait()
+                    await self._life_over.wait()
             except (Killed, BaseExceptionGroup):
-                if not self._killed.is_set():
+                if not self._is_killed:
                     raise

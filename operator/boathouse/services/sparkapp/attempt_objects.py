@@ -1,6 +1,6 @@
 """Create what a driver needs before its pod: the ConfigMap of its attempt, and the Service of Spark's UI."""
 
-from boathouse.cluster import catalogue, errors, wire
+from boathouse.cluster import catalogue, errors
 from boathouse.resources.sparkapp.names import Reason
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes
@@ -11,7 +11,7 @@ async def ensure(submission: Submission, writes: Writes) -> Problem | None:
     """Create what does not exist; returns why the driver's pod must not be created yet, or None."""
     found = await writes.ensure(catalogue.CONFIG_MAPS, submission.config_map, "config-map")
     if found is not None:
-        return _taken("ConfigMap", found)
+        return taken("ConfigMap", found["metadata"]["name"])
     return None
 
 
@@ -23,10 +23,10 @@ async def ensure_service(submission: Submission, writes: Writes) -> str:
         found = await writes.ensure(catalogue.SERVICES, submission.service, "service")
     except (errors.Forbidden, errors.Invalid) as error:
         return f"Spark's UI has no Service: {error.message}"
-    return "" if found is None else f"Spark's UI has no Service: {_taken('Service', found).message}"
+    return "" if found is None else f"Spark's UI has no Service: {taken('Service', found['metadata']['name']).message}"
 
 
-def _taken(kind: str, found: wire.Manifest) -> Problem:
-    name = found["metadata"]["name"]
+def taken(kind: str, name: str) -> Problem:
+    """Return what is wrong if an object of somebody else has a name that an attempt needs."""
     message = f'there is a {kind} "{name}" that does not belong to this application: delete it'
     return Problem(reason=Reason.NAME_TAKEN, message=message)

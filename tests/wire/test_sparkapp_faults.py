@@ -1,0 +1,268 @@
+"""SparkApps while the operator dies, nodes are lost, names are taken, and answers are lost: one driver at a time."""
+
+import pytest
+
+from boathouse import failpoints
+from tests.wire import fake_api
+from tests.wire.sparkapp_world import KEY, Script, World, account, executor, sparkapp
+
+ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 1}
+WRITES = {"sparkapp.status": (1, 2, 3), "sparkapp.config-map": (1,), "sparkapp.service": (1,)}
+WRITES |= {"sparkapp.submit": (1,), "scheduler.create": (1,)}
+DEATHS = [
+    (f"{moment}-{write}", count)
+    for write, counts in WRITES.items()
+    for count in counts
+    for moment in ("before", "after")
+]
+
+
+@pytest.fixture
+async def world(api):
+    api.add(account())
+    async with World(api).running() as made:
+        yield made
+
+
+@pytest.fixture
+def running(api, world, eventually):
+    """Return a function that creates an application and waits for its executors; its driver does not end."""
+    world.nodes.scripts[0].ends = False
+
+    async def create(**spec):
+        api.add(sparkapp(**spec))
+        await eventually(lambda: world.status().get("executors", {}).get("running") == 2)
+
+    return create
+
+
+@pytest.mark.parametrize(("name", "count"), DEATHS)
+async def test_an_operator_killed_beside_a_write_submits_once(api, eventually, monkeypatch, name, count):
+    api.add(account())
+    world = World(api)
+    world.kill_at(monkeypatch, name, count)
+    world.nodes.scripts[0].ends = False
+    async with world.running():
+        api.add(sparkapp())
+        await eventually(lambda: world.phase() == "Running")
+        world.nodes.scripts[0].ends = True
+        await eventually(lambda: world.lives == 2 and world.phase() == "Succeeded")
+    assert list(world.nodes.created.values()) == [1]
+    assert (world.status()["attempt"], len(world.status()["pastAttempts"])) == (1, 1)
+    assert len(api.objects("configmaps")) == len(api.objects("services")) == 1
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_an_operator_killed_while_it_deletes_a_driver_deletes_it(api, eventually, monkeypatch, moment):
+    api.add(account())
+    world = World(api)
+    world.nodes.scripts[0].ends = False
+    world.kill_at(monkeypatch, f"{moment}-sparkapp.delete-pod")
+    async with world.running():
+        api.add(sparkapp())
+        await eventually(lambda: world.phase() == "Running")
+        api.change("sparkapps", KEY, {"spec": {"suspend": True}})
+        await eventually(lambda: world.lives == 2 and world.phase() == "Suspended" and not world.drivers())
+        api.change("sparkapps", KEY, {"spec": {"suspend": False}})
+        await eventually(lambda: world.phase() == "Running")
+    assert world.nodes.most_live == 1
+    assert world.status()["attempt"] == 2
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_an_operator_killed_while_an_application_expires_deletes_it(api, eventually, monkeypatch, moment):
+    api.add(account())
+    world = World(api)
+    world.kill_at(monkeypatch, f"{moment}-sparkapp.expire")
+    async with world.running():
+        api.add(sparkapp(ttlSecondsAfterFinished=0))
+        await eventually(lambda: world.lives == 2 and not api.objects("sparkapps") and not api.objects("pods"))
+
+
+def test_every_write_of_an_application_has_its_deaths():
+    of_apps = {write for write in failpoints.WRITES if write.startswith("sparkapp.")}
+    assert of_apps == {*WRITES, "sparkapp.delete-pod", "sparkapp.expire"} - {"scheduler.create"}
+
+
+async def test_answers_that_are_lost_after_the_write_submit_once(api, world, eventually):
+    for call in ("create pods", "patch sparkapps/status", "create configmaps", "create services"):
+        api.fail_next(call, status=504, after_commit=True, times=2)
+    api.add(sparkapp())
+    await eventually(lambda: world.phase() == "Succeeded")
+    assert list(world.nodes.created.values()) == [1]
+
+
+async def test_a_config_map_of_the_name_that_belongs_to_nobody_holds_the_driver(api, eventually):
+    api.add(account())
+    world = World(api)
+    async with world.running():
+        app = api.add(sparkapp(suspend=True))
+        name = f"pi-{app['metadata']['uid'][:8]}-a1-conf"
+        api.add(fake_api.config_map(name, namespace="demo"))
+        api.change("sparkapps", KEY, {"spec": {"suspend": False}})
+        await eventually(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+        assert world.drivers() == []
+        api.remove("configmaps", f"demo/{name}")
+        world.later(20)
+        await eventually(lambda: world.phase() == "Succeeded")
+
+
+async def test_a_pod_of_the_drivers_name_that_belongs_to_nobody_holds_the_driver(api, world, eventually):
+    app = api.add(sparkapp(suspend=True))
+    name = f"pi-{app['metadata']['uid'][:8]}-a1-driver"
+    api.add(fake_api.pod(name, namespace="demo", scheduler="other"))
+    api.change("sparkapps", KEY, {"spec": {"suspend": False}})
+    await eventually(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+    assert world.nodes.created == {}
+
+
+async def test_a_driver_runs_without_a_service_that_is_refused(api, world, eventually):
+    api.fail_next("create services", status=403, reason="Forbidden")
+    api.add(sparkapp())
+    await eventually(lambda: world.phase() == "Succeeded")
+    assert not api.objects("services")
+
+
+async def test_a_driver_whose_node_is_removed_is_followed_by_another(api, world, running, eventually):
+    await running(restartPolicy=ON_FAILURE)
+    api.add(fake_api.node("n2", cpu="16", memory="32Gi"))
+    world.nodes.lost.add("n1")
+    api.remove("nodes", "n1")
+    await eventually(lambda: world.driver(2) and world.phase() == "Running")
+    past = world.status()["pastAttempts"][0]
+    assert (past["cause"], past["reason"], past["node"]) == ("Infrastructure", "DriverLost", "n1")
+    assert api.get("pods", world.driver(2))["spec"]["nodeName"] == "n2"
+
+
+async def test_a_driver_on_a_silent_node_is_followed_by_another_only_after_driver_lost_seconds(
+    api, world, running, eventually
+):
+    await running(restartPolicy=ON_FAILURE, timeouts={"driverLostSeconds": 100})
+    api.add(fake_api.node("n2", cpu="16", memory="32Gi"))
+    world.nodes.lost.add("n1")
+    api.change("nodes", "n1", {"spec": {"unschedulable": True}})
+    api.change("pods", world.driver(), {"metadata": {"deletionTimestamp": "2026-01-01T00:00:30Z"}})
+    world.later(60)
+    world.later(60)  # 90 s after the deletion
+    await eventually(lambda: world.kind.drivers.of(api.get("sparkapps", KEY)["metadata"]["uid"])[0].deleting_since_s)
+    assert world.driver(2) is None
+    world.later(60)
+    await eventually(lambda: world.driver(2))
+    await eventually(lambda: not [key for key in _undeleted(api) if "-a1-" in key])
+    assert world.status()["pastAttempts"][0]["reason"] == "DriverLost"
+
+
+async def test_a_driver_deleted_while_the_operator_is_away_is_followed_by_another(api, eventually):
+    api.add(account())
+    world = World(api)
+    world.nodes.scripts[0].ends = False
+    async with world.running():
+        api.add(sparkapp(restartPolicy=ON_FAILURE))
+        await eventually(lambda: world.phase() == "Running")
+    api.remove("pods", world.driver())
+    async with world.running():
+        await eventually(lambda: world.status()["attempt"] == 2 and world.phase() == "Running")
+    assert world.status()["pastAttempts"][0]["cause"] == "Infrastructure"
+
+
+async def test_a_suspended_application_has_no_pods_and_gets_another_attempt_when_it_is_resumed(
+    api, world, running, eventually
+):
+    await running()
+    api.change("sparkapps", KEY, {"spec": {"suspend": True}})
+    await eventually(lambda: world.phase() == "Suspended" and not api.objects("pods"))
+    assert world.condition("Suspended") == ("True", "Suspended")
+    api.change("sparkapps", KEY, {"spec": {"suspend": False}})
+    await eventually(lambda: world.driver(2) and world.phase() == "Running")
+    assert world.status()["pastAttempts"][0]["cause"] == "Suspended"
+    assert world.status()["failures"]["application"] == 0
+    assert len({each["metadata"]["name"] for each in api.objects("services").values()}) == 1
+
+
+async def test_a_driver_that_fails_is_started_again_until_its_retries_are_used_up(api, world, eventually):
+    world.nodes.scripts[0].exit_code = 3
+    api.add(sparkapp(restartPolicy=ON_FAILURE | {"onFailureRetries": 2}))
+    await eventually(lambda: world.phase() == "Restarting")
+    world.later(1)
+    await eventually(lambda: world.status()["attempt"] == 2 and world.phase() == "Restarting")
+    world.later(2)
+    await eventually(lambda: world.phase() == "Failed")
+    assert [each["number"] for each in world.status()["pastAttempts"]] == [1, 2, 3]
+    assert world.nodes.most_live == 1
+    assert len(api.objects("configmaps")) == 3
+
+
+async def test_executors_of_a_driver_that_ended_are_deleted(api, world, running, eventually):
+    await running()
+    driver = api.get("pods", world.driver())
+    world.nodes.lost.add("n1")  # they do not end by themselves
+    world.nodes.end(world.driver(), 1)
+    api.add(executor(driver, 7))
+    await eventually(lambda: world.phase() == "Failed" and not _undeleted(api))
+
+
+async def test_pods_of_others_that_name_a_driver_as_owner_stay(api, world, running, eventually):
+    await running()
+    driver = api.get("pods", world.driver())
+    api.add(executor(driver, 8, labels={}))
+    api.add(executor(driver, 9, namespace="elsewhere"))
+    world.nodes.end(world.driver(), 1)
+    await eventually(lambda: world.phase() == "Failed" and len(_undeleted(api)) == 2)
+
+
+def _undeleted(api):
+    return [
+        key
+        for key, pod in api.objects("pods").items()
+        if "-exec-" in key and not pod["metadata"].get("deletionTimestamp")
+    ]
+
+
+HOSTILE = [
+    {"phase": "Succeeded-ish", "attempt": "many"},
+    {"attempt": -7, "pastAttempts": [{"number": 10**30}, "x", None], "conditions": [{"type": 1}, "a"]},
+    {"phase": "Running", "executors": {"running": "NaN"}, "driver": ["a"], "failures": {"application": -5}},
+    {"startTime": "yesterday", "failures": {"retryTime": "never"}, "requests": "all", "lastLog": 7},
+]
+
+
+@pytest.mark.parametrize("status", HOSTILE)
+async def test_whatever_a_status_says_the_application_runs_once(api, eventually, status):
+    api.add(account())
+    api.add(sparkapp(restartPolicy=ON_FAILURE) | {"status": status})
+    world = World(api)
+    async with world.running():
+        await eventually(lambda: world.phase() in {"Succeeded", "Restarting"})
+        world.later(20)
+        await eventually(lambda: world.phase() == "Succeeded")
+    assert world.nodes.most_live == 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"sparkConf": {"spark.executor.memory": "plenty"}},
+        {"sparkConf": {"spark.master": "local"}},
+        {"sparkConf": {"spark.a": "b\nspark.master=local"}},
+        {"executor": {"instances": 10**9}},
+        {"arguments": ["a\0b"]},
+        {"type": "R"},
+        {"mainApplicationFile": None},
+    ],
+)
+async def test_a_spec_that_cannot_run_is_refused_in_its_condition(api, world, eventually, spec):
+    api.add(sparkapp(**spec))
+    await eventually(lambda: world.condition("Admitted") == ("False", "InvalidSpec"))
+    assert world.drivers() == []
+
+
+async def test_an_image_that_cannot_be_pulled_is_named_and_the_application_fails(api, world, eventually):
+    world.nodes.scripts[0] = Script(runs=False)
+    api.add(sparkapp())
+    await eventually(lambda: world.phase() == "Starting")
+    waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "spark:dev"'}
+    world.nodes.set_state(world.driver(), "Pending", {"waiting": waiting})
+    await eventually(lambda: world.condition("Running") == ("False", "ImagePullFailed"))
+    world.later(400)
+    await eventually(lambda: world.phase() == "Failed")
+    assert world.status()["reason"] == "ImagePullFailed"
