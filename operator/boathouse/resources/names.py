@@ -25,6 +25,9 @@ ANNOTATION_DECISION = f"{GROUP}/decision"
 ANNOTATION_IDEAL_MEMORY = f"{GROUP}/ideal-memory"
 """On a pod that was started with less memory than its task asked for: how much that was, in bytes."""
 
+ANNOTATION_RESERVED = f"{GROUP}/reserved"
+"""On a driver: the nodes where room was reserved for its executors when it was placed, with their numbers."""
+
 FINALIZER = f"{GROUP}/clean-up"
 """Holds a deleted object, as an MRJob with `cleanUp: OnDelete`, until it is cleaned up or that was given up."""
 

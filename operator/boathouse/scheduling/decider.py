@@ -91,7 +91,7 @@ class Decider(Part):
         if self._exclusions.expire():
             self._queue.nodes_changed()
         now_s, result = self._clock(), None
-        if self._queue.tick(now_s):
+        if self._reservations.are_restored() and self._queue.tick(now_s):
             began = time.perf_counter()
             result = self._cycle(now_s)
             operations += self._begin_all(result.decisions)

@@ -1,7 +1,9 @@
 """Effects out: a queue of operations, and workers that write them. What came of each is an event for the intake."""
 
 import asyncio
+import collections
 import dataclasses
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -163,13 +165,23 @@ class Executor(Part):
         manifest = self._build(operation, operation.node)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
+        manifest["metadata"].setdefault("annotations", {}).update(self._reserved(operation))
         return await self._writer.create(operation, manifest)
+
+    def _reserved(self, operation: rows.Operation) -> dict[str, str]:
+        """Return the annotation of a driver that says where room is reserved for its executors."""
+        entry = self._jobs.entry_of(operation.row)
+        if entry is None or entry.gang is None or not operation.row.is_submitted:
+            return {}
+        expected = (self._pods.get(task) for task in entry.gang.expected)
+        nodes = collections.Counter(row.reserved.node for row in expected if row is not None and row.reserved)
+        return {names.ANNOTATION_RESERVED: json.dumps(nodes, sort_keys=True)} if nodes else {}
 
     async def _bind(self, operation: rows.Operation) -> outcomes.Outcome:
         entry = self._jobs.entry_of(operation.row)
         is_ours = operation.row.is_submitted  # else it is somebody else's, or one that a driver made
         if operation.resources == operation.task_class.resources or entry is None or not is_ours:
-            return await self._writer.bind(operation)
+            return await self._writer.bind(operation, self._reserved(operation))
         manifest = self._build(operation, None)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
@@ -177,7 +189,7 @@ class Executor(Part):
         resized = await self._writer.resize(operation, sizes)
         if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
             return resized
-        return await self._writer.bind(operation, _sized(manifest))
+        return await self._writer.bind(operation, _sized(manifest) | self._reserved(operation))
 
     def _build(self, operation: rows.Operation, node: model.NodeName | None) -> dict[str, Any] | outcomes.NotDone:
         """Return the manifest of the pod, unless it requests more than was decided."""

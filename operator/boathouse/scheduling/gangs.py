@@ -142,4 +142,10 @@ def together(
         return classes
     counts = collections.Counter(task.task_class for task in tasks)
     is_gang = gang is not None and counts[gang.executor.id] > 0
-    return [dataclasses.replace(one, gang_min=counts[one.id] * is_gang) for one in classes if counts[one.id]]
+    found = [dataclasses.replace(one, gang_min=counts[one.id] * is_gang) for one in classes if counts[one.id]]
+    return sorted(found, key=_largest_first) if is_gang else found
+
+
+def _largest_first(task_class: model.TaskClass) -> tuple[int, int]:
+    """Return the key by which the larger pods of a gang are placed first: the smaller ones fit beside them."""
+    return -task_class.resources.memory_bytes, -task_class.resources.cpu_milli

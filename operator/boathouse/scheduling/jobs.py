@@ -219,8 +219,10 @@ class Jobs:
             return False
         if driver.facts is not None and driver.facts.task_of is None:
             return True  # it is somebody else's
-        is_deleted = driver.facts is not None and driver.facts.metadata.deletion_timestamp is not None
-        return self.entry_of(driver) is not None and driver.is_submitted and not is_deleted
+        entry, shown = self.entry_of(driver), driver.facts
+        if shown is not None and (shown.metadata.deletion_timestamp is not None or shown.task_of != driver.job):
+            return False
+        return entry is not None and driver.is_submitted
 
     def _foreign_job(self, pod: facts.PodFacts) -> model.Job:
         created = pod.metadata.creation_timestamp
@@ -247,6 +249,10 @@ class Jobs:
         """Note that the tasks of a job changed, if it has a gang."""
         if job is not None and job in self.gangs:
             self.touched[job] = None
+
+    def is_known(self, row: rows.PodRow) -> bool:
+        """Say whether the owner of a task's pod submitted its job since this process leads."""
+        return row.facts is None or row.facts.task_of is None or row.facts.task_of in self._entries
 
     def gangs_in(self, namespace: str) -> list[tuple[Entry, gangs.Gang]]:
         """Return the jobs of a namespace that have a gang."""

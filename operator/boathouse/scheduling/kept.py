@@ -89,6 +89,7 @@ def pods(
             constraints=_constraints(pod) if is_foreign else None,
             unsupported=translate.unsupported(pod) if is_foreign else None,
             too_many_constraints=pod.spec.too_many_constraints,
+            reserved=_reserved(pod.metadata) if is_task else (),
             is_gated=bool(pod.spec.scheduling_gates),
             memory_limit=_memory_limit(pod.spec) if is_task else "",
         )
@@ -192,6 +193,17 @@ def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) 
         counted = translate.COUNTED | offered()
         asked = {name: amount for name, amount in asked.items() if name in counted}
     return translate.resources_of(asked)
+
+
+def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
+    """Return where room was reserved for the executors of a driver; nothing if that cannot be read."""
+    text = metadata.annotations.get(names.ANNOTATION_RESERVED)
+    if text is None:
+        return ()
+    try:
+        return tuple(sorted(msgspec.json.decode(text, type=dict[str, int]).items()))
+    except msgspec.MsgspecError:
+        return ()
 
 
 def _port(port: model.HostPort) -> model.HostPort:

@@ -10,9 +10,10 @@
 Room that is reserved is charged to the queue of the job.
 """
 
+import collections
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from boathouse.scheduling import cycle, gangs, jobs, pod_conditions
 from boathouse.scheduling.pods import holders, rows
@@ -28,6 +29,7 @@ log = logs.get(__name__)
 PATIENCE_S = 30.0
 DRAIN_S = 600.0
 RETRY_S = 5.0
+RESTORE_S = 15.0
 JUDGE_EVERY_S = 1.0
 
 
@@ -62,12 +64,16 @@ class Reservations(Part):
         self._drain: _Drain | None = None
         self._retry: dict[model.JobId, float] = {}
         self._checked_at = -1
+        self._began_s = state.clock()
+        self._are_restored = False
         self._judged: tuple[int, Mapping[model.QueueName, model.Queue]] = (-1, {})
         self._judge_from_s = -math.inf
 
     def next_s(self) -> float:
         """Return when `decide` may have something to do though nothing happened; infinity for never."""
         due = list(self._retry.values())
+        if not self._are_restored:
+            due.append(self._began_s + RESTORE_S)
         if self._is_outdated():
             due.append(self._judge_from_s)
         if self._drain is not None:
@@ -75,6 +81,18 @@ class Reservations(Part):
         elif self._waiting:
             due.append(max(min(self._waiting.values()) + PATIENCE_S, self._clock() + RETRY_S))
         return min(due, default=math.inf)
+
+    def are_restored(self) -> bool:
+        """Say whether the applications of all drivers were submitted: until then their reservations are not known.
+
+        After a change of the leader that takes a few seconds, and the room must not be given to others meanwhile. What
+        is not submitted within `RESTORE_S` is over.
+        """
+        if not self._are_restored:
+            self._are_restored = self._clock() >= self._began_s + RESTORE_S or all(
+                map(self._jobs.is_known, self._pods.with_reservations())
+            )
+        return self._are_restored
 
     def decide(self) -> list[rows.Operation]:
         """Return the writes of executors that take reserved places, and of drivers whose gang can start."""
@@ -252,12 +270,54 @@ class Reservations(Part):
 
     def _restore(self, entry: jobs.Entry) -> list[rows.Operation]:
         """Find room for what a gang that has begun is short of."""
-        operations = self._place(entry, [row for row in entry.first if row.state in _WAITS])
+        self._reserve_as_before(entry)
+        operations = self._place(entry, [row for row in entry.first if row.state in _WAITS and row.reserved is None])
         entry.first = [row for row in entry.first if row.state in _WAITS and row.reserved is None]
         self._short[entry.job.id] = self._pods.room_changes
         if not entry.first:
             del self._short[entry.job.id]
         return operations
+
+    def _reserve_as_before(self, entry: jobs.Entry) -> None:
+        """Reserve the room that an earlier leader had reserved, as the driver's pod says, if it is free."""
+        driver = None if entry.gang is None else self._pods.get(entry.gang.driver)
+        if entry.gang is None or driver is None or driver.facts is None or not driver.facts.reserved:
+            return
+        nodes = collections.Counter(dict(driver.facts.reserved))
+        for row in self._pods.children.of(driver.uid).values():
+            account = self._ledger.account(row.id)
+            nodes -= collections.Counter([] if account is None or account.node is None else [str(account.node)])
+        size, places = self._state.axis.amounts(entry.gang.executor.resources), nodes.elements()
+        for row in entry.first:
+            if row.state is not PodState.PLANNED or row.reserved is not None or row.task is None:
+                continue
+            node = next(
+                (one for one in map(model.NodeName, places) if self._has_room(entry.gang.executor, one, size)), None
+            )
+            if node is None:
+                return
+            self._reserve_at(entry, row, entry.gang.executor, node)
+
+    def _reserve_at(
+        self, entry: jobs.Entry, row: rows.PodRow, task_class: model.TaskClass, node: model.NodeName
+    ) -> None:
+        assert row.task is not None
+        one, size = dataclasses.replace(task_class, gang_min=0), task_class.resources
+        self._pods.reserve(row, model.Create(task=row.task, task_class=one, job=entry.job, node=node, resources=size))
+
+    def _free(self) -> Iterator[fitting.Space]:
+        """Yield what is free on each node."""
+        names = self._state.axis.names
+        for name, node in sorted(self._pods.nodes.items()):
+            free = self._ledger.free(name)
+            if free is not None:
+                yield fitting.Space(node, dict(zip(names, free, strict=False)))
+
+    def _has_room(self, task_class: model.TaskClass, name: model.NodeName, size: Sequence[int]) -> bool:
+        node, free = self._pods.nodes.get(name), self._ledger.free(name)
+        if node is None or free is None or eligibility.refusal(task_class.constraints, node) is not None:
+            return False
+        return all(left >= amount for left, amount in zip(free, size, strict=False) if amount)
 
     def _place(self, entry: jobs.Entry, todo: list[rows.PodRow]) -> list[rows.Operation]:
         """Run a cycle for some tasks of a job alone; reserve room for those without a pod, and bind the others."""
@@ -335,7 +395,7 @@ class Reservations(Part):
         entries = [one for job in due if (one := self._jobs.entry(job)) is not None and self._may_drain(one)]
         if not entries:
             return
-        spaces = list(fitting.without(fitting.empty(self._pods.nodes.values()), self._pods.held_by_others()))
+        spaces = fitting.without(fitting.empty(self._pods.nodes.values()), self._pods.held_by_others())
         entries.sort(key=lambda one: (-one.job.priority, self._waiting[one.job.id], one.job.id))
         fit = (one for one in entries if one.gang and fitting.never_fits(one.gang, spaces) is None)
         entry = next(fit, None)
@@ -373,6 +433,10 @@ class Reservations(Part):
         if not self.may_begin(entry.job.id):
             self._stop_draining()
             return []
+        self._release(todo)
+        whole = fitting.fit(gang, self._free(), fitting.is_allowed)
+        if whole.driver is not None and whole.beside >= found.needed:
+            self._reserve_at(entry, driver, gang.leader, whole.driver)
         self._place(entry, [row for row in todo if row.reserved is None])
         if any(row.reserved is None for row in todo) or driver.reserved is None:
             return []

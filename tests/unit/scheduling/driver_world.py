@@ -34,7 +34,7 @@ class App:
 
     def _class(self, role: str, cpu: int, gang_min: int) -> model.TaskClass:
         return model.TaskClass(
-            id=model.ClassId(f"{self.name}/{role}"),
+            id=model.ClassId(f"{self.job.id}/{role}"),
             job=self.job.id,
             resources=model.Resources(cpu_milli=cpu * 1000, memory_bytes=1 << 20),
             gang_min=gang_min,
@@ -51,9 +51,9 @@ class App:
     def driver_pod(self, node: str = "n1", *, revision: int = 10, **spec: Any) -> wire.PodView:
         """The driver as the API server shows it."""
         owner = wire.OwnerReference(
-            api_version=names.API_VERSION, kind="SparkApp", name=self.name, uid=self.name, controller=True
+            api_version=names.API_VERSION, kind="SparkApp", name=self.name, uid=self.job.id, controller=True
         )
-        labels = {names.LABEL_JOB_UID: self.name, names.LABEL_QUEUE: self.queue}
+        labels = {names.LABEL_JOB_UID: self.job.id, names.LABEL_QUEUE: self.queue}
         return _pod(f"{self.name}-driver", owner, revision, cpu=self.driver_cpu, node=node, labels=labels, **spec)
 
     def executor_pod(

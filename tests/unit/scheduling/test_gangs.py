@@ -1,13 +1,16 @@
 """Drivers start with their minimum of executors, for which room stays reserved until the driver creates them."""
 
 import contextlib
+import json
 
+import msgspec
 import pytest
 
 from boathouse.cluster import wire
+from boathouse.resources import names
 from boathouse.scheduling import reservations
 from boathouse_policies import model
-from tests.unit.scheduling import deciding
+from tests.unit.scheduling import builders, deciding
 from tests.unit.scheduling.driver_world import App, DriverDesk
 
 
@@ -157,6 +160,61 @@ async def test_a_restart_reserves_as_much_as_before():
         world.wants(app)
         assert await world.decides() == []
         assert world.reserved(app) == ["n1", "n1"]
+
+
+def annotated(app: App, node: str, **reserved: int) -> wire.PodView:
+    """A driver's pod that says where room was reserved for its executors."""
+    pod = app.driver_pod(node)
+    annotations = {names.ANNOTATION_RESERVED: json.dumps(reserved)}
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+
+
+async def test_a_driver_is_created_with_the_nodes_that_are_reserved_for_its_executors():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.wants(app)
+        await world.decides()
+        operation = world.row(app.driver).operation
+        annotations = world.scheduler.executor._reserved(operation)
+        assert annotations == {names.ANNOTATION_RESERVED: '{"n1": 3}'}
+
+
+async def test_a_restart_reserves_room_on_the_nodes_of_before():
+    async with desk("n1", "n2", "n3") as world:
+        app = App(minimum=3)
+        world.comes(annotated(app, "n1", n2=2, n3=1))
+        world.comes(app.executor_pod(1, "n3"))
+        world.wants(app)
+        await world.decides()
+        assert world.reserved(app) == ["n2", "n2"]
+
+
+async def test_after_a_restart_nothing_is_placed_before_reservations_are_known():
+    async with desk() as world:
+        app = App(minimum=3)
+        world.comes(annotated(app, "n1", n1=3))
+        world.submit("demo/t")
+        assert await world.decides() == []
+        world.wants(app)
+        assert await world.decides() == []
+        assert world.reserved(app) == ["n1", "n1", "n1"]
+
+
+async def test_a_driver_that_nobody_submits_holds_the_others_up_for_some_seconds_only():
+    async with desk() as world:
+        world.comes(annotated(App(minimum=3), "n1", n1=3))
+        world.submit("demo/t")
+        await world.decides()
+        world.now_s += reservations.RESTORE_S
+        assert await world.decides() == [("create", "t n1")]
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[1]", '{"n1": "x"}'])
+async def test_an_annotation_that_cannot_be_read_reserves_nothing(text):
+    pod = annotated(App(), "n1")
+    annotations = {names.ANNOTATION_RESERVED: text}
+    metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
+    assert builders.KEEP(msgspec.structs.replace(pod, metadata=metadata)).reserved == ()
 
 
 async def test_executors_of_a_driver_that_ended_are_not_bound():

@@ -20,6 +20,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             not place, or that is a task.
         unsupported: The first field that Boathouse cannot honour, by its path, or None.
         too_many_constraints: How many constraints it has if they are too many to be decoded, else 0.
+        reserved: Of a task, the nodes where room was reserved for the pods that it creates, and for how many.
         is_gated: Whether a scheduling gate keeps it from being bound.
         is_bindable: Whether the API server would take a binding of it.
         memory_limit: Memory limit of a task's container; empty for none.
@@ -38,6 +39,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     constraints: model.Constraints | str | None = None
     unsupported: str | None = None
     too_many_constraints: int = 0
+    reserved: tuple[tuple[str, int], ...] = ()
     is_gated: bool = False
     is_bindable: bool = False
     memory_limit: str = ""

@@ -378,6 +378,11 @@ class PodTable:
         """Return the pods that were placed at least this long ago and that no watch shows on their node."""
         return [row for row in self._by_state[PodState.BOUND].values() if row.since_s + age_s <= self._clock()]
 
+    def with_reservations(self) -> Iterator[PodRow]:
+        """Yield the pods that run and for whose own pods room was reserved."""
+        rows = self._by_state[PodState.CONFIRMED].values()
+        return (row for row in rows if row.facts is not None and row.facts.reserved)
+
     def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
         """Return what pods that belong to no job of ours hold of each node."""
         held: dict[model.NodeName, dict[str, int]] = {}
