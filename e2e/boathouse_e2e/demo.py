@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich import console
 
-from boathouse.resources import names
 from boathouse_cli import errors as cli_errors
-from boathouse_cli import explain, gateway, model, picture, tables, timeline, watching
+from boathouse_cli import explain, gateway, kinds, model, picture, tables, timeline, watching
 from boathouse_e2e import (
     catalogue,
     corpus,
@@ -152,7 +151,7 @@ def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: cons
 
 
 def _follow(cluster: Cluster, screen: console.Console) -> model.Job:
-    job = watching.follow(_gateway(cluster), JOB, screen, timeout_s=JOB_TIMEOUT_S)
+    job = watching.follow(_gateway(cluster), kinds.MRJOB, JOB, screen, timeout_s=JOB_TIMEOUT_S)
     answer = explain.explain_job(job, [], None, now_s=time.time())
     screen.print(f"  {answer.headline}", highlight=False, soft_wrap=True)
     if job.phase != "Succeeded":
@@ -182,7 +181,7 @@ def _show(cluster: Cluster, job: model.Job, counted: Path, screen: console.Conso
     screen.print("\nThe most frequent words:")
     for count, word in most_frequent(counted.read_text().splitlines()):
         screen.print(f"  {count:>10,}  {word}", highlight=False)
-    pods = [model.task_pod(raw) for raw in _gateway(cluster).pods(f"{names.LABEL_JOB_UID}={job.uid}")]
+    pods = kinds.pods(_gateway(cluster), kinds.MRJOB, job)
     line = timeline.build(job, pods, now_s=time.time())
     screen.print()
     screen.print(tables.seconds(picture.shares(line)))

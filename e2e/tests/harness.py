@@ -13,7 +13,7 @@ from obstore.store import S3Store
 
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse_cli import gateway, model
+from boathouse_cli import gateway, kinds, model, mrjobs
 from boathouse_e2e import objects, storage, waiting
 from boathouse_e2e.spec import Cluster
 
@@ -125,20 +125,20 @@ class Place:
         self.cluster.apply(self.job(name, **spec))
         return name
 
-    def look(self, name: str) -> model.Job:
+    def look(self, name: str) -> mrjobs.MRJob:
         """The job now."""
-        return model.job(self.gateway.job(name))
+        return mrjobs.read(self.gateway.job(kinds.MRJOB.plural, name))
 
-    def finish(self, name: str, timeout_s: float = TIMEOUT_S) -> model.Job:
+    def finish(self, name: str, timeout_s: float = TIMEOUT_S) -> mrjobs.MRJob:
         """Wait until a job ends, whichever way."""
 
-        def ended() -> model.Job | None:
+        def ended() -> mrjobs.MRJob | None:
             found = self.look(name)
             return found if found.finished else None
 
         return until(ended, f"mrjob/{name} ends", timeout_s=timeout_s)
 
-    def succeed(self, name: str, timeout_s: float = TIMEOUT_S) -> model.Job:
+    def succeed(self, name: str, timeout_s: float = TIMEOUT_S) -> mrjobs.MRJob:
         """Wait until a job ends, and be sure that it succeeded."""
         job = self.finish(name, timeout_s)
         assert job.phase == "Succeeded", f"{job.phase}: {job.conditions}, {job.failures}"

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from boathouse_cli import model
+from boathouse_cli import model, mrjobs
 from boathouse_e2e import errors, faults, install
 from boathouse_task.contract import TaskType
 from e2e.tests import harness
@@ -26,7 +26,7 @@ REDUCES = 2
 class Seen:
     """What a moment is judged by."""
 
-    job: model.Job
+    job: mrjobs.MRJob
     pods: list[model.TaskPod]
 
     def some(self, task_type, *phases):

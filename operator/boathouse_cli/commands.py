@@ -1,6 +1,7 @@
 """The commands. Each parses, reads the cluster by the gateway, and prints what the pure modules make of it."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +9,11 @@ import typer
 from rich import console
 
 from boathouse.resources import names
-from boathouse_cli import convert, model, options, picture, queues, reproduce, simulate, tables, timeline, watching
+from boathouse_cli import convert, kinds, model, options, picture, printing_logs, queues, tables, watching
 from boathouse_cli import explain as explaining
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
+from boathouse_cli.selecting import Selection
 
 app = typer.Typer(
     name="boathouse",
@@ -20,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-JobArgument = Annotated[str, typer.Argument(metavar="mrjob/NAME", help="The job.")]
+JobArgument = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.")]
 
 
 @app.callback()
@@ -38,7 +40,7 @@ def shared(
 
 @app.command()
 def explain(
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="mrjob/NAME or pod/NAME.")],
+    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"{kinds.JOB_SYNTAX}, or pod/NAME.")],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -46,16 +48,16 @@ def explain(
     output: options.Output = options.Format.TABLE,
 ) -> None:
     """Why a job or pod waits, naming what is scarce and who holds it; or where it stands."""
-    kind, name = options.target(target)
+    kind, name = kinds.target(target)
     gateway = _gateway(kubeconfig, context, namespace)
-    if kind == "pod":
+    if kind is None:
         answer = explaining.explain_pod(
             gateway.pod(name), gateway.events(involvedObject__kind="Pod", involvedObject__name=name), now_s=time.time()
         )
     else:
-        job = model.job(gateway.job(name))
+        job = kinds.job(gateway, kind, name)
         queue = _queue_of(gateway, job, operator_namespace)
-        answer = explaining.explain_job(job, _task_pods(gateway, job), queue, now_s=time.time())
+        answer = explaining.explain_job(job, kinds.pods(gateway, kind, job), queue, now_s=time.time())
     if output is not options.Format.TABLE:
         options.print_data(answer, output)
         return
@@ -72,16 +74,16 @@ def list_jobs(
     kubeconfig: options.Kubeconfig = None,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """List the jobs, with what each waits for."""
+    """List the jobs of all kinds, with what each waits for."""
     gateway = _gateway(kubeconfig, context, namespace)
-    found = gateway.jobs(all_namespaces=all_namespaces)
+    found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces)
     if output is not options.Format.TABLE:
         options.print_data(found, output)
     elif not found:
         where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
         _screen(stderr=True).print(f"No jobs in {where}.")
     else:
-        jobs = sorted(map(model.job, found), key=lambda job: (job.namespace, job.created_s, job.name))
+        jobs = sorted(map(kinds.read, found), key=lambda job: (job.namespace, job.created_s, job.name))
         _screen().print(tables.jobs(jobs, namespaces=all_namespaces, now_s=time.time()))
 
 
@@ -94,46 +96,34 @@ def watch(
     timeout: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
 ) -> None:
     """Show a job's progress until it ends; the exit code is 0 when it succeeded, 1 when it failed."""
-    name = options.job_name(job)
-    ended = watching.follow(_gateway(kubeconfig, context, namespace), name, _screen(), timeout_s=timeout)
-    answer = explaining.explain_job(ended, [], None, now_s=time.time())
-    _screen().print(answer.headline, highlight=False, markup=False, soft_wrap=True)
-    if ended.phase != "Succeeded":
-        raise typer.Exit(ExitCode.JOB_FAILED)
+    kind, name = kinds.job_target(job)
+    watching.until_end(_gateway(kubeconfig, context, namespace), kind, name, _screen(), timeout_s=timeout)
 
 
 @app.command()
-def logs(
+def logs(  # noqa: PLR0917  each is an option of the command
     job: JobArgument,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    task: Annotated[str | None, typer.Option(help="One task, such as m-00042; else all.")] = None,
-    attempt: Annotated[int | None, typer.Option(help="One attempt; else the task's last.")] = None,
+    task: Annotated[str | None, typer.Option(help="One task of an MRJob, such as m-00042; else all.")] = None,
+    executor: Annotated[int | None, typer.Option(help="An executor of a SparkApp, by number; else the driver.")] = None,
+    attempt: Annotated[int | None, typer.Option(help="One attempt; else the last.")] = None,
     tail: Annotated[int | None, typer.Option(help="The last lines of each only.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task ends; needs --task.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the pod ends; for an MRJob, with --task.")
+    ] = False,
 ) -> None:
-    """Print the logs of a job's tasks: what the commands wrote to stderr, and the runtime's own lines."""
-    if follow and task is None:
-        raise CommandError("--follow needs --task, such as --task m-00000", ExitCode.USAGE)
-    name = options.job_name(job)
-    gateway = _gateway(kubeconfig, context, namespace)
-    found = model.job(gateway.job(name))
-    chosen = _chosen(_task_pods(gateway, found), task, attempt)
-    if not chosen:
-        raise CommandError(
-            f"{found.title} has no pod of {task or 'any task'}: see `boathouse explain {found.title}`",
-            ExitCode.NOT_FOUND,
-        )
-    for pod in chosen:
-        prefix = "" if task else f"{pod.task}-a{pod.attempt}: "
-        for line in gateway.log(pod.name, tail=tail, follow=follow):
-            print(f"{prefix}{line}")
+    """Print the logs of an MRJob's tasks, or of a SparkApp's driver or executor."""
+    kind, name = kinds.job_target(job)
+    selection = Selection(task=task, executor=executor, attempt=attempt, follow=follow)
+    selection.check(kind)
+    printing_logs.show(_gateway(kubeconfig, context, namespace), kind, name, selection, tail=tail)
 
 
 @app.command("timeline")
 def show_timeline(
-    job: JobArgument,
+    jobs: Annotated[list[str], typer.Argument(metavar="KIND/NAME...", help=f"{kinds.JOB_SYNTAX}; several share axes.")],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -141,16 +131,16 @@ def show_timeline(
         Path | None, typer.Option("--output", "-o", help="Draw the picture too: a file ending in .html or .svg.")
     ] = None,
 ) -> None:
-    """Where each second of a job went: a table, and with -o a picture of its pods over the nodes by phase."""
+    """Where each second of jobs went: a table for each, and with -o a picture of their pods over the nodes by phase."""
     if output is not None and output.suffix not in {".html", ".svg"}:
         raise CommandError(f"{output} ends neither in .html nor in .svg", ExitCode.USAGE)
-    name = options.job_name(job)
+    targets = list(map(kinds.job_target, jobs))
     gateway = _gateway(kubeconfig, context, namespace)
-    found = model.job(gateway.job(name))
-    line = timeline.build(found, _task_pods(gateway, found), now_s=time.time())
-    _screen().print(tables.seconds(picture.shares(line)))
+    lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
+    for line in lines:
+        _screen().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
     if output is not None:
-        output.write_text(picture.to_svg(line) if output.suffix == ".svg" else picture.to_html(line))
+        output.write_text(picture.to_svg(*lines) if output.suffix == ".svg" else picture.to_html(*lines))
         _screen(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
 
 
@@ -171,8 +161,31 @@ def list_queues(
 
 
 app.command("convert")(convert.convert)
-app.command("simulate")(simulate.simulate)
-app.command("reproduce")(reproduce.reproduce)
+
+
+def _add_simulator() -> None:
+    """Add the commands of the simulator; without its libraries, commands that say how to get them."""
+    try:
+        from boathouse_cli import reproduce, simulate
+    except ModuleNotFoundError as error:
+        for name in ("simulate", "reproduce"):
+            app.command(name, context_settings={"ignore_unknown_options": True})(_without(str(error.name)))
+    else:
+        app.command("simulate")(simulate.simulate)
+        app.command("reproduce")(reproduce.reproduce)
+
+
+def _without(library: str) -> Callable[[list[str] | None], None]:
+    def missing(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:  # noqa: ARG001
+        """Needs another extra: install boathouse[cli,simulator]."""
+        raise CommandError(
+            f"{library} is missing: install boathouse with two extras, boathouse[cli,simulator]", ExitCode.USAGE
+        )
+
+    return missing
+
+
+_add_simulator()
 
 
 def _gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
@@ -183,15 +196,14 @@ def _screen(*, stderr: bool = False) -> console.Console:
     return console.Console(stderr=stderr)
 
 
-def _task_pods(gateway: Gateway, job: model.Job) -> list[model.TaskPod]:
-    return [model.task_pod(raw) for raw in gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}")]
-
-
 def _queues(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ...]:
     return queues.usage(
         queues.configured(gateway.operator_config(operator_namespace)),
-        [model.job(raw) for raw in gateway.jobs(all_namespaces=True)],
-        gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
+        [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
+        [
+            *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
+            *gateway.pods(f"{model.SPARK_ROLE}={model.EXECUTOR},!{names.LABEL_QUEUE}", all_namespaces=True),
+        ],
         gateway.nodes(),
     )
 
@@ -202,10 +214,3 @@ def _queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queu
         return next((queue for queue in _queues(gateway, operator_namespace) if queue.name == job.queue), None)
     except CommandError:
         return None
-
-
-def _chosen(pods: list[model.TaskPod], task: str | None, attempt: int | None) -> list[model.TaskPod]:
-    """The pods asked for; of one task without an attempt, its last."""
-    order = sorted(pods, key=lambda pod: (pod.created_s, pod.task, pod.attempt))
-    wanted = [pod for pod in order if task in (None, pod.task) and attempt in (None, pod.attempt)]
-    return wanted[-1:] if task is not None else wanted

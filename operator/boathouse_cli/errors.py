@@ -31,3 +31,11 @@ class CommandError(Exception):
     def __init__(self, message: str, code: ExitCode = ExitCode.CLUSTER) -> None:
         super().__init__(message)
         self.code = code
+
+
+class UnknownKindError(CommandError):
+    """The cluster has no such kind of objects."""
+
+
+class AlreadyExistsError(CommandError):
+    """An object of this name is there."""

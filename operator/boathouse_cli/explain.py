@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
 from boathouse.resources.names import ConditionType, Reason
+from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
+from boathouse.resources.sparkapp.names import Reason as SparkReason
 from boathouse_cli import model, text
 
 if TYPE_CHECKING:
@@ -18,7 +20,13 @@ if TYPE_CHECKING:
 UNSEEN_AFTER_S: Final = 10.0
 """A job without status for so long is not being looked at: a running operator takes well under a second."""
 
-NO_PROBLEM: Final = frozenset({Reason.WAITING_FOR_TASKS, Reason.JOB_FINISHED, Reason.TASKS_RUNNING, ""})
+NO_PROBLEM: Final = frozenset(
+    {
+        *(Reason.WAITING_FOR_TASKS, Reason.JOB_FINISHED, Reason.TASKS_RUNNING, Reason.SUSPENDED, ""),
+        *(SparkReason.DRIVER_STARTING, SparkReason.RESTARTING),
+    }
+)
+"""Reasons for which a job does not run yet, while nothing is wrong with its pods."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +47,9 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
         now_s: For ages.
     """
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
-    rows += [
-        (stage, _counts(counts)) for stage, counts in (("maps", job.maps), ("reduces", job.reduces)) if counts.total
-    ]
+    rows += job.details
     rows += [("pods", _pods(pods))] if pods else []
     rows += [("queue", describe_queue(queue))] if queue else []
-    rows += [("failure", _failure(each)) for each in job.failures]
     return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))
 
 
@@ -76,26 +81,38 @@ def describe_queue(queue: Queue) -> str:
 
 
 def _standing(job: model.Job, now_s: float) -> str:
-    failed, succeeded = job.condition(ConditionType.FAILED), job.condition(ConditionType.SUCCEEDED)
+    failed, suspended = job.condition(ConditionType.FAILED), job.condition(ConditionType.SUSPENDED)
     if failed and failed.status == "True":
         return f"failed: {_because(failed)}"
-    if succeeded and succeeded.status == "True":
+    if job.holds(ConditionType.SUCCEEDED):
         took = text.duration((job.completed_s or now_s) - job.created_s)
-        return f"succeeded in {took} ({job.progress}); the output is in {job.output}"
+        outcome = f"; {job.outcome}" if job.outcome else ""
+        return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
         return _unseen(now_s - job.created_s)
+    if refused := job.denial(ConditionType.ADMITTED):
+        return f"was not admitted: {_because(refused)}"
+    if suspended and suspended.status == "True":
+        return f"is suspended: {suspended.message or suspended.reason}"
     return _under_way(job)
 
 
 def _under_way(job: model.Job) -> str:
-    running, scheduled = job.condition(ConditionType.RUNNING), job.condition(ConditionType.SCHEDULED)
-    if running and running.status == "False" and running.reason not in NO_PROBLEM:
+    running = job.denial(ConditionType.RUNNING)
+    if running and running.reason not in NO_PROBLEM:
         return f"cannot go on: {_because(running)}"
-    at_work = job.maps.running + job.reduces.running
-    if scheduled and scheduled.status == "False":
-        waits = f"waits: {scheduled.message or scheduled.reason}"
-        return f"is in phase {job.phase} ({job.progress}, {at_work} tasks running) and {waits}" if at_work else waits
-    return f"is in phase {job.phase} ({job.progress or 'no tasks yet'}, {at_work} tasks running)"
+    stands = ", ".join(filter(None, (job.progress, job.activity))) or "no tasks yet"
+    phase = f"is in phase {job.phase} ({stands})"
+    if waits := waiting(job):
+        why = f"waits: {waits.message or waits.reason}"
+        return f"{phase} and {why}" if job.is_busy else why
+    return phase
+
+
+def waiting(job: model.Job) -> model.Condition | None:
+    """The condition that says why a job has not all that it needs."""
+    executors = job.denial(SparkCondition.EXECUTORS_READY) if job.holds(ConditionType.RUNNING) else None
+    return job.denial(ConditionType.SCHEDULED) or executors
 
 
 def _unseen(age_s: float) -> str:
@@ -112,22 +129,9 @@ def _because(condition: model.Condition) -> str:
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
 
-def _counts(counts: model.Counts) -> str:
-    failed = f", {counts.failed_attempts} attempts failed" if counts.failed_attempts else ""
-    done = f"{counts.succeeded} of {counts.total} done"
-    return f"{done}, {counts.running} running, {counts.pending} waiting or starting{failed}"
-
-
 def _pods(pods: Iterable[model.TaskPod]) -> str:
     by_place = collections.Counter((pod.node or "no node yet", pod.waiting or pod.phase) for pod in pods)
     return ", ".join(f"{count} {state} on {node}" for (node, state), count in sorted(by_place.items()))
-
-
-def _failure(failure: model.Failure) -> str:
-    where = f" on {failure.node}" if failure.node else ""
-    whose = "the job's fault" if failure.user_error else "the infrastructure's fault, tried again"
-    step = "" if failure.step is None else f"step {failure.step}: "
-    return f"{step}{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({whose})"
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:

@@ -13,8 +13,7 @@ import urllib3
 from kubernetes import client, config
 
 from boathouse.resources import names
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode, UnknownKindError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from boathouse_cli import model
 
 REQUEST_TIMEOUT_S = 30
+CONFLICT = 409
 CONFIG_MAP = "boathouse-config"
 CONFIG_KEY = "config.json"
 
@@ -33,6 +33,7 @@ class Gateway:
         # The client's types promise models; raw JSON is asked of it everywhere.
         self._core: Any = client.CoreV1Api(api)
         self._custom: Any = client.CustomObjectsApi(api)
+        self._rights: Any = client.RbacAuthorizationV1Api(api)
         self.namespace = namespace
         """Where names without a namespace are looked up."""
 
@@ -53,27 +54,61 @@ class Gateway:
         chosen = next((each for each in contexts if each["name"] == context), active)
         return cls(api, namespace or chosen["context"].get("namespace") or "default")
 
-    def job(self, name: str) -> model.Raw:
-        """An MRJob of the namespace."""
-        with _explained(f"mrjob/{name}", self.namespace):
+    def job(self, plural: str, name: str) -> model.Raw:
+        """A job of the namespace."""
+        with _explained(f"{plural}/{name}", self.namespace):
             found: model.Raw = self._custom.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, mrjob_names.PLURAL, name, _request_timeout=REQUEST_TIMEOUT_S
+                names.GROUP, names.VERSION, self.namespace, plural, name, _request_timeout=REQUEST_TIMEOUT_S
             )
             return found
 
-    def jobs(self, *, all_namespaces: bool) -> list[model.Raw]:
-        """The MRJobs of the namespace, or of all."""
-        with _explained("mrjobs", None if all_namespaces else self.namespace):
+    def jobs(self, plural: str, *, all_namespaces: bool) -> list[model.Raw]:
+        """The jobs of a kind, of the namespace or of all."""
+        with _explained(plural, None if all_namespaces else self.namespace):
             where = (names.GROUP, names.VERSION)
             if all_namespaces:
-                found = self._custom.list_cluster_custom_object(
-                    *where, mrjob_names.PLURAL, _request_timeout=REQUEST_TIMEOUT_S
-                )
+                found = self._custom.list_cluster_custom_object(*where, plural, _request_timeout=REQUEST_TIMEOUT_S)
             else:
                 found = self._custom.list_namespaced_custom_object(
-                    *where, self.namespace, mrjob_names.PLURAL, _request_timeout=REQUEST_TIMEOUT_S
+                    *where, self.namespace, plural, _request_timeout=REQUEST_TIMEOUT_S
                 )
             return list(found["items"])
+
+    def create_job(self, plural: str, manifest: model.Raw) -> model.Raw:
+        """Create a job in the namespace; return it as the API server has it."""
+        name = manifest["metadata"].get("name") or f"{manifest['metadata'].get('generateName')}…"
+        with _explained(f"{plural}/{name}", self.namespace, verb="create"):
+            made: model.Raw = self._custom.create_namespaced_custom_object(
+                names.GROUP, names.VERSION, self.namespace, plural, manifest, _request_timeout=REQUEST_TIMEOUT_S
+            )
+            return made
+
+    def create_account(self, manifest: model.Raw) -> model.Raw:
+        """Create a service account."""
+        with _explained(f"serviceaccount/{manifest['metadata']['name']}", self.namespace, verb="create"):
+            return _json(
+                self._core.create_namespaced_service_account(
+                    self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            )
+
+    def create_role_binding(self, manifest: model.Raw) -> model.Raw:
+        """Create a role binding."""
+        with _explained(f"rolebinding/{manifest['metadata']['name']}", self.namespace, verb="create"):
+            return _json(
+                self._rights.create_namespaced_role_binding(
+                    self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            )
+
+    def role_binding(self, name: str) -> model.Raw:
+        """A role binding of the namespace."""
+        with _explained(f"rolebinding/{name}", self.namespace):
+            return _json(
+                self._rights.read_namespaced_role_binding(
+                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            )
 
     def pod(self, name: str) -> model.Raw:
         """A pod of the namespace."""
@@ -123,12 +158,12 @@ class Gateway:
             decoded: model.Raw = json.loads(_json(found)["data"][CONFIG_KEY])
             return decoded
 
-    def log(self, pod: str, *, tail: int | None, follow: bool) -> Iterator[str]:
-        """The lines of a task's log; with `follow` until its container ends."""
+    def log(self, pod: str, container: str, *, tail: int | None, follow: bool) -> Iterator[str]:
+        """The lines of a container's log; with `follow` until it ends."""
         options: dict[str, Any] = {"tail_lines": tail} if tail is not None else {}
         with _explained(f"pod/{pod}", self.namespace):
             stream = self._core.read_namespaced_pod_log(
-                pod, self.namespace, container=names.CONTAINER, follow=follow, _preload_content=False, **options
+                pod, self.namespace, container=container, follow=follow, _preload_content=False, **options
             )
             rest = b""
             for chunk in stream.stream(amt=None if not follow else 1024, decode_content=True):
@@ -148,35 +183,49 @@ def _items(response: Any) -> list[model.Raw]:
 
 
 @contextlib.contextmanager
-def _explained(what: str, namespace: str | None) -> Iterator[None]:
+def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Iterator[None]:
     """Turn the client's errors into what the user can do."""
     where = "" if namespace is None else f" in namespace {namespace}"
     try:
         yield
     except client.ApiException as error:
-        raise _from_status(error, what, where) from error
+        raise _from_status(error, what, where, verb) from error
     except urllib3.exceptions.HTTPError as error:
         cause = str(getattr(error, "reason", error)).rpartition(": ")[2]
         raise CommandError(f"the cluster does not answer ({cause}): check `kubectl cluster-info`") from error
 
 
-def _is_status(error: client.ApiException) -> bool:
-    """Whether the answer is about an object, as a Kubernetes Status."""
+def _status(error: client.ApiException) -> model.Raw:
+    """The answer as a Kubernetes Status, which is about an object; empty for other answers."""
     try:
-        return bool(json.loads(error.body or "")["kind"] == "Status")
+        found: model.Raw = json.loads(error.body or "")
+        return found if found["kind"] == "Status" else {}
     except (ValueError, TypeError, KeyError):
-        return False
+        return {}
 
 
-def _from_status(error: client.ApiException, what: str, where: str) -> CommandError:
+def _from_status(error: client.ApiException, what: str, where: str, verb: str) -> CommandError:
+    status = _status(error)
+    if verb != "read" and (refusal := _refusal(error, status.get("message", ""), f"{what}{where}", verb)):
+        return refusal
     match error.status:
-        case 404 if not _is_status(error):  # the server has no such path: the kind is unknown
-            return CommandError("the cluster does not know MRJobs: install Boathouse there, with helm install")
+        case 404 if not status:  # the server has no such path: the kind is unknown
+            plural = what.split("/", maxsplit=1)[0]
+            return UnknownKindError(
+                f"the cluster does not know {plural}: install or upgrade Boathouse there, with helm"
+            )
         case 404:
             return CommandError(f"{what} does not exist{where}: check the name, or pass -n", ExitCode.NOT_FOUND)
         case 401:
             return CommandError("the cluster does not accept your credentials: check the kubeconfig's user")
         case 403:
-            return CommandError(f"you may not read {what}{where}: ask for the role view there")
+            return CommandError(f"you may not {verb} {what}{where}: ask for the role view there")
         case _:
             return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: try again")
+
+
+def _refusal(error: client.ApiException, message: str, what: str, verb: str) -> CommandError | None:
+    """What the API server says to a write that it does not do."""
+    if error.status == CONFLICT:
+        return AlreadyExistsError(f"{what} exists already: delete it, or choose another name", ExitCode.USAGE)
+    return CommandError(f"the cluster does not {verb} {what}: {message}") if message else None

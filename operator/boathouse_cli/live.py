@@ -16,13 +16,12 @@ BAR_WIDTH: Final = 40
 
 
 def draw(job: model.Job, *, now_s: float) -> table.Table:
-    """A few lines: the phase, a bar for maps and for reduces, and why tasks wait."""
+    """A few lines: the phase, a bar for each stage, and why the job waits."""
     drawn = table.Table.grid(padding=(0, 2))
     drawn.add_row(rich_text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
-    for stage, counts in (("maps", job.maps), ("reduces", job.reduces)):
-        if counts.total:
-            bar = progress_bar.ProgressBar(total=counts.total, completed=counts.succeeded, width=BAR_WIDTH)
-            drawn.add_row(stage, bar, f"{counts.succeeded}/{counts.total}, {counts.running} running{_failed(counts)}")
+    for stage in job.stages:
+        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=BAR_WIDTH) if stage.total else ""
+        drawn.add_row(stage.name, bar, stage.text)
     if why := tables.why(job):
         drawn.add_row("waits", "", why)
     return drawn
@@ -31,12 +30,9 @@ def draw(job: model.Job, *, now_s: float) -> table.Table:
 def line(job: model.Job, *, now_s: float) -> str:
     """The same in one line, for logs."""
     why = tables.why(job)
-    return f"{job.title} {job.phase or 'Pending'} {job.progress} {_age(job, now_s)}{' ' + why if why else ''}"
+    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), why)
+    return " ".join(filter(None, words))
 
 
 def _age(job: model.Job, now_s: float) -> str:
     return text.duration((job.completed_s or now_s) - job.created_s)
-
-
-def _failed(counts: model.Counts) -> str:
-    return f", {counts.failed_attempts} attempts failed" if counts.failed_attempts else ""

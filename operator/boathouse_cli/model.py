@@ -21,6 +21,14 @@ Raw = Mapping[str, Any]
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 
+SPARK_ROLE = "spark-role"
+SPARK_EXECUTOR_ID = "spark-exec-id"
+SPARK_APPLICATION_ID = "spark-app-selector"
+DRIVER = "driver"
+EXECUTOR = "executor"
+SPARK_ROLES = (DRIVER, EXECUTOR)
+"""Labels of Spark's own on its pods, and their values."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
@@ -33,75 +41,89 @@ class Condition:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """Tasks of one stage by state."""
+class Stage:
+    """A part of a job's work.
 
-    total: int = 0
-    pending: int = 0
-    running: int = 0
-    succeeded: int = 0
-    failed_attempts: int = 0
+    Attributes:
+        total: How much there is to do, of which `done` is done; 0: unknown.
+        text: For people, such as `3/7, 2 running`.
+    """
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """One failed attempt, as the job's status keeps it."""
-
-    task: str
-    step: int | None
-    attempt: int
-    node: str
-    reason: str
-    message: str
-    user_error: bool
+    name: str
+    total: int
+    done: int
+    text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An MRJob."""
+    """An object of any kind that runs in a queue.
 
+    Attributes:
+        kind: As users write it, such as `mrjob`.
+        progress: How far it is, in a few words.
+        activity: What runs of it now, in a few words.
+        is_busy: Whether anything runs of it.
+        outcome: What its success left, in a sentence.
+        stages: What is drawn while it runs.
+        details: What is explained beside, as (what, text).
+    """
+
+    kind: str
     name: str
     namespace: str
     uid: str
     queue: str
     phase: str
-    output: str
     created_s: float
     started_s: float | None
     completed_s: float | None
     conditions: Mapping[str, Condition]
-    maps: Counts
-    reduces: Counts
-    progress: str
-    failures: tuple[Failure, ...]
-    counters: Mapping[str, Mapping[str, int]]
+    progress: str = ""
+    activity: str = ""
+    is_busy: bool = False
+    outcome: str = ""
+    stages: tuple[Stage, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
 
     @property
     def title(self) -> str:
-        """`mrjob/NAME`, as kubectl writes it."""
-        return f"mrjob/{self.name}"
+        """`KIND/NAME`, as kubectl writes it."""
+        return f"{self.kind}/{self.name}"
 
     @property
     def finished(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.phase in FINISHED_PHASES
 
-    def condition(self, kind: names.ConditionType) -> Condition | None:
+    def condition(self, kind: str) -> Condition | None:
         """The condition of this type, if the operator has set it."""
         return self.conditions.get(kind)
+
+    def holds(self, kind: str) -> bool:
+        """Whether a condition is True."""
+        found = self.conditions.get(kind)
+        return found is not None and found.status == "True"
+
+    def denial(self, kind: str) -> Condition | None:
+        """The condition of this type if it is False."""
+        found = self.conditions.get(kind)
+        return found if found is not None and found.status == "False" else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPod:
-    """One attempt of a task: its pod, and its result once it has ended.
+    """One attempt of a task, a driver or an executor: its pod, and its result once it has ended.
 
     Attributes:
+        task: Such as `m-00042`, `driver` or `executor-3`.
         placed_s: when it got its node, which is later than `created_s` for a pod that was kept pending ahead.
     """
 
     name: str
     task: str
     task_type: str
+    container: str
     attempt: int
     queue: str
     node: str | None
@@ -119,26 +141,21 @@ class TaskPod:
         return self.phase == "Failed"
 
 
-def job(raw: Raw) -> Job:
-    """Read an MRJob."""
+def common(raw: Raw, kind: str) -> dict[str, Any]:
+    """The fields of a `Job` that do not depend on its kind, as keywords."""
     metadata, spec, status = raw["metadata"], raw.get("spec", {}), raw.get("status") or {}
-    return Job(
-        name=metadata["name"],
-        namespace=metadata["namespace"],
-        uid=metadata["uid"],
-        queue=status.get("queue") or spec.get("queue") or "",
-        phase=status.get("phase") or "",
-        output=spec.get("output", ""),
-        created_s=epoch_s(metadata["creationTimestamp"]),
-        started_s=_epoch_or_none(status.get("startTime")),
-        completed_s=_epoch_or_none(status.get("completionTime")),
-        conditions=conditions(raw),
-        maps=_counts(status.get("maps")),
-        reduces=_counts(status.get("reduces")),
-        progress=status.get("progress") or "",
-        failures=tuple(map(_failure, status.get("lastFailures") or ())),
-        counters=status.get("counters") or {},
-    )
+    return {
+        "kind": kind,
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+        "uid": metadata["uid"],
+        "queue": status.get("queue") or spec.get("queue") or "",
+        "phase": status.get("phase") or "",
+        "created_s": epoch_s(metadata["creationTimestamp"]),
+        "started_s": epoch_or_none(status.get("startTime")),
+        "completed_s": epoch_or_none(status.get("completionTime")),
+        "conditions": conditions(raw),
+    }
 
 
 def conditions(raw: Raw) -> dict[str, Condition]:
@@ -148,7 +165,7 @@ def conditions(raw: Raw) -> dict[str, Condition]:
             status=each["status"],
             reason=each.get("reason") or "",
             message=each.get("message") or "",
-            since_s=_epoch_or_none(each.get("lastTransitionTime")),
+            since_s=epoch_or_none(each.get("lastTransitionTime")),
         )
         for each in (raw.get("status") or {}).get("conditions") or ()
     }
@@ -158,25 +175,24 @@ def task_pod(raw: Raw) -> TaskPod:
     """Read a pod of a job."""
     metadata, status = raw["metadata"], raw.get("status") or {}
     labels = metadata.get("labels") or {}
-    state = _container_state(status)
+    role = labels.get(SPARK_ROLE, "")
+    container = f"spark-kubernetes-{role}" if role in SPARK_ROLES else names.CONTAINER
+    state = _container_state(status, container)
     ended = state.get("terminated") or {}
-    task_type = labels.get(mrjob_names.LABEL_TASK_TYPE, "")
     created_s = epoch_s(metadata["creationTimestamp"])
     return TaskPod(
         name=metadata["name"],
-        task=_task_name(
-            task_type, labels.get(mrjob_names.LABEL_TASK_INDEX, "0"), labels.get(mrjob_names.LABEL_STEP, "0")
-        )
-        or metadata["name"],
-        task_type=task_type,
-        attempt=int(labels.get(mrjob_names.LABEL_ATTEMPT, "1")),
+        task=_task_name(labels) or metadata["name"],
+        task_type=role or labels.get(mrjob_names.LABEL_TASK_TYPE, ""),
+        container=container,
+        attempt=_attempt(labels),
         queue=labels.get(names.LABEL_QUEUE, ""),
         node=raw.get("spec", {}).get("nodeName"),
         phase=status.get("phase") or "Pending",
         created_s=created_s,
         placed_s=_placed_s(raw) or created_s,
-        started_s=_epoch_or_none((state.get("running") or ended).get("startedAt")),
-        finished_s=_epoch_or_none(ended.get("finishedAt")),
+        started_s=epoch_or_none((state.get("running") or ended).get("startedAt")),
+        finished_s=epoch_or_none(ended.get("finishedAt")),
         waiting=(state.get("waiting") or {}).get("reason") or "",
         result=_result(ended.get("message") or ""),
     )
@@ -187,31 +203,9 @@ def epoch_s(text: str) -> float:
     return dt.datetime.fromisoformat(text).timestamp()
 
 
-def _epoch_or_none(text: str | None) -> float | None:
+def epoch_or_none(text: str | None) -> float | None:
+    """Seconds since the epoch, None without a time."""
     return epoch_s(text) if text else None
-
-
-def _counts(raw: Raw | None) -> Counts:
-    raw = raw or {}
-    return Counts(
-        total=raw.get("total", 0),
-        pending=raw.get("pending", 0),
-        running=raw.get("running", 0),
-        succeeded=raw.get("succeeded", 0),
-        failed_attempts=raw.get("failedAttempts", 0),
-    )
-
-
-def _failure(raw: Raw) -> Failure:
-    return Failure(
-        task=raw["task"],
-        step=raw.get("step"),
-        attempt=raw["attempt"],
-        node=raw.get("node") or "",
-        reason=raw["reason"],
-        message=raw.get("message") or "",
-        user_error=raw.get("userError", False),
-    )
 
 
 def _placed_s(raw: Raw) -> float | None:
@@ -219,21 +213,32 @@ def _placed_s(raw: Raw) -> float | None:
     return scheduled.since_s if scheduled and scheduled.status == "True" else None
 
 
-def _container_state(status: Raw) -> Raw:
+def _container_state(status: Raw, container: str) -> Raw:
     for each in status.get("containerStatuses") or ():
-        if each["name"] == names.CONTAINER:
+        if each["name"] == container:
             state: Raw = each.get("state") or {}
             return state
     return {}
 
 
-def _task_name(task_type: str, index: str, step: str) -> str | None:
-    """`m-00042`, of a later step `s1-m-00042`."""
+def _task_name(labels: Mapping[str, str]) -> str | None:
+    """`m-00042`, of a later step `s1-m-00042`; `driver`, `executor-3`."""
+    role = labels.get(SPARK_ROLE, "")
+    if role in SPARK_ROLES:
+        return role if role == DRIVER else f"{role}-{labels.get(SPARK_EXECUTOR_ID, '?')}"
     try:
-        name = contract.task_name(contract.TaskType(task_type), int(index))
+        task_type = contract.TaskType(labels.get(mrjob_names.LABEL_TASK_TYPE, ""))
+        name = contract.task_name(task_type, int(labels.get(mrjob_names.LABEL_TASK_INDEX, "0")))
     except ValueError:
         return None
+    step = labels.get(mrjob_names.LABEL_STEP, "0")
     return name if step == "0" else f"s{step}-{name}"
+
+
+def _attempt(labels: Mapping[str, str]) -> int:
+    """The attempt of a task; of an executor, that of its driver, which the application's ID ends with."""
+    text = labels.get(mrjob_names.LABEL_ATTEMPT) or labels.get(SPARK_APPLICATION_ID, "").rpartition("-")[2]
+    return int(text) if text.isascii() and text.isdigit() else 1
 
 
 def _result(message: str) -> contract.TaskResult | None:

@@ -32,34 +32,6 @@ class Format(enum.StrEnum):
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
-_KINDS = {"mrjob": "mrjob", "mrjobs": "mrjob", "mrj": "mrjob", "pod": "pod", "pods": "pod", "po": "pod"}
-
-
-def target(text: str) -> tuple[str, str]:
-    """Split KIND/NAME; a name alone is an MRJob's.
-
-    Raises:
-        CommandError: The kind is none of ours.
-    """
-    kind, slash, name = text.partition("/")
-    if not slash:
-        return "mrjob", kind
-    if kind not in _KINDS or not name:
-        raise CommandError(f'"{text}" is not understood: write mrjob/NAME or pod/NAME', ExitCode.USAGE)
-    return _KINDS[kind], name
-
-
-def job_name(text: str) -> str:
-    """The name in mrjob/NAME or NAME.
-
-    Raises:
-        CommandError: It names something else.
-    """
-    kind, name = target(text)
-    if kind != "mrjob":
-        raise CommandError(f'"{text}" is not a job: write mrjob/NAME', ExitCode.USAGE)
-    return name
-
 
 def print_data(value: Any, form: Format) -> None:
     """Print a value for programs."""

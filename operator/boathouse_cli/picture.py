@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import jinja2
@@ -29,6 +30,9 @@ COLOURS: Final[Mapping[Activity, str]] = {
     Activity.SHUFFLE: "#e2725b",
     Activity.REDUCE: "#5aa469",
     Activity.COMMIT: "#6d597a",
+    Activity.WAIT_FOR_EXECUTORS: "#f3d9c9",
+    Activity.EXECUTORS: "#e08e45",
+    Activity.DRIVER: "#b5651d",
     Activity.RUNNING: "#9ec5e8",
 }
 
@@ -40,6 +44,8 @@ LANE: Final = 16
 BAR: Final = 12
 GROUP_GAP: Final = 10
 TICKS: Final = 10
+LONGEST: Final = 22
+"""Characters of a name that fit beside the lanes."""
 NO_NODE: Final = "no node yet"
 CRITICAL: Final = "critical path"
 
@@ -114,36 +120,44 @@ class Picture:
     shares: tuple[Share, ...]
 
 
-def to_svg(line: timeline.Timeline) -> str:
-    """A self-contained SVG document."""
-    return _environment().get_template("timeline.svg.j2").render(p=layout(line), legend=True)
+def to_svg(*lines: timeline.Timeline) -> str:
+    """A self-contained SVG document with the timelines of one or more jobs."""
+    return _environment().get_template("timeline.svg.j2").render(p=layout(*lines), legend=True)
 
 
-def to_html(line: timeline.Timeline) -> str:
+def to_html(*lines: timeline.Timeline) -> str:
     """A self-contained HTML page with the picture and a table of where the seconds went."""
-    return _environment().get_template("timeline.html.j2").render(p=layout(line), legend=False)
+    return _environment().get_template("timeline.html.j2").render(p=layout(*lines), legend=False)
 
 
-def layout(line: timeline.Timeline) -> Picture:
-    """Coordinates of everything in the picture."""
-    scale = _Scale(start_s=line.start_s, pixels_per_s=(WIDTH - LEFT - RIGHT) / max(line.duration_s, 1e-3))
+def layout(*lines: timeline.Timeline) -> Picture:
+    """Coordinates of everything in the picture; jobs share nodes and the axis of time."""
+    start_s = min(line.start_s for line in lines)
+    duration_s = max(line.end_s for line in lines) - start_s
+    scale = _Scale(start_s=start_s, pixels_per_s=(WIDTH - LEFT - RIGHT) / max(duration_s, 1e-3))
     y = float(TOP)
-    groups = [Group(name=CRITICAL, y=y, height=LANE)]
-    rects = [scale.rect(segment, y, f"{CRITICAL}: ") for segment in line.critical_path]
+    groups: list[Group] = []
+    rects: list[Rect] = []
     frames: list[Frame] = []
-    y += LANE + GROUP_GAP
-    for node in sorted({each.pod.node or NO_NODE for each in line.bars}):
-        bars = [each for each in line.bars if (each.pod.node or NO_NODE) == node]
+    for line in lines:
+        name = CRITICAL if len(lines) == 1 else line.job.title
+        groups.append(Group(name=_short(name), y=y, height=LANE))
+        rects += [scale.rect(segment, y, f"{_of(line, lines)}{CRITICAL}: ") for segment in line.critical_path]
+        y += LANE + GROUP_GAP
+    titles = {id(each): f"{_of(line, lines)}{_title(each)}" for line in lines for each in line.bars}
+    all_bars = sorted((each for line in lines for each in line.bars), key=lambda each: each.start_s)
+    for node in sorted({each.pod.node or NO_NODE for each in all_bars}):
+        bars = [each for each in all_bars if (each.pod.node or NO_NODE) == node]
         lanes = _lanes(bars)
-        groups.append(Group(name=node, y=y, height=LANE * (max(lanes) + 1)))
+        groups.append(Group(name=_short(node), y=y, height=LANE * (max(lanes) + 1)))
         for each, lane in zip(bars, lanes, strict=True):
-            top = y + lane * LANE + (LANE - BAR) / 2
-            rects += [scale.rect(segment, top, _title(each)) for segment in each.segments if segment.duration_s > 0]
-            frames.append(scale.frame(each, top))
+            top, title = y + lane * LANE + (LANE - BAR) / 2, titles[id(each)]
+            rects += [scale.rect(segment, top, title) for segment in each.segments if segment.duration_s > 0]
+            frames.append(scale.frame(each, top, title))
         y += groups[-1].height + GROUP_GAP
     return Picture(
-        title=f"{line.job.title}: {_outcome(line)}",
-        subtitle=_subtitle(line),
+        title="; ".join(f"{line.job.title}: {_outcome(line)}" for line in lines),
+        subtitle=_subtitle(lines, start_s),
         width=WIDTH,
         height=y + 24,
         left=LEFT,
@@ -152,14 +166,15 @@ def layout(line: timeline.Timeline) -> Picture:
         groups=tuple(groups),
         rects=tuple(rects),
         frames=tuple(frames),
-        ticks=scale.ticks(line.duration_s),
-        shares=shares(line),
+        ticks=scale.ticks(duration_s),
+        shares=shares(*lines),
     )
 
 
-def shares(line: timeline.Timeline) -> tuple[Share, ...]:
-    """Where each second went: by activity, along the critical path and over all attempts."""
-    wall, task = line.wall_seconds(), line.task_seconds()
+def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
+    """Where each second went: by activity, along the critical paths and over all attempts."""
+    wall: Counter[Activity] = sum((Counter(line.wall_seconds()) for line in lines), Counter())
+    task: Counter[Activity] = sum((Counter(line.task_seconds()) for line in lines), Counter())
     return tuple(
         Share(
             activity=activity.value,
@@ -192,13 +207,11 @@ class _Scale:
             f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})",
         )
 
-    def frame(self, each: timeline.Bar, y: float) -> Frame:
+    def frame(self, each: timeline.Bar, y: float, title: str) -> Frame:
         x = self.x(each.start_s)
         width = round(max(self.x(each.end_s) - x, 0.8), 2)
         label = each.pod.task if width > 7 * len(each.pod.task) else ""
-        return Frame(
-            x=x, y=y, width=width, height=BAR, failed=each.pod.failed, label=label, title=_title(each) + _ended(each)
-        )
+        return Frame(x=x, y=y, width=width, height=BAR, failed=each.pod.failed, label=label, title=title + _ended(each))
 
     def ticks(self, duration_s: float) -> tuple[Tick, ...]:
         step = next(
@@ -219,6 +232,15 @@ def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
     return lanes
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
+    """Whose a piece is, where there are several jobs."""
+    return f"{line.job.title} " if len(lines) > 1 else ""
+
+
 def _title(each: timeline.Bar) -> str:
     return f"{each.pod.task} attempt {each.pod.attempt}: "
 
@@ -234,10 +256,12 @@ def _outcome(line: timeline.Timeline) -> str:
     return f"{phase} after {line.duration_s:.1f} s"
 
 
-def _subtitle(line: timeline.Timeline) -> str:
-    started = dt.datetime.fromtimestamp(line.start_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    nodes = {each.pod.node for each in line.bars if each.pod.node}
-    return f"{len(line.bars)} pods on {len(nodes)} nodes, {line.job.progress}; created {started}"
+def _subtitle(lines: Sequence[timeline.Timeline], start_s: float) -> str:
+    started = dt.datetime.fromtimestamp(start_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    pods = [each.pod for line in lines for each in line.bars]
+    nodes = {pod.node for pod in pods if pod.node}
+    progress = "; ".join(line.job.progress for line in lines if line.job.progress)
+    return ", ".join(filter(None, (f"{len(pods)} pods on {len(nodes)} nodes", progress))) + f"; created {started}"
 
 
 def _environment() -> jinja2.Environment:

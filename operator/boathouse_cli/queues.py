@@ -62,7 +62,8 @@ def usage(
     Args:
         configured: The queues of the operator's configuration.
         jobs: All jobs that can be seen.
-        pods: Pods with the queue's label; those that ended or have no node do not count.
+        pods: Pods with the queue's label, and executors, which are in the queue of their driver; those that ended or
+            have no node do not count. A pod may be there twice.
         nodes: The cluster's nodes; those that are cordoned count too.
     """
     capacity = _capacity(nodes)
@@ -110,10 +111,13 @@ def _queue(
 
 
 def _used(pods: Iterable[model.Raw]) -> dict[str, list[requests.Amounts]]:
+    found = [msgspec.convert(raw, wire.PodView) for raw in pods]
+    queues = {pod.metadata.uid: queue for pod in found if (queue := pod.metadata.labels.get(names.LABEL_QUEUE))}
     used: dict[str, list[requests.Amounts]] = {}
-    for raw in pods:
-        pod = msgspec.convert(raw, wire.PodView)
-        if pod.spec.node_name and not pod.is_terminal and (queue := pod.metadata.labels.get(names.LABEL_QUEUE)):
+    for pod in found:
+        owner = pod.metadata.controller
+        queue = queues.get(pod.metadata.uid) or (queues.get(owner.uid) if owner else None)
+        if pod.spec.node_name and not pod.is_terminal and queue:
             used.setdefault(queue, []).append(requests.pod_requests(pod))
     return used
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich import box, table
 
+from boathouse.resources.names import ConditionType
 from boathouse.scheduling.pods import quantities
-from boathouse_cli import text
+from boathouse_cli import explain, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boathouse_cli import explain, model, picture
+    from boathouse_cli import model, picture
     from boathouse_cli.queues import Queue
 
 
@@ -21,18 +22,19 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float) -> tab
     columns = ("NAMESPACE",) if namespaces else ()
     drawn = _plain(*columns, "NAME", "QUEUE", "PHASE", "PROGRESS", "WHY", "AGE")
     for job in entries:
-        row = (job.name, job.queue, job.phase, job.progress, why(job), text.ago(now_s - job.created_s))
+        progress = job.progress or (job.activity if job.is_busy else "")
+        row = (job.title, job.queue, job.phase, progress, why(job), text.ago(now_s - job.created_s))
         drawn.add_row(*((job.namespace, *row) if namespaces else row))
     return drawn
 
 
 def why(job: model.Job) -> str:
     """The reason that a job waits or failed, in one word; nothing when all is well."""
-    for kind, bad in (("Failed", "True"), ("Scheduled", "False")):
-        found = job.conditions.get(kind)
-        if found and found.status == bad:
-            return found.reason
-    return ""
+    failed = job.condition(ConditionType.FAILED)
+    if failed and failed.status == "True":
+        return failed.reason
+    found = None if job.finished else job.denial(ConditionType.ADMITTED) or explain.waiting(job)
+    return found.reason if found else ""
 
 
 def queues(entries: Iterable[Queue]) -> table.Table:
@@ -63,9 +65,9 @@ def explanation(entry: explain.Explanation) -> table.Table:
     return drawn
 
 
-def seconds(entries: Sequence[picture.Share]) -> table.Table:
-    """Where each second went."""
-    drawn = _plain("WHERE EACH SECOND WENT", "OF THE JOB", "", "OF ALL TASKS")
+def seconds(entries: Sequence[picture.Share], title: str = "") -> table.Table:
+    """Where each second went; of several jobs, with whose they are."""
+    drawn = _plain(f"WHERE EACH SECOND WENT{f': {title}' if title else ''}", "OF THE JOB", "", "OF ALL TASKS")
     total_s = sum(each.wall_s for each in entries)
     for each in entries:
         share = each.wall_s / total_s if total_s else 0.0

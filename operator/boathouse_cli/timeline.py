@@ -34,6 +34,9 @@ class Activity(enum.Enum):
     SHUFFLE = "shuffle"
     REDUCE = "merge and reduce"
     COMMIT = "commit"
+    WAIT_FOR_EXECUTORS = "waiting for executors"
+    EXECUTORS = "executors running"
+    DRIVER = "driver running"
     RUNNING = "running"
 
 
@@ -141,12 +144,16 @@ def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
         if pod.task_type == TaskType.SETUP:
             spans = [(Activity.SETUP, start_s, end_s) for _, start_s, end_s in spans]
         first = (Activity.STARTING, pod.placed_s, spans[0][1])
-    else:
-        ended_s = pod.finished_s or now_s
-        started_s = pod.started_s or ended_s
-        first = (Activity.STARTING if pod.node else Activity.WAITING, pod.placed_s, started_s)
-        spans = [(Activity.RUNNING, started_s, ended_s)]
-    return Bar(pod=pod, segments=_joined(pod.placed_s, [first, *spans]))
+        return Bar(pod=pod, segments=_joined(pod.placed_s, [first, *spans]))
+    return plain_bar(pod, Activity.RUNNING, now_s=now_s)
+
+
+def plain_bar(pod: model.TaskPod, running: Activity, *, now_s: float) -> Bar:
+    """What a pod did by Kubernetes' times alone: starting, then `running` until it ended or now."""
+    ended_s = pod.finished_s or now_s
+    started_s = pod.started_s or ended_s
+    first = (Activity.STARTING if pod.node else Activity.WAITING, pod.placed_s, started_s)
+    return Bar(pod=pod, segments=_joined(pod.placed_s, [first, (running, started_s, ended_s)]))
 
 
 def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:

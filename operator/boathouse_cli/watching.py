@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+import typer
 from rich import live as rich_live
 
-from boathouse_cli import live, model
-from boathouse_cli.errors import CommandError
+from boathouse_cli import explain, kinds, live
+from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from rich import console
 
+    from boathouse_cli import model
     from boathouse_cli.gateway import Gateway
 
 POLL_S: Final = 1.0
@@ -20,7 +22,9 @@ LINE_EVERY_S: Final = 10.0
 """Where nothing can be redrawn (a log file), a line so often, and at each change of phase."""
 
 
-def follow(gateway: Gateway, name: str, screen: console.Console, *, timeout_s: float | None = None) -> model.Job:
+def follow(
+    gateway: Gateway, kind: kinds.Kind, name: str, screen: console.Console, *, timeout_s: float | None = None
+) -> model.Job:
     """Wait until a job ends.
 
     Raises:
@@ -30,7 +34,7 @@ def follow(gateway: Gateway, name: str, screen: console.Console, *, timeout_s: f
     with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
         said: tuple[str, float] = ("", 0.0)
         while True:
-            job = model.job(gateway.job(name))
+            job = kinds.job(gateway, kind, name)
             if screen.is_terminal:
                 view.update(live.draw(job, now_s=time.time()))
             else:
@@ -51,3 +55,18 @@ def _say(job: model.Job, said: tuple[str, float], screen: console.Console) -> tu
         return said
     screen.print(live.line(job, now_s=time.time()), highlight=False, soft_wrap=True)
     return job.phase, now_s
+
+
+def until_end(
+    gateway: Gateway, kind: kinds.Kind, name: str, screen: console.Console, *, timeout_s: float | None = None
+) -> None:
+    """Follow a job until it ends, and say how.
+
+    Raises:
+        typer.Exit: It failed.
+    """
+    ended = follow(gateway, kind, name, screen, timeout_s=timeout_s)
+    answer = explain.explain_job(ended, [], None, now_s=time.time())
+    screen.print(answer.headline, highlight=False, markup=False, soft_wrap=True)
+    if ended.phase != "Succeeded":
+        raise typer.Exit(ExitCode.JOB_FAILED)

@@ -76,3 +76,58 @@ def killed(raw: dict, *, start_s: float, end_s: float) -> dict:
 
 def _with_state(raw: dict, phase: str, state: dict) -> dict:
     return raw | {"status": {"phase": phase, "containerStatuses": [{"name": names.CONTAINER, "state": state}]}}
+
+
+APP_UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
+
+
+def app(name: str = "pi", *, conditions: list[dict] | None = None, **status: object) -> dict:
+    return {
+        "kind": "SparkApp",
+        "metadata": {"name": name, "namespace": "demo", "uid": APP_UID, "creationTimestamp": at(0)},
+        "spec": {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"},
+        "status": {"conditions": conditions or []} | status,
+    }
+
+
+def driver(*, attempt: int = 1, node: str | None = "node-0", created_s: float = 0, owner: str = APP_UID) -> dict:
+    labels = {mrjob_names.LABEL_TASK_TYPE: "driver", mrjob_names.LABEL_ATTEMPT: str(attempt)}
+    return _spark_pod("driver", f"pi-0a1b2c3d-a{attempt}-driver", attempt, labels, node, created_s, owner)
+
+
+def executor(number: int = 1, *, attempt: int = 1, node: str | None = "node-1", created_s: float = 5) -> dict:
+    name, owner = f"pi-0a1b2c3d-a{attempt}-exec-{number}", f"uid-of-pi-0a1b2c3d-a{attempt}-driver"
+    return _spark_pod("executor", name, attempt, {"spark-exec-id": str(number)}, node, created_s, owner)
+
+
+def spark_running(raw: dict, *, since_s: float) -> dict:
+    return _in_spark(running(raw, since_s=since_s))
+
+
+def spark_ended(raw: dict, *, start_s: float, end_s: float, exit_code: int = 0) -> dict:
+    times = {"startedAt": at(start_s), "finishedAt": at(end_s), "exitCode": exit_code}
+    return _in_spark(_with_state(raw, "Failed" if exit_code else "Succeeded", {"terminated": times}))
+
+
+def _spark_pod(
+    role: str, name: str, attempt: int, labels: dict, node: str | None, created_s: float, owner: str
+) -> dict:
+    known = {"spark-role": role, "spark-app-selector": f"spark-{APP_UID.replace('-', '')}-{attempt}"}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "demo",
+            "uid": f"uid-of-{name}",
+            "labels": {**known, **labels},
+            "creationTimestamp": at(created_s),
+            "ownerReferences": [{"uid": owner}],
+        },
+        "spec": {"schedulerName": names.SCHEDULER_NAME} | ({"nodeName": node} if node else {}),
+        "status": {"phase": "Pending"},
+    }
+
+
+def _in_spark(raw: dict) -> dict:
+    role = raw["metadata"]["labels"]["spark-role"]
+    statuses = [{**each, "name": f"spark-kubernetes-{role}"} for each in raw["status"]["containerStatuses"]]
+    return raw | {"status": raw["status"] | {"containerStatuses": statuses}}

@@ -1,14 +1,14 @@
 import pytest
 
 from boathouse.resources import names
-from boathouse_cli import explain, model, queues
+from boathouse_cli import explain, model, mrjobs, queues
 from tests.unit.cli import build
 
 NOW_S = build.START_S + 90
 
 
 def headline(*conditions, pods=(), **status):
-    job = model.job(build.job(conditions=list(conditions), **status))
+    job = mrjobs.read(build.job(conditions=list(conditions), **status))
     return explain.explain_job(job, [model.task_pod(pod) for pod in pods], None, now_s=NOW_S).headline
 
 
@@ -47,7 +47,7 @@ def test_a_job_that_nobody_looks_at_sends_the_user_to_the_operator():
 
 def test_failures_tell_whose_fault_they_were():
     failure = {"task": "m-00001", "attempt": 2, "reason": "PodLost", "message": "node gone", "userError": False}
-    details = explain.explain_job(model.job(build.job(lastFailures=[failure])), [], None, now_s=NOW_S).details
+    details = explain.explain_job(mrjobs.read(build.job(lastFailures=[failure])), [], None, now_s=NOW_S).details
     assert ("failure", "m-00001 attempt 2: PodLost: node gone (the infrastructure's fault, tried again)") in details
 
 
@@ -110,6 +110,20 @@ def test_a_queues_limits_are_shown_as_they_were_configured():
 
 
 def test_fair_shares_are_by_weight_among_queues_with_unfinished_jobs():
-    jobs = [model.job(build.job(queue="a")), model.job(build.job(queue="b"))]
+    jobs = [mrjobs.read(build.job(queue="a")), mrjobs.read(build.job(queue="b"))]
     found = queues.usage(queues.configured(CONFIG), jobs, [], [node()])
     assert {queue.name: queue.fair_share for queue in found} == {"a": 0.75, "b": 0.25, "idle": None}
+
+
+def test_executors_are_in_the_queue_of_their_driver():
+    driver, executor = holding("a", "500m"), holding("a", "1")
+    driver["metadata"]["uid"] = "uid-of-the-driver"
+    executor["metadata"] |= {
+        "uid": "e",
+        "labels": {},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "d", "uid": "uid-of-the-driver", "controller": True}
+        ],
+    }
+    (queue,) = queues.usage({"a": queues.Configured()}, [], [executor, driver], [node()])
+    assert (queue.pods, queue.cpu_milli) == (2, 1500)

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from boathouse_cli import model, picture, timeline
+from boathouse_cli import model, mrjobs, picture, timeline
 from tests.unit.cli import build
 
 
@@ -16,7 +16,7 @@ def line():
         build.ended(build.pod("map", 2, created_s=8), ("read", 9, 12)),
         build.ended(build.pod("map", 3, node="node-1", created_s=3), ("read", 4, 5), reason="UserCommandFailed"),
     ]
-    job = model.job(build.job("word<count>", phase="Succeeded", completionTime=build.at(13)))
+    job = mrjobs.read(build.job("word<count>", phase="Succeeded", completionTime=build.at(13)))
     return timeline.build(job, map(model.task_pod, pods), now_s=0)
 
 
@@ -64,6 +64,6 @@ def test_the_page_needs_nothing_from_elsewhere(line):
 
 @pytest.mark.parametrize("duration_s", [0.4, 7, 39, 3600, 86400])
 def test_the_axis_has_between_five_and_eleven_ticks(duration_s):
-    job = model.job(build.job())
+    job = mrjobs.read(build.job())
     drawn = picture.layout(timeline.build(job, [], now_s=build.START_S + duration_s))
     assert 5 <= len(drawn.ticks) <= 11

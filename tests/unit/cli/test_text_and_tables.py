@@ -3,7 +3,7 @@ import io
 import pytest
 from rich import console
 
-from boathouse_cli import live, model, options, tables, text
+from boathouse_cli import kinds, live, mrjobs, tables, text
 from boathouse_cli.errors import CommandError, ExitCode
 from tests.unit.cli import build
 
@@ -31,27 +31,27 @@ def test_sizes_have_binary_units(size_bytes, expected):
 
 @pytest.mark.parametrize("written", ["mrjob/a", "mrj/a", "mrjobs/a", "a"])
 def test_a_job_may_be_named_as_kubectl_names_it(written):
-    assert options.target(written) == ("mrjob", "a")
+    assert kinds.target(written) == (kinds.MRJOB, "a")
 
 
 @pytest.mark.parametrize("written", ["node/a", "pod/"])
 def test_other_kinds_are_refused_with_what_to_write(written):
-    with pytest.raises(CommandError, match=r"write mrjob/NAME or pod/NAME") as caught:
-        options.target(written)
+    with pytest.raises(CommandError, match=r"write mrjob/NAME or sparkapp/NAME or pod/NAME") as caught:
+        kinds.target(written)
     assert caught.value.code is ExitCode.USAGE
 
 
 def test_the_list_shows_why_a_job_waits():
     waiting = build.job(conditions=[build.condition("Scheduled", "False", "InsufficientCPU")], phase="Map")
-    assert "InsufficientCPU" in printed(tables.jobs([model.job(waiting)], namespaces=False, now_s=build.START_S))
+    assert "InsufficientCPU" in printed(tables.jobs([mrjobs.read(waiting)], namespaces=False, now_s=build.START_S))
 
 
 def test_the_namespace_is_a_column_only_when_asked_for():
-    job = model.job(build.job())
+    job = mrjobs.read(build.job())
     assert "demo" in printed(tables.jobs([job], namespaces=True, now_s=build.START_S))
     assert "demo" not in printed(tables.jobs([job], namespaces=False, now_s=build.START_S))
 
 
 def test_live_progress_counts_tasks():
-    job = model.job(build.job(phase="Map", maps={"total": 8, "succeeded": 3, "running": 2, "failedAttempts": 1}))
+    job = mrjobs.read(build.job(phase="Map", maps={"total": 8, "succeeded": 3, "running": 2, "failedAttempts": 1}))
     assert "3/8, 2 running, 1 attempts failed" in printed(live.draw(job, now_s=build.START_S + 5))

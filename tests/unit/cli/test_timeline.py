@@ -1,6 +1,6 @@
 import pytest
 
-from boathouse_cli import model, timeline
+from boathouse_cli import model, mrjobs, timeline
 from boathouse_cli.timeline import Activity
 from tests.unit.cli import build
 
@@ -15,7 +15,7 @@ def a_map(index=0, *, created_s=3, read_s=5.0, sorted_s=6.0, end_s=7.0):
 def of(*pods, end_s=10, now_s=0, **status):
     completed = {} if end_s is None else {"completionTime": build.at(end_s)}
     raw = build.job(**(completed | status))
-    return timeline.build(model.job(raw), map(model.task_pod, pods), now_s=build.START_S + now_s)
+    return timeline.build(mrjobs.read(raw), map(model.task_pod, pods), now_s=build.START_S + now_s)
 
 
 def wall(line):

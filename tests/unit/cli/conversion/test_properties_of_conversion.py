@@ -3,13 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.resources.config import OperatorConfig
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.sparkapp import app as sparkapp
 from boathouse_cli.conversion import command_lines, manifests
 from tests.unit.cli.conversion import lines, strategies
-from tests.unit.services.sparkapp.builders import DEFAULTS, body
+from tests.unit.services.sparkapp.builders import CONFIG, body
 
 
 def check(found):
@@ -20,7 +19,7 @@ def check(found):
     SparkApp.model_validate(found.manifest)
     spec = found.manifest["spec"]
     assert not [key for key in spec.get("sparkConf", {}) if is_closed(key)]
-    sparkapp.from_resource(body(**{"mainClass": None, **spec}), OperatorConfig(), DEFAULTS)
+    sparkapp.from_resource(body(**{"mainClass": None, **spec}), CONFIG)
 
 
 @given(strategies.command_lines())

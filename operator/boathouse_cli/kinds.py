@@ -1,0 +1,141 @@
+"""The kinds of jobs that the commands know: how each is named, read, and what of its pods is whose."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.resources.sparkapp import names as sparkapp_names
+from boathouse_cli import model, mrjobs, spark_timeline, sparkapps, timeline
+from boathouse_cli.errors import CommandError, ExitCode, UnknownKindError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from boathouse_cli.gateway import Gateway
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of jobs.
+
+    Attributes:
+        name: As users write it before a slash.
+        title: As manifests have it.
+        aliases: Other names that kubectl takes.
+        read: Reads an object.
+        selector: Of the pods of a job, and perhaps of others.
+        own_pods: Those of the pods that are the job's.
+        timeline: Builds the timeline from the job, its pods and `now_s`.
+    """
+
+    name: str
+    title: str
+    plural: str
+    aliases: tuple[str, ...]
+    read: Callable[[model.Raw], model.Job]
+    selector: Callable[[model.Job], str]
+    own_pods: Callable[[model.Job, Iterable[model.Raw]], Sequence[model.Raw]]
+    timeline: Callable[..., timeline.Timeline]
+
+
+def _by_uid(job: model.Job) -> str:
+    return f"{names.LABEL_JOB_UID}={job.uid}"
+
+
+def _all(_job: model.Job, pods: Iterable[model.Raw]) -> Sequence[model.Raw]:
+    return list(pods)
+
+
+MRJOB: Final = Kind(
+    name=mrjobs.KIND,
+    title=mrjob_names.KIND,
+    plural=mrjob_names.PLURAL,
+    aliases=("mrjobs", "mrj"),
+    read=mrjobs.read,
+    selector=_by_uid,
+    own_pods=_all,
+    timeline=timeline.build,
+)
+SPARKAPP: Final = Kind(
+    name=sparkapps.KIND,
+    title=sparkapp_names.SPARKAPP_KIND,
+    plural=sparkapp_names.SPARKAPP_PLURAL,
+    aliases=("sparkapps", "sapp"),
+    read=sparkapps.read,
+    selector=sparkapps.selector,
+    own_pods=sparkapps.own_pods,
+    timeline=spark_timeline.build,
+)
+KINDS: Final = (MRJOB, SPARKAPP)
+DEFAULT: Final = MRJOB
+"""Of a name without a kind."""
+JOB_SYNTAX: Final = " or ".join(f"{kind.name}/NAME" for kind in KINDS)
+_POD: Final = ("pod", "pods", "po")
+
+
+def target(text: str) -> tuple[Kind | None, str]:
+    """Split KIND/NAME; the kind is None for a pod.
+
+    Raises:
+        CommandError: The kind is none of ours.
+    """
+    written, slash, name = text.partition("/")
+    if not slash:
+        return DEFAULT, written
+    if name and written in _POD:
+        return None, name
+    kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
+    if kind is None or not name:
+        raise CommandError(f'"{text}" is not understood: write {JOB_SYNTAX} or pod/NAME', ExitCode.USAGE)
+    return kind, name
+
+
+def job_target(text: str) -> tuple[Kind, str]:
+    """Split KIND/NAME of a job.
+
+    Raises:
+        CommandError: It names something else.
+    """
+    kind, name = target(text)
+    if kind is None:
+        raise CommandError(f'"{text}" is not a job: write {JOB_SYNTAX}', ExitCode.USAGE)
+    return kind, name
+
+
+def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
+    """The job of this name."""
+    return kind.read(gateway.job(kind.plural, name))
+
+
+def raw_jobs(gateway: Gateway, *, all_namespaces: bool) -> list[model.Raw]:
+    """The jobs of all kinds, as the API has them; of a kind that the cluster does not know yet, none."""
+    found: list[model.Raw] = []
+    missing: list[UnknownKindError] = []
+    for kind in KINDS:
+        try:
+            found += gateway.jobs(kind.plural, all_namespaces=all_namespaces)
+        except UnknownKindError as error:
+            missing.append(error)
+    if len(missing) == len(KINDS):
+        raise missing[0]
+    return found
+
+
+def read(raw: model.Raw) -> model.Job:
+    """Read a job of any kind."""
+    title = raw.get("kind")
+    return next((kind for kind in KINDS if kind.title == title), DEFAULT).read(raw)
+
+
+def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
+    """The pods of a job."""
+    return [model.task_pod(raw) for raw in kind.own_pods(of, gateway.pods(kind.selector(of)))]
+
+
+def timeline_of(gateway: Gateway, kind: Kind, name: str, *, now_s: float) -> timeline.Timeline:
+    """The timeline of the job of this name."""
+    found = job(gateway, kind, name)
+    return kind.timeline(found, pods(gateway, kind, found), now_s=now_s)

@@ -1,0 +1,172 @@
+"""SparkApps as the commands need them. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import ConditionType
+from boathouse_cli import model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KIND: Final = "sparkapp"
+_MAX_LABEL: Final = 63
+_BLAME: Final = {
+    "Application": "the application's fault",
+    "Infrastructure": "the infrastructure's fault",
+    "Suspended": "suspended",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An attempt that ended."""
+
+    number: int
+    node: str
+    started_s: float | None
+    ended_s: float | None
+    cause: str
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SparkApp(model.Job):
+    """A SparkApp.
+
+    Attributes:
+        attempt: The number of the current attempt; 0: none.
+        driver_pod: Its name; empty: none.
+        ui_address: In the cluster; empty: unknown.
+        attempts: Those that ended, the latest last.
+        last_log: The last lines of the last driver that failed.
+    """
+
+    attempt: int
+    driver_pod: str
+    driver_node: str
+    ui_address: str
+    attempts: tuple[Attempt, ...]
+    last_log: str
+
+
+def read(raw: model.Raw) -> SparkApp:
+    """Read a SparkApp."""
+    status = raw.get("status") or {}
+    driver, executors = status.get("driver") or {}, status.get("executors") or {}
+    running, number = executors.get("running", 0), status.get("attempt") or 0
+    attempts = tuple(map(_attempt, status.get("pastAttempts") or ()))
+    common = model.common(raw, KIND)
+    is_finished = common["phase"] in model.FINISHED_PHASES
+    return SparkApp(
+        **common,
+        progress=f"attempt {number}" if is_finished and number else _percent(status),
+        activity="" if is_finished else f"{running} executors running",
+        is_busy=common["phase"] == "Running",
+        stages=_stages(status),
+        details=tuple(_details(raw, attempts)),
+        attempt=number,
+        driver_pod=driver.get("podName") or "",
+        driver_node=driver.get("node") or "",
+        ui_address=driver.get("uiAddress") or "",
+        attempts=attempts,
+        last_log=status.get("lastLog") or "",
+    )
+
+
+def selector(app: model.Job) -> str:
+    """The label selector of the pods of an application: driver and executors have it, and namesakes' as well."""
+    instance = app.name if len(app.name) <= _MAX_LABEL else app.uid
+    return f"{names.APP_NAME}=spark,{names.APP_INSTANCE}={instance}"
+
+
+def own_pods(app: model.Job, pods: Iterable[model.Raw]) -> list[model.Raw]:
+    """The pods of an application: drivers are its own, executors their driver's. Labels prove nothing."""
+    found = list(pods)
+    drivers = [pod for pod in found if app.uid in _owners(pod)]
+    uids = {pod["metadata"]["uid"] for pod in drivers}
+    return drivers + [pod for pod in found if uids & _owners(pod)]
+
+
+def _owners(pod: model.Raw) -> set[str]:
+    return {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
+
+
+def _percent(status: model.Raw) -> str:
+    percent = status.get("progressPercent")
+    return "" if percent is None else f"{percent} % of the active stages"
+
+
+def _stages(status: model.Raw) -> tuple[model.Stage, ...]:
+    executors, tasks, stages = (status.get(part) or {} for part in ("executors", "tasks", "stages"))
+    found = []
+    if executors:
+        found.append(model.Stage(name="executors", total=0, done=0, text=_executors(executors)))
+    if tasks.get("total"):
+        found.append(
+            model.Stage(
+                name="tasks",
+                total=tasks["total"],
+                done=tasks.get("completed", 0),
+                text=f"{tasks.get('completed', 0)}/{tasks['total']}, {tasks.get('active', 0)} running",
+            )
+        )
+    if stages:
+        found.append(model.Stage(name="stages", total=0, done=0, text=_counted(stages)))
+    return tuple(found)
+
+
+def _executors(counts: model.Raw) -> str:
+    return (
+        f"{counts.get('running', 0)} running, {counts.get('pending', 0)} pending, {counts.get('failed', 0)} failed; "
+        f"the driver starts with room for {counts.get('minimum', 0)}"
+    )
+
+
+def _counted(counts: model.Raw) -> str:
+    return ", ".join(f"{count} {state}" for state, count in counts.items() if count and state != "total") or "none"
+
+
+def _details(raw: model.Raw, attempts: Iterable[Attempt]) -> Iterable[tuple[str, str]]:
+    status = raw.get("status") or {}
+    driver = status.get("driver") or {}
+    if driver:
+        node = f" on {driver['node']}" if driver.get("node") else ""
+        address = f", UI at {driver['uiAddress']} in the cluster" if driver.get("uiAddress") else ""
+        yield "driver", f"attempt {status.get('attempt', 1)}, pod {driver['podName']}{node}{address}"
+    for stage in _stages(status):
+        yield stage.name, stage.text
+    for role, amounts in (status.get("requests") or {}).items():
+        yield "requests", f"{role}: {amounts['cpu']} cpu, {amounts['memory']} memory"
+    overridden = model.conditions(raw).get(ConditionType.CONFIG_OVERRIDDEN)
+    if overridden and overridden.status == "True":
+        yield "overridden", overridden.message
+    for attempt in attempts:
+        yield "attempt", _told(attempt)
+    if log := (status.get("lastLog") or "").strip():
+        yield "last log", log
+
+
+def _told(attempt: Attempt) -> str:
+    if not attempt.cause:
+        return f"{attempt.number}: succeeded"
+    where = f" on {attempt.node}" if attempt.node else ""
+    message = f": {attempt.message}" if attempt.message else ""
+    blame = _BLAME.get(attempt.cause, attempt.cause)
+    return f"{attempt.number}{where}: {attempt.reason or attempt.cause}{message} ({blame})"
+
+
+def _attempt(raw: model.Raw) -> Attempt:
+    return Attempt(
+        number=raw["number"],
+        node=raw.get("node") or "",
+        started_s=model.epoch_or_none(raw.get("startTime")),
+        ended_s=model.epoch_or_none(raw.get("endTime")),
+        cause=raw.get("cause") or "",
+        reason=raw.get("reason") or "",
+        message=raw.get("message") or "",
+    )
