@@ -35,6 +35,8 @@ Json = dict[str, Any]
 
 ATTACKER, VICTIM = "attacker", "victim"
 ACCOUNT = "editor"
+DRIVERS = "boathouse-spark"
+"""The account of drivers in the attacker's namespace."""
 _AT_ONCE = 24
 _PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
 _PATIENCE_S = 120
@@ -43,10 +45,14 @@ REPLICA_SETS = catalogue.Resource(group="apps", plural="replicasets", kind="Repl
 JOBS = catalogue.Resource(group="batch", plural="jobs", kind="Job", view=dict[str, Any])
 ACCOUNTS = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=dict[str, Any])
 QUOTAS = catalogue.Resource(plural="resourcequotas", kind="ResourceQuota", view=dict[str, Any])
+SPARKAPPS = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural="sparkapps", kind="SparkApp", view=dict[str, Any]
+)
 _KINDS = {
     each.kind: each
     for each in (
         MRJOBS,
+        SPARKAPPS,
         REPLICA_SETS,
         JOBS,
         catalogue.PODS.untyped(),
@@ -219,6 +225,30 @@ class Tenant:
         return len(pods)
 
 
+class Driver(Tenant):
+    """The pod of a Spark driver, by its token."""
+
+    def __init__(self, api: client.ApiClient, namespace: str, pod: str, uid: str) -> None:
+        super().__init__(api, namespace)
+        self.pod, self.uid = pod, uid
+
+    @property
+    def owner(self) -> Json:
+        """Return the ownerReference that Spark gives executors."""
+        return {"apiVersion": "v1", "kind": "Pod", "name": self.pod, "uid": self.uid, "controller": True}
+
+    def executor(self, number: int, *, requests: Json | None = None, metadata: Json | None = None, **spec: Any) -> Json:
+        """Return an executor that the API server accepts, with fields of its metadata and spec replaced."""
+        meta = {"ownerReferences": [self.owner], "labels": {"spark-role": "executor"}, **(metadata or {})}
+        manifest = pod(
+            f"{self.pod}-exec-{number}", requests=requests, metadata=meta, automountServiceAccountToken=False
+        )
+        manifest["spec"]["securityContext"] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+        for container in manifest["spec"]["containers"]:
+            container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        return manifest | {"spec": {**manifest["spec"], **spec}}
+
+
 class HostileKubelets(kubelets.Kubelets):
     """Kubelets of the attacker's pods: tasks end with the message that the attacker's image writes.
 
@@ -276,29 +306,57 @@ def job(name: str, *, maps: int = 1, reduces: int = 0, metadata: Json | None = N
     return manifest
 
 
+def application(name: str, **spec: Any) -> Json:
+    """A SparkApp in the attacker's namespace that starts with its driver alone; `spec` adds to its fields."""
+    whole = {
+        "type": "Python",
+        "mainApplicationFile": "local:///opt/app/main.py",
+        "image": "none",
+        "driver": {"coreRequest": "100m", "memory": "512m"},
+        "executor": {"instances": 0},
+    }
+    metadata = {"name": name, "namespace": ATTACKER}
+    return {"apiVersion": names.API_VERSION, "kind": SPARKAPPS.kind, "metadata": metadata, "spec": whole | spec}
+
+
 # The two namespaces
 
 
 def prepare(place: lab.Lab) -> None:
-    """Make both namespaces, and the attacker's account with the role `edit`."""
+    """Make both namespaces, the attacker's account with the role `edit`, and its drivers' account."""
     spaces = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (ATTACKER, VICTIM))
     place.cluster.apply(*spaces)
+    place.cluster.apply(*_account(ACCOUNT, "edit"), *_account(DRIVERS, "boathouse-spark-driver"))
+
+
+def _account(name: str, role: str) -> tuple[Json, Json]:
+    """Return an account of the attacker's, and its binding to a ClusterRole."""
+    metadata = {"name": name, "namespace": ATTACKER}
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": ACCOUNT, "namespace": ATTACKER},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": ATTACKER}],
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", **metadata}],
     }
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": ATTACKER}}
-    place.cluster.apply(account, binding)
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}, binding
 
 
 @contextlib.asynccontextmanager
-async def tenant(place: lab.Lab, account: str = ACCOUNT, namespace: str = ATTACKER) -> AsyncIterator[Tenant]:
-    """A service account that acts by its own token until the block ends."""
-    token = place.cluster.run("create", "token", account, "-n", namespace, "--duration=12h").strip()
-    kubeconfig = place.folder / f"{namespace}.{account}.kubeconfig"
+async def driver(place: lab.Lab, pod: str, uid: str) -> AsyncIterator[Driver]:
+    """A driver of the attacker's that acts by the token that a kubelet would mount, until the block ends."""
+    async with tenant(place, DRIVERS, pod=pod) as one:
+        yield Driver(one.api, one.namespace, pod, uid)
+
+
+@contextlib.asynccontextmanager
+async def tenant(
+    place: lab.Lab, account: str = ACCOUNT, namespace: str = ATTACKER, pod: str = ""
+) -> AsyncIterator[Tenant]:
+    """A service account that acts by its own token, or by one that is bound to a pod of its, until the block ends."""
+    bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod}") if pod else ()
+    token = place.cluster.run("create", "token", account, "-n", namespace, "--duration=12h", *bound).strip()
+    kubeconfig = place.folder / f"{namespace}.{pod or account}.kubeconfig"
     content = yaml.safe_load(place.cluster.kubeconfig.read_text())
     content["users"] = [{"name": user["name"], "user": {"token": token}} for user in content["users"]]
     kubeconfig.touch(mode=0o600)
@@ -316,8 +374,11 @@ async def clear(admin: client.ApiClient, namespace: str) -> None:
 
 
 async def _names(admin: client.ApiClient, resource: catalogue.Resource[Manifest], namespace: str) -> list[str]:
-    found = (await admin.list(resource, namespace)).items
-    kept = ("kube-root-ca.crt", names.PROGRESS_CA_CONFIG_MAP, "default", ACCOUNT)
+    try:
+        found = (await admin.list(resource, namespace)).items
+    except errors.NotFound:  # an earlier version of the chart has no such kind
+        return []
+    kept = ("kube-root-ca.crt", names.PROGRESS_CA_CONFIG_MAP, "default", ACCOUNT, DRIVERS)
     return [each["metadata"]["name"] for each in found if each["metadata"]["name"] not in kept]
 
 

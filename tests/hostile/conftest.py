@@ -83,6 +83,7 @@ async def siege(laboratory, attacker):
             each.start()
             stack.push_async_callback(each.close)
         one = Siege(laboratory, admin, attacker, honest, attacked, operator)
+        stack.push_async_callback(one.close)
         await one.begin()
         yield one
 

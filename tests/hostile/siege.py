@@ -12,6 +12,8 @@ import aiohttp
 import pytest
 
 from boathouse.cluster import catalogue
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import LABEL_TASK_TYPE, TASK_TYPE_DRIVER
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import hostile, kubelets
 
@@ -40,6 +42,7 @@ class Siege:
         attacked: Kubelets of the attacker's namespace.
         operator: The operator's process, which leads.
         audit: What the API server recorded since the attack began.
+        drivers: The attacker's Spark drivers.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class Siege:
         self._honest, self.attacked, self.operator = honest, attacked, operator
         self.audit: list[dict[str, Any]] = []
         self._epoch = 0
+        self.drivers: list[hostile.Driver] = []
+        self._clients = contextlib.AsyncExitStack()
 
     async def begin(self) -> None:
         """Start the operator and wait until it leads and has worked once, so that what follows is the attack's."""
@@ -127,6 +132,21 @@ class Siege:
         while True:
             await attack.again(self)
             await asyncio.sleep(0)
+
+    async def begin_driver(self, name: str) -> hostile.Driver:
+        """Submit a SparkApp of the attacker's and wait for the pod of its driver, which then does as the test says."""
+        made = await self.attacker.create(hostile.application(name))
+        uid = made["metadata"]["uid"]
+        labels = f"{names.LABEL_JOB_UID}={uid},{LABEL_TASK_TYPE}={TASK_TYPE_DRIVER}"
+        await self.until(lambda: self.pods(labels=labels), "the operator has created the driver")
+        (pod,) = await self.pods(labels=labels)
+        driver = hostile.driver(self.lab, pod.metadata.name, pod.metadata.uid)
+        self.drivers.append(await self._clients.enter_async_context(driver))
+        return self.drivers[-1]
+
+    async def close(self) -> None:
+        """Close the clients of pods."""
+        await self._clients.aclose()
 
     async def submit(self, manifest: dict[str, Any], shape: kubelets.Shape) -> str:
         """Apply a job of the attacker's whose tasks are played by its kubelets; returns its UID."""

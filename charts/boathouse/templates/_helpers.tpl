@@ -75,6 +75,11 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- end }}
 {{- end }}
 {{- include "boathouse.validateQueueNamespaces" . }}
+{{- range .Values.spark.namespaces }}
+{{- if and $.Values.namespaces (not (has . $.Values.namespaces)) }}
+{{- fail (printf "spark.namespaces: Boathouse does not run in %s: add it to namespaces" .) }}
+{{- end }}
+{{- end }}
 {{- with .Values.lease }}
 {{- if not (and (gt (float64 .durationSeconds) (float64 .renewDeadlineSeconds)) (gt (float64 .renewDeadlineSeconds) (float64 .retryPeriodSeconds))) }}
 {{- fail "lease: durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds" }}

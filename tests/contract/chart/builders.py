@@ -1,4 +1,4 @@
-"""What tests of the chart apply: pods, jobs, Leases and roles."""
+"""What tests of the chart apply: pods, jobs, applications, Leases and roles."""
 
 from typing import Any
 
@@ -6,7 +6,9 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.sparkapp.submission import objects
 from boathouse_task import contract
+from tests.unit.services.sparkapp import builders as sparkapps
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"
@@ -65,6 +67,28 @@ def task_pod(
     return manifest
 
 
+def sparkapp(namespace: str = "demo", *, name: str = "pi", **fields: Any) -> dict[str, Any]:
+    """A SparkApp; `fields` of its spec are added."""
+    spec = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
+    return object_("SparkApp", name, namespace, api="boathouse.dev/v1alpha1", spec=spec | fields)
+
+
+def submission(namespace: str = "demo", *, name: str = "pi", uid: str = "1-2", **fields: Any) -> objects.Submission:
+    """What the operator creates for the first attempt of an application."""
+    return objects.of(sparkapps.app(name=name, uid=uid, metadata={"namespace": namespace}, **fields), 1)
+
+
+def driver_pod(
+    namespace: str = "demo", *, name: str = "pi", uid: str = "1-2", fields: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    """A driver's pod as the operator's own builder makes it of `fields`, with what the scheduler adds."""
+    manifest = submission(namespace, name=name, uid=uid, **(fields or {})).driver
+    for field, added in fenced().items():
+        manifest["metadata"][field] |= added
+    manifest["spec"] |= spec
+    return manifest
+
+
 def lease(epoch: int) -> dict[str, Any]:
     metadata = {"name": "boathouse", "namespace": "boathouse-system"}
     spec = {"leaseTransitions": epoch}
@@ -89,6 +113,11 @@ def role(
         object_("Role", name, namespace, api=f"{RBAC}/v1", rules=written),
         binding(name, namespace, "Role", name, {"kind": "User", "name": user}),
     ]
+
+
+def reads(resource: str, *names: str) -> tuple[str, list[str], list[str], list[str]]:
+    """A rule for `role`: read objects of those names (none: all)."""
+    return ("", [resource], ["get"], list(names))
 
 
 def binding(name: str, namespace: str, kind: str, role: str, subject: dict[str, str]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The chart: rendered by helm, and applied to a real API server where others act on it by name."""
 
+import hashlib
 import json
 import subprocess
 import time
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from boathouse_e2e import tools
+from tests.contract.chart import drivers
 from tests.contract.chart.builders import (
     CONTROLLER,
     EPOCH,
@@ -23,6 +25,7 @@ from tests.contract.chart.builders import (
     mrjob,
     object_,
     pod,
+    role,
     task_pod,
     wait_for_policies,
 )
@@ -30,6 +33,7 @@ from tests.contract.chart.builders import (
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
 PATIENCE_S = 100
+JOBS = ("boathouse.dev", ["mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
 POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
 
 Manifest = dict[str, Any]
@@ -119,6 +123,15 @@ class Cluster:
         """The same API server under another name."""
         return Cluster(self._kubeconfig, self._cache, user)
 
+    def with_token(self, token: str) -> "Cluster":
+        """The same API server for the bearer of a token."""
+        content = yaml.safe_load(self._kubeconfig.read_text())
+        content["users"] = [{"name": user["name"], "user": {"token": token}} for user in content["users"]]
+        kubeconfig = self._cache.parent / f"{hashlib.sha256(token.encode()).hexdigest()[:16]}.kubeconfig"
+        kubeconfig.touch(mode=0o600)
+        kubeconfig.write_text(yaml.safe_dump(content))
+        return Cluster(kubeconfig, self._cache)
+
     def apply(self, *manifests: Manifest) -> None:
         """Apply manifests as a user of the rendered chart would."""
         done = self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", body=manifests)
@@ -170,6 +183,11 @@ class Cluster:
     def deletes(self, what: str, namespace: str = "demo") -> str:
         """Delete an object (`pod/p`)."""
         return self._answer("delete", what, f"--namespace={namespace}", "--dry-run=server", "--wait=false")
+
+    def deletes_all(self, resource: str, labels: str = "", namespace: str = "demo") -> str:
+        """Delete a collection (`pods`), by one request."""
+        path = f"/api/v1/namespaces/{namespace}/{resource}?dryRun=All&labelSelector={labels}"
+        return self._answer("delete", f"--raw={path}")
 
     def may(self, verb: str, resource: str, namespace: str = "", *, name: str = "") -> str:
         """Ask the API server's authorizer: `yes`, `no`, or what went wrong; `resource` may have a subresource."""
@@ -254,6 +272,23 @@ def controller(installed):
 
 
 @pytest.fixture(scope="module")
+def as_user(installed):
+    """Act as somebody who may create jobs and applications in the namespace demo, and what else the rules say."""
+    applied = []
+
+    def acting(name: str, *rules: tuple[str, list[str], list[str], list[str]]) -> Cluster:
+        manifests = role(name, "demo", name, JOBS, *rules)
+        installed.apply(*manifests)
+        applied.extend(manifests)
+        user = installed.acting_as(name)
+        user.until(lambda: user.may("create", "mrjobs.boathouse.dev", "demo"), "yes")
+        return user
+
+    yield acting
+    installed.delete(*applied)
+
+
+@pytest.fixture(scope="module")
 def task(installed, operator):
     """A task's pod that is there, made under the operator's name."""
     uid = installed.kubectl("get", "mrjob", "wc", "--namespace=demo", "--output=jsonpath={.metadata.uid}").stdout
@@ -262,3 +297,17 @@ def task(installed, operator):
     created = operator.kubectl("create", "-f", "-", body=[manifest])
     assert created.returncode == 0, created.stderr
     return f"pod/{manifest['metadata']['name']}"
+
+
+@pytest.fixture(scope="module")
+def start_driver(installed, operator):
+    """Start drivers with real tokens; the module's values must enable Spark in their namespace."""
+    started = []
+
+    def start(name: str, namespace: str = "demo") -> drivers.Driver:
+        started.append(drivers.start(installed, operator, name, namespace))
+        return started[-1]
+
+    yield start
+    installed.delete(*(driver.application for driver in started))
+    installed.delete(*(object_("Pod", driver.name, driver.namespace) for driver in started))

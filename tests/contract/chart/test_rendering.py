@@ -157,8 +157,12 @@ def test_placement_values_reach_the_pod(chart):
 
 def test_custom_resources_stay_when_the_chart_goes(chart, defaults):
     definitions = defaults.of("CustomResourceDefinition")
-    assert [definition["metadata"]["name"] for definition in definitions] == ["mrjobs.boathouse.dev"]
-    assert definitions[0]["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert [definition["metadata"]["name"] for definition in definitions] == [
+        "mrjobs.boathouse.dev",
+        "sparkapps.boathouse.dev",
+    ]
+    for definition in definitions:
+        assert definition["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
     assert not chart.render(crds={"install": False}).of("CustomResourceDefinition")
 
 
@@ -193,6 +197,9 @@ def test_monitoring_is_off_until_asked_for(chart, defaults):
         ({"queues": [{"name": "a", "namespaces": ["A b"]}]}, "at '/queues/0/namespaces/0': 'A b' does not match"),
         ({"queues": [{"name": "a", "priorityClasses": "low"}]}, "at '/queues/0/priorityClasses': got string"),
         ({"profile": "random"}, "at '/profile': value must be one of"),
+        ({"spark": {"serviceAccount": "default"}}, "at '/spark/serviceAccount': 'default' does not match"),
+        ({"spark": {"serviceAccount": "boathouse-sparkle"}}, "at '/spark/serviceAccount': 'boathouse-sparkle' does"),
+        ({"spark": {"priorityClass": "a"}}, "additional properties 'priorityClass' not allowed"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(chart, values, complaint):
@@ -219,6 +226,10 @@ def test_a_wrong_value_is_refused_by_name(chart, values, complaint):
         (
             {"queues": [{"name": "default", "namespaces": ["a"]}], "namespaces": ["a", "b"]},
             'defaultQueue is "default", which does not accept the namespace b',
+        ),
+        (
+            {"namespaces": ["a"], "spark": {"namespaces": ["a", "b"]}},
+            "spark.namespaces: Boathouse does not run in b: add it to namespaces",
         ),
         ({"lease": {"durationSeconds": 5}}, "lease: durationSeconds must be more than renewDeadlineSeconds"),
     ],

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.chart.builders import mrjob, object_, pod, role
+from tests.contract.chart.builders import mrjob, object_, pod, reads
 
 pytestmark = pytest.mark.apiserver
 
-JOBS = ("boathouse.dev", ["mrjobs"], ["get", "create", "update", "patch"], [])
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 CREATES_PODS = ("", ["pods"], ["create"], [])
 
@@ -26,27 +25,6 @@ def values() -> dict[str, Any]:
 def job(namespace: str = "demo", **fields: Any) -> dict[str, Any]:
     """A job that is not there yet."""
     return mrjob(namespace, name="new", **fields)
-
-
-def reads(resource: str, *names: str) -> tuple[str, list[str], list[str], list[str]]:
-    return ("", [resource], ["get"], list(names))
-
-
-@pytest.fixture(scope="module")
-def as_user(installed):
-    """Act as somebody who may create MRJobs in the namespace demo, and what else the rules say."""
-    applied = []
-
-    def acting(name: str, *rules: tuple[str, list[str], list[str], list[str]]) -> Any:
-        manifests = role(name, "demo", name, JOBS, *rules)
-        installed.apply(*manifests)
-        applied.extend(manifests)
-        user = installed.acting_as(name)
-        user.until(lambda: user.may("create", "mrjobs.boathouse.dev", "demo"), "yes")
-        return user
-
-    yield acting
-    installed.delete(*applied)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ CLUSTER_WIDE = {
     "csistoragecapacities.storage.k8s.io": {"list", "watch"},
     "volumeattachments.storage.k8s.io": {"list", "watch"},
     "namespaces": {"get", "list", "watch"},
+    "resourcequotas": {"list", "watch"},
     "priorityclasses.scheduling.k8s.io": {"get"},
     "tokenreviews.authentication.k8s.io": {"create"},
 }
@@ -28,8 +29,16 @@ WHERE_JOBS_RUN = {
     "pods/resize": {"patch"},
     "events.events.k8s.io": {"create", "patch"},
     "configmaps": {"get", "create", "patch", "delete"},
+    "services": {"get", "create"},
     "mrjobs.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
     "mrjobs/status.boathouse.dev": {"patch"},
+    "sparkapps.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
+    "sparkapps/status.boathouse.dev": {"patch"},
+}
+OF_DRIVERS = {
+    "pods": {"get", "list", "watch", "create", "patch", "delete", "deletecollection"},
+    "configmaps": {"create", "get", "list", "delete", "deletecollection"},
+    "accounts.boathouse.dev": {"use"},
 }
 IN_ITS_OWN_NAMESPACE = {
     "leases.coordination.k8s.io": {"create"},
@@ -99,15 +108,34 @@ def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
     viewer, editor = (defaults.find("ClusterRole", f"boathouse-{name}") for name in ("viewer", "editor"))
     assert viewer["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
     assert editor["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
-    assert rights(viewer)["mrjobs.boathouse.dev"] == {"get", "list", "watch"}
-    assert rights(editor)["mrjobs.boathouse.dev"] == {"create", "update", "patch", "delete", "deletecollection"}
-    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 4
+    for kind in ("mrjobs", "sparkapps"):
+        assert rights(viewer)[f"{kind}.boathouse.dev"] == {"get", "list", "watch"}
+        assert rights(editor)[f"{kind}.boathouse.dev"] == {"create", "update", "patch", "delete", "deletecollection"}
+    assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 5
+
+
+def test_drivers_create_executors_and_config_maps_and_nothing_else(chart, defaults):
+    assert rights(defaults.find("ClusterRole", "boathouse-spark-driver")) == OF_DRIVERS
+    assert not defaults.of("RoleBinding")[1:]  # the first is the leader's
+    with_class = chart.render(spark={"priorityClasses": ["batch-low"]}).find("ClusterRole", "boathouse-spark-driver")
+    allowed = {"priorityclasses.scheduling.k8s.io batch-low": {"use"}}
+    assert rights(with_class) == OF_DRIVERS | allowed
+
+
+@pytest.mark.parametrize("account", ["boathouse-spark", "boathouse-spark-etl"])
+def test_drivers_have_an_account_in_the_namespaces_of_the_value(chart, account):
+    manifests = chart.render(spark={"namespaces": ["a", "b"], "serviceAccount": account})
+    for namespace in ("a", "b"):
+        assert manifests.find("ServiceAccount", account, namespace)["automountServiceAccountToken"] is False
+        bound = manifests.find("RoleBinding", account, namespace)
+        assert bound["roleRef"]["name"] == "boathouse-spark-driver"
+        assert bound["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": namespace}]
 
 
 def test_who_administers_a_namespace_may_let_boathouse_run_pods_as_its_service_accounts(defaults):
     admin, run_as = (defaults.find("ClusterRole", f"boathouse-{name}") for name in ("admin", "run-as"))
     assert admin["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-admin"] == "true"
-    assert rights(admin) == {"clusterroles.rbac.authorization.k8s.io boathouse-run-as": {"bind"}}
+    assert rights(admin) == {"clusterroles.rbac.authorization.k8s.io boathouse-run-as boathouse-spark-driver": {"bind"}}
     assert rights(run_as) == {"accounts.boathouse.dev": {"use"}}
 
 
@@ -119,6 +147,10 @@ MAY = [
     ("patch", "persistentvolumeclaims", "team"),
     ("patch", "persistentvolumes", ""),
     ("patch", "mrjobs/status", "team"),
+    ("patch", "sparkapps/status", "team"),
+    ("watch", "sparkapps", "team"),
+    ("create", "services", "team"),  # of Spark's UI; see the policy boathouse-account-services
+    ("watch", "resourcequotas", ""),
     ("patch", "mrjobs", "team"),  # a finalizer; the policy boathouse-account-jobs lets nothing else through
     ("delete", "mrjobs", "team"),  # those whose ttlSecondsAfterFinished is over
     ("patch", "pods", "boathouse-system"),
@@ -130,6 +162,11 @@ MAY_NOT = [
     ("create", "serviceaccounts/token", "team"),
     ("patch", "nodes", ""),
     ("create", "mrjobs", "team"),
+    ("create", "sparkapps", "team"),
+    ("watch", "sparkapps", "elsewhere"),
+    ("create", "services", "elsewhere"),
+    ("patch", "services", "team"),
+    ("patch", "resourcequotas", "team"),
     ("delete", "mrjobs", "elsewhere"),
     ("patch", "mrjobs", "elsewhere"),
     ("update", "mrjobs", "team"),

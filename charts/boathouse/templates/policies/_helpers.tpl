@@ -1,3 +1,12 @@
+{{- /* Service accounts of Spark drivers: nothing else runs as one, and the policies boathouse-driver* hold for all. */ -}}
+{{- define "boathouse.isDriverAccount" -}}
+{{ . }}.matches('^boathouse-spark(-.*)?$')
+{{- end }}
+
+{{- define "boathouse.byDriver" -}}
+request.userInfo.username.matches('^system:serviceaccount:[^:]+:boathouse-spark(-.*)?$')
+{{- end }}
+
 {{- /* A binding of the policy of the same name, for all that it matches. */ -}}
 {{- define "boathouse.policyBinding" -}}
 ---

@@ -3,7 +3,7 @@ resourceRules:
   - apiGroups: [boathouse.dev]
     apiVersions: ["*"]
     operations: [CREATE, UPDATE]
-    resources: [mrjobs]
+    resources: [mrjobs, sparkapps]
 {{- end }}
 
 {{- /* Accounts of `rights.exempt` are not asked for their rights: controllers that handle the jobs of others. */ -}}
@@ -20,13 +20,27 @@ name: mayCreatePods
 expression: authorizer.group("").resource("pods").namespace(request.namespace).check("create").allowed()
 {{- end }}
 
-{{- /* The spec before an update, or an empty one. */ -}}
+{{- /* The service accounts of a spec, and whether the request sets or changes them. */ -}}
+{{- define "boathouse.accounts" -}}
+- name: isApp
+  expression: request.resource.resource == "sparkapps"
+- name: account # of all pods, of a SparkApp of its executors
+  expression: object.spec.?serviceAccountName.orValue("default")
+- name: newAccount
+  expression: request.operation == "CREATE" || variables.account != oldObject.spec.?serviceAccountName.orValue("default")
+- name: driver # the account of a SparkApp's driver
+  expression: dyn(object.spec).?driver.?serviceAccountName.orValue({{ .Values.spark.serviceAccount | quote }})
+- name: newDriver
+  expression: request.operation == "CREATE" || variables.driver != dyn(oldObject.spec).?driver.?serviceAccountName.orValue({{ .Values.spark.serviceAccount | quote }})
+{{- end }}
+
+{{- /* The spec of either kind before an update, or an empty one. */ -}}
 {{- define "boathouse.oldSpec" -}}
 request.operation == "CREATE" ? dyn({}) : dyn(oldObject.spec)
 {{- end }}
 
 {{- /*
-A policy by which an MRJob names only objects of one kind that its author may read.
+A policy by which an MRJob or SparkApp names only objects of one kind that its author may read.
 Argument: (dict "root" . "name" NAME "kind" KIND "resource" PLURAL "names" EXPRESSION), with the spec as `s` in EXPRESSION.
 
 An authorizer check costs 350,000. An expression may cost 1,000,000 and a policy's expressions together 10,000,000, so

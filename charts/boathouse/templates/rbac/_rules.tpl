@@ -19,15 +19,19 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
-# A job's split plan, its files (whether they are there), and the authorities that its tasks trust.
+# A job's split plan, its files (whether they are there), the authorities that its tasks trust; a driver's properties.
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create, patch, delete]
+# The UI of a Spark application: see the policy boathouse-account-services.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, create]
 - apiGroups: [boathouse.dev]
-  resources: [mrjobs]
+  resources: [mrjobs, sparkapps]
   # delete: of jobs whose ttlSecondsAfterFinished is over. patch: of one finalizer, see the policy boathouse-account-jobs.
   verbs: [get, list, watch, patch, delete]
 - apiGroups: [boathouse.dev]
-  resources: [mrjobs/status]
+  resources: [mrjobs/status, sparkapps/status]
   verbs: [patch]
 {{- end }}

@@ -1,0 +1,136 @@
+"""A Spark driver of the attacker's: the program in it has a token, and does with it what it can."""
+
+import uuid
+
+import pytest
+
+from boathouse.cluster import catalogue, errors
+from boathouse_e2e import hostile
+from boathouse_e2e.hostile import pod
+from tests.hostile.attacks.pressure import goes_on
+from tests.hostile.form import Attack
+
+EXECUTORS = 20
+NOT_OWN = "its own pod as their only owner"
+FORBIDDEN = (
+    ({"metadata": {"ownerReferences": []}}, NOT_OWN),
+    ({"metadata": {"labels": {"boathouse.dev/queue": "victims"}}}, "written by Boathouse only"),
+    ({"metadata": {"labels": {"boathouse.dev/job-uid": str(uuid.uuid4())}}}, "written by Boathouse only"),
+    ({"metadata": {"finalizers": ["example.org/held"]}}, "no finalizers"),
+    ({"nodeName": "kwok-0"}, "spec.nodeName"),
+    ({"schedulerName": "default-scheduler"}, "for the scheduler boathouse only"),
+    ({"serviceAccountName": hostile.DRIVERS}, "do not run as boathouse-spark"),
+    ({"serviceAccountName": hostile.ACCOUNT}, "may not run as the service account"),
+    ({"automountServiceAccountToken": True}, "without the token"),
+    ({"priorityClassName": "system-node-critical"}, "system-"),
+    ({"hostNetwork": True}, "hostNetwork"),
+    ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "volumes of the types"),
+)
+
+
+async def creates_what_it_may_not(siege):
+    driver = await siege.begin_driver("greedy")
+    for number, (fields, refusal) in enumerate(FORBIDDEN):
+        with pytest.raises(errors.ApiError, match=refusal):
+            await driver.create(driver.executor(number, **fields))
+    for namespace in (hostile.VICTIM, "boathouse-system"):
+        with pytest.raises(errors.Forbidden, match="cannot create resource"):
+            await driver.api.create(catalogue.PODS.untyped(), driver.executor(0), namespace)
+
+
+async def has_created_nothing(siege):
+    (driver,) = siege.drivers
+    assert [each.metadata.name for each in await siege.pods()] == [driver.pod]
+
+
+async def takes_what_others_have(siege):
+    """Another driver of the same namespace, its executors, and a pod of somebody else there."""
+    thief, victim = [await siege.begin_driver(name) for name in ("thief", "honest")]
+    await victim.create(victim.executor(1))
+    await siege.attacker.create(pod("plain", schedulerName="other"))
+    for name in (f"{victim.pod}-exec-1", victim.pod, thief.pod, "plain"):
+        with pytest.raises(errors.Forbidden, match=NOT_OWN):
+            await thief.api.delete(catalogue.PODS, name, hostile.ATTACKER)
+        for metadata in ({"ownerReferences": [thief.owner]}, {"labels": {"spark-app-selector": "mine"}}):
+            with pytest.raises(errors.Forbidden, match=NOT_OWN):
+                await thief.api.patch(catalogue.PODS, name, {"metadata": metadata}, hostile.ATTACKER)
+
+
+async def has_taken_nothing(siege):
+    thief, victim = siege.drivers
+    left = {each.metadata.name for each in await siege.pods()}
+    assert left >= {thief.pod, victim.pod, f"{victim.pod}-exec-1", "plain"}
+
+
+def makes_executors(number):
+    """More than the queue's limit holds, all at once; Spark itself stops at maxPendingPods."""
+
+    async def act(siege):
+        driver = await siege.begin_driver("crowd")
+        requests = {"cpu": "1", "memory": "64Mi"}
+        await driver.create_all(driver.executor(each, requests=requests) for each in range(number))
+
+    return act
+
+
+async def has_executors(siege):
+    driver = await siege.begin_driver("restless")
+    await driver.create_all(map(driver.executor, range(EXECUTORS)))
+
+
+async def replaces_its_executors(siege):
+    (driver,) = siege.drivers
+    for number in range(EXECUTORS):
+        await driver.api.delete(catalogue.PODS, f"{driver.pod}-exec-{number}", hostile.ATTACKER, grace_period_s=0)
+    await driver.create_all(map(driver.executor, range(EXECUTORS)))
+
+
+async def labels_its_executors(siege):
+    (driver,) = siege.drivers
+    for number in range(EXECUTORS):
+        patch = {"metadata": {"labels": {"mark": str(uuid.uuid4())}}}
+        await driver.api.patch(catalogue.PODS, f"{driver.pod}-exec-{number}", patch, hostile.ATTACKER)
+
+
+async def outlives_nobody(siege):
+    """When the application is deleted, the driver and all executors go with it."""
+    await siege.attacker.api.delete(hostile.SPARKAPPS, "restless", hostile.ATTACKER)
+
+    async def gone():
+        return not await siege.pods()
+
+    await siege.until(gone, "the driver and its executors are gone")
+
+
+ATTACKS = (
+    Attack(name="a driver that creates what it may not", act=creates_what_it_may_not, holds=has_created_nothing),
+    Attack(name="a driver that takes pods of others", act=takes_what_others_have, holds=has_taken_nothing),
+    Attack(
+        name="a driver of 400 executors", act=makes_executors(400), holds=goes_on, most_writes=1_500, most_events=1_500
+    ),
+    Attack(
+        name="a driver of 10,000 executors",
+        act=makes_executors(10_000),
+        holds=goes_on,
+        most_writes=15_000,
+        most_events=15_000,
+        long=True,
+    ),
+    Attack(
+        name="a driver that replaces its executors in a loop",
+        act=has_executors,
+        again=replaces_its_executors,
+        holds=goes_on,
+        most_writes=3_000,
+        most_events=3_000,
+    ),
+    Attack(
+        name="a driver that labels its executors in a loop",
+        act=has_executors,
+        again=labels_its_executors,
+        holds=goes_on,
+        most_writes=200,
+        most_events=200,
+    ),
+    Attack(name="a driver whose application is deleted", act=has_executors, holds=outlives_nobody, long=True),
+)
