@@ -239,7 +239,9 @@ class Driver(Tenant):
 
     def executor(self, number: int, *, requests: Json | None = None, metadata: Json | None = None, **spec: Any) -> Json:
         """Return an executor that the API server accepts, with fields of its metadata and spec replaced."""
-        meta = {"ownerReferences": [self.owner], "labels": {"spark-role": "executor"}, **(metadata or {})}
+        added = dict(metadata or {})
+        labels = {"app.kubernetes.io/name": "spark", "spark-role": "executor", **added.pop("labels", {})}
+        meta = {"ownerReferences": [self.owner], "labels": labels, **added}
         manifest = pod(
             f"{self.pod}-exec-{number}", requests=requests, metadata=meta, automountServiceAccountToken=False
         )

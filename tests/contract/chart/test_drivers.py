@@ -137,14 +137,25 @@ def test_a_driver_cannot_take_executors_of_others_over(driver, other):
 @pytest.mark.parametrize("name", ["queue", "job-uid", "task-type", "fenced"])
 def test_executors_have_no_labels_of_boathouse(driver, field, name):
     ours = {field: {f"boathouse.dev/{name}": "default"}}
-    assert OURS in driver.api.creates(driver.executor(ours))
+    with_ours = {field: {**driver.executor()["metadata"].get(field, {}), **ours[field]}}
+    assert OURS in driver.api.creates(driver.executor(with_ours))
     assert OURS in driver.api.creates(driver.config_map(**ours))
     assert OURS in driver.api.patches(executor_of(driver), {"metadata": ours})
 
 
+@pytest.mark.parametrize("label", ["app.kubernetes.io/name", "spark-role"])
+@pytest.mark.parametrize("value", ["other", None], ids=["changed", "removed"])
+def test_executors_have_the_labels_by_which_network_policies_select_them(driver, label, value):
+    labels = {**driver.executor()["metadata"]["labels"], label: value}
+    complaint = "executors have the labels app.kubernetes.io/name=spark and spark-role=executor"
+    assert complaint in driver.api.creates(driver.executor({"labels": labels}))
+    assert complaint in driver.api.patches(executor_of(driver), {"metadata": {"labels": {label: value}}})
+
+
 def test_a_driver_cannot_label_itself(driver):
     patch = {"metadata": {"labels": {"boathouse.dev/queue": "gold"}}}
-    assert OURS in driver.api.patches(driver.pod, patch)
+    refusal = driver.api.patches(driver.pod, patch)
+    assert OURS in refusal or NOT_OWN in refusal  # two policies refuse it
 
 
 def test_no_finalizer_keeps_an_executor_when_its_driver_is_gone(driver):

@@ -1,13 +1,17 @@
 """The NetworkPolicies of the chart and of the examples, judged by an evaluator: no network enforces them here."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.contract.chart.builders import submission
 from tests.contract.chart.network import Pod, allowed, selects
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "network-policy.yaml"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLE = EXAMPLES / "network-policy.yaml"
+SPARK_EXAMPLE = EXAMPLES / "spark-network-policy.yaml"
 PROGRESS, HEALTH, METRICS = 8443, 8081, 8080
 TASK = Pod(namespace="demo", labels={"app.kubernetes.io/name": "boathouse-task"})
 OTHER = Pod(namespace="elsewhere", labels={"app": "web"})
@@ -115,6 +119,49 @@ def test_other_pods_of_the_namespace_stay_open(of_tasks):
     web = Pod(namespace="demo", labels={"app": "web"})
     assert allowed(of_tasks, OTHER, web, 80)
     assert allowed(of_tasks, web, OTHER, 80)
+
+
+# The example for a namespace with Spark applications
+
+OF_SPARK = {"app.kubernetes.io/name": "spark"}
+DRIVER = Pod(namespace="demo", labels={**OF_SPARK, "spark-role": "driver", "boathouse.dev/task-type": "driver"})
+EXECUTOR = Pod(namespace="demo", labels={**OF_SPARK, "spark-role": "executor"})
+
+
+@pytest.fixture(scope="module")
+def of_spark():
+    """The policies of the example, applied in the namespace demo."""
+    policies = list(yaml.safe_load_all(SPARK_EXAMPLE.read_text()))
+    return [policy | {"metadata": {**policy["metadata"], "namespace": "demo"}} for policy in policies]
+
+
+def test_drivers_and_executors_reach_each_other_and_storage(of_spark):
+    for source, target in ((DRIVER, EXECUTOR), (EXECUTOR, DRIVER), (EXECUTOR, EXECUTOR)):
+        assert allowed(of_spark, source, target, 7079)
+        assert allowed(of_spark, source, Pod(namespace="storage"), 443)
+        assert allowed(of_spark, source, DNS, 53, "UDP")
+
+
+def test_only_drivers_reach_the_api_server(of_spark):
+    assert allowed(of_spark, DRIVER, Pod(namespace="default"), 6443)
+    assert not allowed(of_spark, EXECUTOR, Pod(namespace="default"), 6443)
+
+
+def test_only_the_operator_reaches_drivers_from_outside(of_spark, operator):
+    assert allowed(of_spark, operator, DRIVER, 4040)
+    assert not allowed(of_spark, operator, DRIVER, 7078)
+    assert not allowed(of_spark, OTHER, DRIVER, 4040)
+    assert not allowed(of_spark, Pod(namespace="demo", labels={"app": "web"}), EXECUTOR, 7079)
+
+
+def test_the_examples_labels_are_those_of_the_pods(of_spark):
+    manifests = submission("demo")
+    executor = json.loads(manifests.config_map["data"]["executor.yaml"])
+    whole, drivers_only = (policy["spec"]["podSelector"] for policy in of_spark)
+    assert selects(whole, manifests.driver["metadata"]["labels"])
+    assert selects(drivers_only, manifests.driver["metadata"]["labels"])
+    assert selects(whole, executor["metadata"]["labels"])
+    assert not selects(drivers_only, executor["metadata"]["labels"])
 
 
 # The evaluator itself

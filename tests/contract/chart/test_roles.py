@@ -17,7 +17,6 @@ CLUSTER_WIDE = {
     "csistoragecapacities.storage.k8s.io": {"list", "watch"},
     "volumeattachments.storage.k8s.io": {"list", "watch"},
     "namespaces": {"get", "list", "watch"},
-    "resourcequotas": {"list", "watch"},
     "priorityclasses.scheduling.k8s.io": {"get"},
     "tokenreviews.authentication.k8s.io": {"create"},
 }
