@@ -202,7 +202,7 @@ def test_the_token_of_a_driver_that_is_gone_is_worth_nothing(installed, start_dr
     gone = start_driver("gone")
     assert gone.api.creates(gone.executor()) == "admitted"
     installed.kubectl("delete", gone.pod, "--namespace=demo", "--grace-period=0", "--force", "--wait=true")
-    gone.api.until(lambda: gone.api.creates(gone.executor()), "Unauthorized")
+    gone.api.until(lambda: gone.api.deletes_all("pods", "a%3Db"), "Unauthorized")
 
 
 # What roles do not allow
