@@ -42,6 +42,15 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "maxInfrastructureFailures" .Values.task.maxInfrastructureFailures
   "notReadyTolerationSeconds" .Values.task.notReadyTolerationSeconds
 -}}
+{{- $spark := dict
+  "image" (include "boathouse.image" (dict "image" .Values.spark.image "chart" .Chart))
+  "imagePullSecrets" .Values.spark.image.pullSecrets
+  "serviceAccount" .Values.spark.serviceAccount
+  "uiService" .Values.spark.uiService
+  "ephemeralStorage" (.Values.spark.ephemeralStorage | default dict)
+  "missingObjectTimeoutSeconds" .Values.spark.missingObjectTimeoutSeconds
+  "notReadyTolerationSeconds" .Values.spark.notReadyTolerationSeconds
+-}}
 {{- dict
   "namespace" .Release.Namespace
   "watchNamespaces" .Values.namespaces
@@ -52,6 +61,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "pendingAhead" .Values.pendingAhead
   "tenantLimits" .Values.tenantLimits
   "task" $task
+  "spark" $spark
   "lease" .Values.lease
   "logLevel" .Values.log.level
   "logFormat" .Values.log.format

@@ -108,8 +108,11 @@ def test_the_operator_reads_the_rendered_configuration(chart):
 
 def test_the_charts_defaults_are_the_operators(defaults):
     text = defaults.find("ConfigMap", "boathouse-config")["data"]["config.json"]
-    image = {"task": config.TaskDefaults(image="localhost/boathouse-task:0.1.0")}
-    assert config.OperatorConfig.model_validate_json(text) == config.OperatorConfig.model_validate(image)
+    images = {
+        "task": config.TaskDefaults(image="localhost/boathouse-task:0.1.0"),
+        "spark": config.SparkDefaults(image="localhost/boathouse-spark:0.1.0"),
+    }
+    assert config.OperatorConfig.model_validate_json(text) == config.OperatorConfig.model_validate(images)
 
 
 def test_every_value_of_the_configuration_can_be_set(defaults):
@@ -117,6 +120,7 @@ def test_every_value_of_the_configuration_can_be_set(defaults):
     fixed_by_the_chart = {"progressService", "progressPort", "metricsPort", "healthPort"}
     fields = {field.alias for field in config.OperatorConfig.model_fields.values()}
     assert set(written) == fields - fixed_by_the_chart
+    assert set(written["spark"]) == {field.alias for field in config.SparkDefaults.model_fields.values()}
     assert set(written["task"]) == {field.alias for field in config.TaskDefaults.model_fields.values()}
     assert set(written["tenantLimits"]) == {field.alias for field in config.TenantLimits.model_fields.values()}
 

@@ -29,6 +29,7 @@ WHERE_JOBS_RUN = {
     "events.events.k8s.io": {"create", "patch"},
     "configmaps": {"get", "create", "patch", "delete"},
     "services": {"get", "create"},
+    "serviceaccounts": {"get"},
     "mrjobs.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
     "mrjobs/status.boathouse.dev": {"patch"},
     "sparkapps.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
@@ -100,7 +101,7 @@ def test_nothing_is_allowed_by_a_wildcard_and_nothing_reads_secrets(chart, names
             assert "*" not in right
             assert "*" not in verbs
             assert "secret" not in right
-            assert not right.startswith(("pods/exec", "serviceaccounts"))
+            assert not right.startswith(("pods/exec", "serviceaccounts/"))
 
 
 def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
@@ -149,6 +150,7 @@ MAY = [
     ("patch", "sparkapps/status", "team"),
     ("watch", "sparkapps", "team"),
     ("create", "services", "team"),  # of Spark's UI; see the policy boathouse-account-services
+    ("get", "serviceaccounts", "team"),
     ("watch", "resourcequotas", ""),
     ("patch", "mrjobs", "team"),  # a finalizer; the policy boathouse-account-jobs lets nothing else through
     ("delete", "mrjobs", "team"),  # those whose ttlSecondsAfterFinished is over
@@ -165,6 +167,8 @@ MAY_NOT = [
     ("watch", "sparkapps", "elsewhere"),
     ("create", "services", "elsewhere"),
     ("patch", "services", "team"),
+    ("get", "serviceaccounts", "elsewhere"),
+    ("create", "serviceaccounts", "team"),
     ("patch", "resourcequotas", "team"),
     ("delete", "mrjobs", "elsewhere"),
     ("patch", "mrjobs", "elsewhere"),

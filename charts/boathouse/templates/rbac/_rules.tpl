@@ -23,6 +23,10 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create, patch, delete]
+# Whether the account of a driver exists; not its tokens.
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get]
 # The UI of a Spark application: see the policy boathouse-account-services.
 - apiGroups: [""]
   resources: [services]
