@@ -147,3 +147,13 @@ def test_a_pod_that_ended_and_was_deleted_at_once_is_gone_at_once(it):
     it.index.on_ended(added(2, "Failed"))
     it.index.on_ended(deleted(2, "Failed"))
     assert it.states == []
+
+
+def test_the_object_of_a_pod_is_known_until_the_pod_is_gone(it):
+    it.index.on_pod(added(1, uid="u1"))
+    it.index.on_pod(added(2, uid="u2"))  # another one of the name
+    assert [it.index.object_of(uid) for uid in ("u1", "u2")] == [None, UID]
+    it.index.on_pod(deleted(2, uid="u2"))
+    it.a_moment_later()
+    assert it.index.object_of("u2") is None
+    assert [*it.index] == []

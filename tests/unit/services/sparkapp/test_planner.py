@@ -326,3 +326,58 @@ def test_an_application_that_cannot_run_waits_with_the_reason():
     state = conditions.refused(AppState(), refusal, 3, NOW)
     assert (state.phase, state.reason, state.observed_generation) == ("Pending", "InvalidSpec", 3)
     assert conditions.refused(AppState(phase="Failed"), refusal, 3, NOW) == AppState(phase="Failed")
+
+
+MISSING = Refusal(reason="ServiceAccountNotFound", message="create it")
+
+
+def test_an_attempt_waits_for_what_it_needs():
+    world = World()
+    found = world.plan(refusal=MISSING)
+    assert (found.submit, world.state.attempt, found.requeue_s) == (None, 0, NOW + planner.REFUSED_REQUEUE_S)
+    assert world.reason(ConditionType.ADMITTED) == ("False", "ServiceAccountNotFound")
+    assert world.plan().submit == 1
+    assert world.plan(refusal=MISSING).submit is None
+    assert world.plan().submit == 1
+    assert world.reason(ConditionType.ADMITTED) == ("True", "Admitted")
+
+
+def test_a_driver_that_runs_goes_on_without_what_others_would_need():
+    found = World().running().plan(driver(), refusal=MISSING)
+    assert (found.submit, found.state.phase) == (1, "Running")
+
+
+def test_the_next_attempt_waits_for_the_answer_to_the_creation_of_an_earlier_driver():
+    world = World(restartPolicy=ON_FAILURE)
+    world.plan()
+    world.plan(is_lost=True)
+    assert world.plan(after_s=100, is_in_flight=True).submit is None
+    assert world.plan().submit == 2
+
+
+def test_executors_of_drivers_that_ended_are_orphaned():
+    world = World(restartPolicy=ON_FAILURE).running()
+    assert world.plan(driver()).orphaned == []
+    assert [pod.attempt for pod in world.plan(crashed()).orphaned] == [1]
+    world.plan(crashed(), after_s=100)
+    assert [pod.attempt for pod in world.plan(crashed(), driver(PodLife.UNPLACED, 2)).orphaned] == [1]
+
+
+def test_requests_and_the_address_of_the_ui_are_in_the_status():
+    world = World()
+    world.plan()
+    assert world.status["requests"]["executor"] == {"cpu": "1", "memory": "1433Mi"}
+    assert world.status["driver"]["uiAddress"].startswith(f"http://{world.status['driver']['serviceName']}.")
+    without = World(ui={"service": False})
+    without.plan()
+    assert without.state.driver.ui_address is None
+
+
+def test_a_secret_that_stays_missing_is_the_applications_fault():
+    stuck = driver(PodLife.STARTING, problem=Problem(reason="SecretNotFound", message='secret "keys" not found'))
+    world = World()
+    world.plan()
+    assert world.plan(stuck, after_s=100).state.phase == "Starting"
+    found = world.plan(stuck, after_s=60)
+    assert (found.state.phase, found.state.reason) == ("Failed", "SecretNotFound")
+    assert found.delete == [stuck]

@@ -16,6 +16,7 @@ IMAGE_S: Final = 300.0
 NO_REQUEST_S: Final = 60.0
 """How long a driver may run without requesting its executors before nothing is reserved for it."""
 _OUT_OF_MEMORY: Final = "OOMKilled"
+_MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 
 
 def ending_of_current(seen: Observation, state: AppState) -> EndedAttempt | None:
@@ -126,6 +127,12 @@ def _not_started(seen: Observation, state: AppState, pod: DriverPod) -> EndedAtt
     if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
         message = f"{problem.message}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
         return _ended(seen, state, pod, cause="Application", reason=names.Reason.IMAGE_PULL_FAILED, message=message)
+    if (
+        problem is not None
+        and problem.reason in _MISSING
+        and waited_s >= seen.app.defaults.missing_object_timeout_seconds
+    ):
+        return _ended(seen, state, pod, cause="Application", reason=problem.reason, message=problem.message)
     limit_s = seen.app.spec.timeouts.driver_start_seconds
     if not 0 < limit_s <= waited_s:
         return None

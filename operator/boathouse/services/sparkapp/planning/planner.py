@@ -248,13 +248,14 @@ def _timeout_s(seen: Observation, state: AppState, pod: DriverPod | None) -> flo
     """When the next timeout of a driver passes."""
     if pod is None:
         return None
-    timeouts = seen.app.spec.timeouts
-    moments: list[float] = []
+    timeouts, since_s = seen.app.spec.timeouts, 0.0
+    limits_s: Sequence[float] = ()
     if pod.deleting_since_s is not None:
-        moments.append(endings.lost_at_s(seen, pod.deleting_since_s))
+        since_s, limits_s = pod.deleting_since_s, (timeouts.driver_lost_seconds,)
     elif pod.state is PodLife.STARTING and pod.placed_s is not None:
-        moments += [pod.placed_s + limit_s for limit_s in (timeouts.driver_start_seconds, endings.IMAGE_S) if limit_s]
+        missing_s = seen.app.defaults.missing_object_timeout_seconds
+        since_s, limits_s = pod.placed_s, (timeouts.driver_start_seconds, endings.IMAGE_S, missing_s)
     elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
-        limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S)
-        moments += [pod.started_s + limit_s for limit_s in limits_s if limit_s]
+        since_s, limits_s = pod.started_s, (timeouts.executor_start_seconds, endings.NO_REQUEST_S)
+    moments = (since_s + limit_s for limit_s in limits_s if limit_s)
     return min((each for each in moments if each > seen.now_s), default=None)
