@@ -42,8 +42,9 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, **clocks):
         contextlib.AsyncExitStack() as stack,
     ):
         followers = [_follow(api, client, each) for each in leaders[0].controllers.stores.values()]
-        for each in (leaders[0].controllers.queue.run(), *(follower.run() for follower in followers)):
-            stack.push_async_callback(scheduling_world.stop, asyncio.create_task(each))
+        controllers_ = leaders[0].controllers
+        for each in (controllers_.queue, *controllers_.loops, *followers):
+            stack.push_async_callback(scheduling_world.stop, asyncio.create_task(each.run()))
         yield leaders[0]
 
 

@@ -157,7 +157,9 @@ class Nodes:
 
     def set_state(self, key, phase, state):
         """Set the phase of a driver's pod, and the state of its container."""
-        self._api.set_phase(key, phase, containerStatuses=[{"name": driver_pod.CONTAINER, "state": state}])
+        self._api.set_phase(
+            key, phase, podIP="10.0.0.1", containerStatuses=[{"name": driver_pod.CONTAINER, "state": state}]
+        )
 
 
 class Killed(BaseException):
@@ -195,6 +197,9 @@ class World:
         found = [each for each in self.status(key).get("conditions") or () if each["type"] == kind]
         return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
+    def uid(self):
+        return self.api.get("sparkapps", KEY)["metadata"]["uid"]
+
     def drivers(self):
         return [key for key in self.api.objects("pods") if key.endswith("-driver")]
 
@@ -207,7 +212,7 @@ class World:
     def later(self, seconds):
         """Turn the operator's clock, and let it look at the application."""
         self.offset_s += seconds
-        self.kind._mark(self.api.get("sparkapps", KEY)["metadata"]["uid"])
+        self.kind._mark(self.uid())
 
     def kill_at(self, monkeypatch, name, count=1):
         """Kill the operator at a failpoint."""

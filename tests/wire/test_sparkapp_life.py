@@ -1,7 +1,9 @@
 """SparkApps from their creation to their end, with the real scheduler and drivers that create executors."""
 
 import pytest
+from aiohttp import web
 
+from boathouse.services.sparkapp.rest import driver_client
 from tests.wire.sparkapp_world import KEY, Script, World, account, sparkapp
 
 
@@ -55,3 +57,43 @@ async def test_no_driver_starts_in_a_namespace_without_the_account(api, world, e
     await eventually(lambda: world.condition("Admitted") == ("False", "ServiceAccountNotFound"))
     assert world.drivers() == []
     assert KEY in api.objects("sparkapps")
+
+
+@pytest.fixture
+async def interface(monkeypatch):
+    """Serve Spark's REST interface for all drivers."""
+    answers = {
+        "jobs": [{"numTasks": 10, "numCompletedTasks": 3, "numActiveStages": 1}],
+        "environment": {"sparkProperties": [["spark.master", "local[2]"]]},
+    }
+
+    async def answer(request):
+        return web.json_response(answers[request.match_info["what"]])
+
+    app = web.Application()
+    app.router.add_get("/api/v1/applications/{id}/{what}", answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    monkeypatch.setattr(driver_client, "url_of", lambda _address, _port, path: f"{base}/{path}")
+    yield
+    await runner.cleanup()
+
+
+@pytest.mark.usefixtures("interface")
+async def test_what_the_driver_says_of_itself_is_in_the_status(api, world, eventually):
+    world.nodes.scripts[0].ends = False
+    api.add(sparkapp())
+    await eventually(lambda: world.status().get("progressPercent") == 30)
+    assert world.condition("ConfigOverridden") == ("True", "PropertiesChangedInProgram")
+    assert world.status()["stages"] == {"active": 1, "completed": 0, "failed": 0}
+
+
+async def test_nothing_stays_reserved_for_a_driver_that_requests_no_executors(api, world, eventually):
+    world.nodes.scripts[0] = Script(executors=0, ends=False)
+    api.add(sparkapp())
+    await eventually(lambda: world.phase() == "Running")
+    world.later(70)
+    await eventually(lambda: world.condition("ExecutorsReady") == ("False", "NoExecutorsRequested"))
+    await eventually(lambda: world.kind._scheduler.state.jobs.entry(world.uid()).gang is None)

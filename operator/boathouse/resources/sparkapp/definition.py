@@ -25,7 +25,7 @@ SPARKAPP = CustomResource(
             name="%",
             type="integer",
             json_path=".status.progressPercent",
-            description="Tasks done of the active stages.",
+            description="Tasks done of the running jobs.",
         ),
         PrinterColumn(
             name="UI", json_path=".status.driver.uiAddress", description="The address of Spark's UI.", priority=1

@@ -33,7 +33,7 @@ class ExecutorCounts(Model):
 
 
 class StageCounts(Model):
-    """Stages, as the driver reports them."""
+    """Stages of the running jobs, as the driver reports them."""
 
     active: int = 0
     completed: int = 0
@@ -41,7 +41,7 @@ class StageCounts(Model):
 
 
 class TaskCounts(Model):
-    """Tasks of the active stages, as the driver reports them."""
+    """Tasks of the running jobs, as the driver reports them."""
 
     total: int = 0
     active: int = 0
@@ -107,7 +107,7 @@ class SparkAppStatus(Model):
     stages: StageCounts | None = None
     tasks: TaskCounts | None = None
     progress_percent: int | None = Field(
-        default=None, ge=0, le=100, description="Tasks done of the active stages, as the driver reports them."
+        default=None, ge=0, le=100, description="Tasks done of the running jobs, as the driver reports them."
     )
     failures: FailureCounts | None = None
     past_attempts: list[Attempt] | None = Field(

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from boathouse.cluster import boundary, loops
 from boathouse.resources import names
@@ -19,6 +19,13 @@ WORKERS: Final = 4
 NOT_LEADING_REQUEUE_S: Final = 1.0
 _KIND: Final = ":"
 """Separates the key of an object from its kind in a key of the queue."""
+
+
+class Work(Protocol):
+    """Something that runs beside the queue."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
 
 
 class Controllers:
@@ -39,7 +46,7 @@ class Controllers:
         self.context = context
         self.stores: dict[str, object_store.ObjectStore] = {}
         self._reconcilers: dict[str, reconciler.Reconciler[Any, Any, Any, Any]] = {}
-        self.loops: list[loops.Loop] = []
+        self.loops: list[Work] = []
         self._settings, self._target = settings, target
         self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
 

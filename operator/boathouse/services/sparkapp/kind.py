@@ -20,9 +20,10 @@ from boathouse.services.sparkapp.placement import driver_factory, gang
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
 from boathouse.services.sparkapp.pods import driver_reader, executor_pods
+from boathouse.services.sparkapp.rest import answers, reports
 from boathouse.services.sparkapp.state import app_state
 from boathouse.services.sparkapp.state.app_state import AppState
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp.submission import attempt_properties, objects, ports
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model as policy
 
@@ -80,6 +81,7 @@ class SparkAppKind:
     Attributes:
         drivers: The drivers of all applications.
         executors: The executors of all drivers.
+        reports: What running drivers say of themselves.
     """
 
     definition: ClassVar[KindDefinition] = SPARKAPP
@@ -90,6 +92,7 @@ class SparkAppKind:
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self.drivers = pod_index.PodIndex(driver_reader.driver, self._mark, later)
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
+        self.reports = reports.Reports(self._mark, self._context.monotonic)
         self._events = object_events.ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
@@ -124,6 +127,7 @@ class SparkAppKind:
 
     def forget(self, uid: ObjectUid, _namespace: str) -> None:
         """Withdraw the driver of an application that is gone."""
+        self.reports.forget(uid)
         self._scheduler.withdraw(policy.JobId(uid))
 
     def node_lost(self, name: str) -> None:
@@ -155,6 +159,7 @@ class SparkAppKind:
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
             diagnosis=memory.obstacle
             or (Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None),
+            report=self.reports.of(app.uid, current.uid) if current else reports.Report(),
             refusal=await self._refusal(app, memory) if waits else None,
         )
 
@@ -220,7 +225,28 @@ class SparkAppKind:
         counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
         return sum(pending for pending, _ in counts), sum(running for _, running in counts)
 
+    def _follow(self, app: App, pod: DriverPod | None) -> None:
+        """Read the driver's reports while it runs."""
+        port = ports.of(app.conf).ui
+        if pod is None or pod.state is not PodLife.RUNNING or not pod.address or not port:
+            self.reports.forget(app.uid)
+            return
+        attempt = AttemptNames(application=app.name, uid=app.uid, attempt=pod.attempt)
+        properties = attempt_properties.of(app, attempt)
+        self.reports.follow(
+            reports.Target(
+                uid=app.uid,
+                namespace=app.namespace,
+                pod_uid=pod.uid,
+                address=pod.address,
+                port=port,
+                application_id=attempt.application_id,
+                expected={key: value for key, value in properties.items() if key in answers.COMPARED},
+            )
+        )
+
     async def _withdraw(self, memory: AppMemory, seen: Observation, _writes: Writes) -> None:
+        self.reports.forget(seen.app.uid)
         memory.submitted = None
         self._scheduler.withdraw(policy.JobId(seen.app.uid))
 
@@ -230,6 +256,7 @@ class SparkAppKind:
         if memory.written.get("attempt") != attempt:
             return None  # its number must be in the status before anything has it
         pod = seen.driver(attempt)
+        self._follow(app, pod)
         if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
             return OBSTACLE_REQUEUE_S
         wanted = gang.of(

@@ -25,6 +25,7 @@ def add(leader: LeaderServices) -> None:
     scheduling.on_pod.subscribe(kind.drivers.on_pod)
     scheduling.on_pod.subscribe(kind.executors.on_pod)
     scheduling.on_ended.subscribe(kind.drivers.on_ended)
+    leader.controllers.loops.append(kind.reports)
 
 
 SPARKAPPS: Final = KindEntry(

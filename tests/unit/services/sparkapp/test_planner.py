@@ -9,6 +9,8 @@ from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import DriverPod, Ending, Executors, Observation
+from boathouse.services.sparkapp.rest import answers
+from boathouse.services.sparkapp.rest.reports import Report
 from boathouse.services.sparkapp.state import app_state
 from boathouse.services.sparkapp.state.app_state import AppState
 from tests.unit.services.sparkapp.builders import app
@@ -381,3 +383,18 @@ def test_a_secret_that_stays_missing_is_the_applications_fault():
     found = world.plan(stuck, after_s=60)
     assert (found.state.phase, found.state.reason) == ("Failed", "SecretNotFound")
     assert found.delete == [stuck]
+
+
+def test_what_a_driver_reports_is_in_the_status_until_the_next_attempt():
+    figures = answers.figures(b'[{"numTasks": 8, "numCompletedTasks": 2, "numActiveStages": 1}]')
+    world = World(restartPolicy=ON_FAILURE).running()
+    world.plan(driver(), report=Report(figures=figures, overridden=("spark.executor.memory",)))
+    assert (world.state.progress_percent, world.state.tasks.total, world.state.stages.active) == (25, 8, 1)
+    assert world.reason(ConditionType.CONFIG_OVERRIDDEN) == ("True", "PropertiesChangedInProgram")
+    world.plan(driver())
+    assert world.state.progress_percent == 25
+    world.plan(crashed())
+    world.plan(crashed(), after_s=100)
+    assert (world.state.attempt, world.state.progress_percent) == (2, None)
+    world.plan(crashed(), driver(attempt=2), report=Report(overridden=()))
+    assert world.reason(ConditionType.CONFIG_OVERRIDDEN) == ("False", "DriverRunning")

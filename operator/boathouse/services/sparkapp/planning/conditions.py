@@ -1,6 +1,7 @@
 """A SparkApp's conditions (metav1.Condition) and its one-word reason. Pure."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources import names
@@ -63,6 +64,7 @@ def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, ha
     if pod is not None and pod.state is PodLife.RUNNING:
         known.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
         reason = _executors(seen, state, known, has_requested=has_requested)
+        _set_overridden(state, known, seen.report.overridden)
     elif pod is not None and pod.problem is not None:
         reason = pod.problem.reason
         known.set(ConditionType.RUNNING, False, pod.problem.reason, pod.problem.message)
@@ -79,6 +81,14 @@ def _executors(seen: Observation, state: AppState, known: ConditionTable, *, has
     message = f"{running} of {minimum} run" if has_requested else _NOT_REQUESTED
     known.set(ConditionType.EXECUTORS_READY, False, reason, message)
     return reason
+
+
+def _set_overridden(state: AppState, known: ConditionTable, keys: Sequence[str] | None) -> None:
+    if keys:
+        message = f"the program sets {', '.join(keys)} itself: set them in spec or spec.sparkConf instead"
+        known.set(ConditionType.CONFIG_OVERRIDDEN, True, Reason.PROPERTIES_CHANGED_IN_PROGRAM, message)
+    elif keys is not None and state.condition(ConditionType.CONFIG_OVERRIDDEN) is not None:
+        known.set(ConditionType.CONFIG_OVERRIDDEN, False, Reason.DRIVER_RUNNING, "")
 
 
 def restarting(state: AppState, ended: EndedAttempt, now_s: float, wait_s: float) -> AppState:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.rest.reports import Report
 from boathouse.services.sparkapp.state.app_state import AppState
 
 
@@ -78,6 +79,7 @@ class Observation:
         is_lost: Whether the current attempt's pod was seen, and is neither there nor about to be created.
         is_in_flight: Whether a driver that was decided may still be created.
         diagnosis: Why the driver is pending.
+        report: What the current driver says of itself.
         refusal: Why no attempt can be submitted: something that it needs is missing.
     """
 
@@ -89,6 +91,7 @@ class Observation:
     is_lost: bool = False
     is_in_flight: bool = False
     diagnosis: Problem | None = None
+    report: Report = dataclasses.field(default_factory=Report)
     refusal: Refusal | None = None
 
     def driver(self, attempt: int) -> DriverPod | None:

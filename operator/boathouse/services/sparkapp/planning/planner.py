@@ -121,6 +121,9 @@ def _next_attempt(seen: Observation, state: AppState) -> Plan:
         driver=_driver_status(seen, attempt),
         executors=wire.ExecutorCounts(minimum=seen.app.minimum),
         requests=_requests(seen),
+        stages=None,
+        tasks=None,
+        progress_percent=None,
     )
     state = conditions.begun(state, seen.now_s)
     requeue_s = _deadline_or(seen, state, None)
@@ -152,7 +155,7 @@ def _going_on(seen: Observation, state: AppState) -> Plan:
             failed=seen.executors.failed,
         ),
     )
-    state = conditions.in_progress(seen, state, pod, has_requested=has_requested)
+    state = conditions.in_progress(seen, _reported(seen, state), pod, has_requested=has_requested)
     return Plan(
         state=state,
         delete=_to_delete(seen, but=state.attempt),
@@ -160,6 +163,13 @@ def _going_on(seen: Observation, state: AppState) -> Plan:
         reserve=seen.app.minimum if has_requested else 0,
         requeue_s=_deadline_or(seen, state, _timeout_s(seen, state, pod)),
     )
+
+
+def _reported(seen: Observation, state: AppState) -> AppState:
+    figures = seen.report.figures
+    if figures is None:
+        return state
+    return dataclasses.replace(state, stages=figures.stages, tasks=figures.tasks, progress_percent=figures.percent)
 
 
 def _has_requested(seen: Observation, state: AppState, pod: DriverPod | None) -> bool:

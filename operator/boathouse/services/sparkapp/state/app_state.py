@@ -66,6 +66,9 @@ class AppState:
     retry_s: float | None = None
     driver: wire.DriverStatus | None = None
     executors: wire.ExecutorCounts | None = None
+    stages: wire.StageCounts | None = None
+    tasks: wire.TaskCounts | None = None
+    progress_percent: int | None = None
     requests: wire.Requests | None = None
     last_log: str = ""
 
@@ -110,6 +113,9 @@ def from_status(status: Mapping[str, Any] | None) -> AppState:
         retry_s=_epoch(failures.retry_time),
         driver=read.driver,
         executors=read.executors,
+        stages=read.stages,
+        tasks=read.tasks,
+        progress_percent=read.progress_percent,
         requests=read.requests,
         last_log=read.last_log or "",
     )
@@ -136,6 +142,9 @@ def to_status(state: AppState) -> dict[str, Any]:
         ),
         driver=state.driver,
         executors=state.executors,
+        stages=state.stages,
+        tasks=state.tasks,
+        progress_percent=state.progress_percent,
         requests=state.requests,
         last_log=state.last_log or None,
     )
@@ -145,7 +154,7 @@ def to_status(state: AppState) -> dict[str, Any]:
 def without_free_parts(state: AppState) -> AppState:
     """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
     ended = tuple(dataclasses.replace(each, message="") for each in state.ended)
-    return dataclasses.replace(state, last_log="", ended=ended)
+    return dataclasses.replace(state, last_log="", ended=ended, stages=None, tasks=None, progress_percent=None)
 
 
 def _cleared(part: base.Model) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""What drivers say by Spark's REST interface, and what is believed of it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathouse.services.sparkapp.rest import answers, driver_client
+
+EXPECTED = {"spark.master": "k8s://https://kubernetes.default.svc", "spark.executor.memory": "1g"}
+
+
+def environment(**changed):
+    properties = {key: value for key, value in (EXPECTED | changed).items() if value is not None}
+    return json.dumps({"sparkProperties": [list(pair) for pair in properties.items()]}).encode()
+
+
+def test_the_running_jobs_are_summed_up():
+    job = {"jobId": 1, "numTasks": 10, "numCompletedTasks": 4, "numActiveTasks": 2, "numActiveStages": 1, "x": []}
+    found = answers.figures(json.dumps([job, job]).encode())
+    assert (found.tasks.total, found.tasks.completed, found.stages.active, found.percent) == (20, 8, 2, 40)
+
+
+def test_without_running_jobs_there_is_no_percentage():
+    assert answers.figures(b"[]").percent is None
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"{}", b'[{"numTasks": "many"}]', b"[" * 100_000, b'[{"numTasks": 1e99}]', b"\xff"]
+)
+def test_what_is_not_understood_is_no_report(answer):
+    assert answers.figures(answer) is None
+    assert answers.overridden(answer, EXPECTED) is None or answer == b"{}"
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["numTasks", "numCompletedTasks"]), st.integers(-(2**63), 2**63 - 1))))
+def test_whatever_numbers_a_driver_sends_the_status_takes_them(jobs):
+    found = answers.figures(json.dumps(jobs).encode())
+    assert 0 <= found.tasks.total < 2**31
+    assert found.percent is None or 0 <= found.percent <= 100
+
+
+def test_a_program_that_keeps_its_properties_overrides_nothing():
+    assert answers.overridden(environment(**{"spark.sql.shuffle.partitions": "7"}), EXPECTED) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "keys"),
+    [
+        ({"spark.executor.memory": "8g"}, ["spark.executor.memory"]),
+        ({"spark.executor.memory": None}, ["spark.executor.memory"]),
+        ({"spark.master": "local[4]"}, ["spark.master"]),
+        ({"spark.master": "k8s://https://kubernetes.default.svc:443"}, []),
+        ({"spark.executor.memory": "*********(redacted)"}, []),
+    ],
+)
+def test_properties_that_a_program_sets_itself_are_named(changed, keys):
+    assert answers.overridden(environment(**changed), EXPECTED) == keys
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("10.1.2.3", "http://10.1.2.3:4040/x"),
+        ("fd00::7", "http://[fd00::7]:4040/x"),
+        *(
+            (wrong, None)
+            for wrong in ("127.0.0.1", "::1", "169.254.169.254", "0.0.0.0", "224.0.0.1", "a.b", "", "1.2.3.4@x")
+        ),
+    ],
+)
+def test_only_addresses_of_pods_are_read(address, url):
+    assert driver_client.url_of(address, 4040, "x") == url

@@ -1,0 +1,139 @@
+"""Drivers are read in turns; one that does not answer holds up no other for long."""
+
+import asyncio
+import json
+
+import pytest
+from aiohttp import web
+
+from boathouse.services.sparkapp.rest import driver_client, reports
+from tests.wire import waiting
+
+JOBS = json.dumps([{"numTasks": 4, "numCompletedTasks": 1}]).encode()
+ENVIRONMENT = json.dumps({"sparkProperties": [["spark.executor.memory", "9g"]]}).encode()
+
+
+class Drivers:
+    """Answers by address; those that are silent answer when the test lets them."""
+
+    def __init__(self):
+        self.asked, self.silent, self.released = [], set(), asyncio.Event()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        pass
+
+    async def get(self, address, _port, path):
+        self.asked.append((address, path))
+        if address in self.silent:
+            await self.released.wait()
+            return None
+        return JOBS if "jobs" in path else ENVIRONMENT
+
+
+class Reading:
+    """Reports with a clock that the test turns."""
+
+    def __init__(self):
+        self.drivers, self.changed, self.now_s = Drivers(), [], 0.0
+        self.reports = reports.Reports(self.changed.append, lambda: self.now_s, self.drivers)
+
+    def follow(self, uid, namespace="demo", pod="p1"):
+        self.reports.follow(
+            reports.Target(
+                uid=uid,
+                namespace=namespace,
+                pod_uid=pod,
+                address=uid,
+                port=4040,
+                application_id="spark-1",
+                expected={"spark.executor.memory": "1g"},
+            )
+        )
+
+
+@pytest.fixture
+async def reading():
+    made = Reading()
+    task = asyncio.create_task(made.reports.run())
+    yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_driver_is_read_every_ten_seconds_and_its_environment_once(reading):
+    reading.follow("a")
+    await waiting.eventually(lambda: reading.changed == ["a"])
+    found = reading.reports.of("a", "p1")
+    assert (found.figures.percent, found.overridden) == (25, ("spark.executor.memory",))
+    reading.now_s = 11.0
+    await waiting.eventually(lambda: len(reading.drivers.asked) == 3)
+    assert [path.split("/")[-1] for _, path in reading.drivers.asked] == [
+        "jobs?status=running",
+        "environment",
+        "jobs?status=running",
+    ]
+
+
+async def test_a_report_of_an_earlier_driver_does_not_count(reading):
+    reading.follow("a")
+    await waiting.eventually(lambda: reading.changed)
+    reading.follow("a", pod="p2")
+    assert reading.reports.of("a", "p2").figures is None
+    assert reading.reports.of("a", "p1").figures is None
+
+
+async def test_a_namespace_of_silent_drivers_leaves_workers_to_others(reading):
+    reading.drivers.silent = {f"silent-{number}" for number in range(50)}
+    for uid in sorted(reading.drivers.silent):
+        reading.follow(uid, namespace="hostile")
+    reading.follow("a")
+    await waiting.eventually(lambda: reading.changed == ["a"])
+    reading.drivers.released.set()
+
+
+@pytest.fixture
+async def server():
+    """Serve hostile answers on the loopback address."""
+
+    async def endless(request):
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        for _ in range(1000):
+            await answer.write(b"[" * 10_000)
+        return answer
+
+    async def slow(_request):
+        await asyncio.sleep(30)
+
+    async def elsewhere(_request):
+        raise web.HTTPFound("/fine")
+
+    async def fine(_request):
+        return web.Response(body=JOBS)
+
+    app = web.Application()
+    app.add_routes([web.get(f"/{each.__name__}", each) for each in (endless, slow, elsewhere, fine)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield runner.addresses[0][1]
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"), [("fine", JOBS), ("endless", None), ("slow", None), ("elsewhere", None), ("no", None)]
+)
+async def test_only_a_short_direct_answer_is_read(server, monkeypatch, path, answer):
+    monkeypatch.setattr(driver_client, "url_of", lambda _, port, path: f"http://127.0.0.1:{port}/{path}")
+    monkeypatch.setattr(driver_client, "TIMEOUT_S", 0.5)
+    async with driver_client.DriverClient() as client:
+        assert await client.get("10.0.0.1", server, path) == answer
+
+
+async def test_a_port_that_nobody_listens_on_is_no_answer():
+    async with driver_client.DriverClient() as client:
+        assert await client.get("127.0.0.1", 1, "x") is None
