@@ -1,4 +1,4 @@
-"""The commands. Each parses, reads the cluster by the gateway, and prints what the pure modules make of it."""
+"""Commands of the CLI. Each parses its options, reads the cluster through the gateway and prints a result."""
 
 import time
 from pathlib import Path
@@ -15,12 +15,12 @@ from boathouse_cli.gateway import Gateway
 
 app = typer.Typer(
     name="boathouse",
-    help="Look at what Boathouse runs and why it waits. Also a kubectl plugin: kubectl boathouse …",
+    help="Inspect Boathouse's jobs, pods and queues. Also a kubectl plugin: kubectl boathouse …",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-JobArgument = Annotated[str, typer.Argument(metavar="mrjob/NAME", help="The job.")]
+JobArgument = Annotated[str, typer.Argument(metavar="mrjob/NAME", help="Job name.")]
 
 
 @app.callback()
@@ -30,7 +30,7 @@ def shared(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Take the shared options before the command too, as kubectl does."""
+    """Accept the shared options before the command too, as kubectl does."""
     given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
     defaults = {option: value for option, value in given.items() if value is not None}
     context_of_call.default_map = {str(context_of_call.invoked_subcommand): defaults}
@@ -38,14 +38,14 @@ def shared(
 
 @app.command()
 def explain(
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="mrjob/NAME or pod/NAME.")],
+    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="Object: mrjob/NAME or pod/NAME.")],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """Why a job or pod waits, naming what is scarce and who holds it; or where it stands."""
+    """Explain the state of a job or pod; if it is pending, name the scarce resource and the jobs that hold it."""
     kind, name = options.target(target)
     gateway = _gateway(kubeconfig, context, namespace)
     if kind == "pod":
@@ -72,7 +72,7 @@ def list_jobs(
     kubeconfig: options.Kubeconfig = None,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """List the jobs, with what each waits for."""
+    """List jobs with their phase, progress and the reason that they are pending."""
     gateway = _gateway(kubeconfig, context, namespace)
     found = gateway.jobs(all_namespaces=all_namespaces)
     if output is not options.Format.TABLE:
@@ -91,9 +91,11 @@ def watch(
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    timeout: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait for the job to end. Default: no limit.")
+    ] = None,
 ) -> None:
-    """Show a job's progress until it ends; the exit code is 0 when it succeeded, 1 when it failed."""
+    """Show a job's progress until it ends. The exit code is 0 if it succeeded and 1 if it failed."""
     name = options.job_name(job)
     ended = watching.follow(_gateway(kubeconfig, context, namespace), name, _screen(), timeout_s=timeout)
     answer = explaining.explain_job(ended, [], None, now_s=time.time())
@@ -108,14 +110,16 @@ def logs(
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    task: Annotated[str | None, typer.Option(help="One task, such as m-00042; else all.")] = None,
-    attempt: Annotated[int | None, typer.Option(help="One attempt; else the task's last.")] = None,
-    tail: Annotated[int | None, typer.Option(help="The last lines of each only.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task ends; needs --task.")] = False,
+    task: Annotated[str | None, typer.Option(help="Task, such as m-00042. Default: all tasks.")] = None,
+    attempt: Annotated[int | None, typer.Option(help="Attempt number. Default: the last of --task.")] = None,
+    tail: Annotated[int | None, typer.Option(help="Print only the last lines of each log.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Stream the log until the task ends. Requires --task.")
+    ] = False,
 ) -> None:
-    """Print the logs of a job's tasks: what the commands wrote to stderr, and the runtime's own lines."""
+    """Print the logs of a job's tasks: stderr of the commands, and the task runtime's log."""
     if follow and task is None:
-        raise CommandError("--follow needs --task, such as --task m-00000", ExitCode.USAGE)
+        raise CommandError("--follow requires --task, such as --task m-00000", ExitCode.USAGE)
     name = options.job_name(job)
     gateway = _gateway(kubeconfig, context, namespace)
     found = model.job(gateway.job(name))
@@ -138,12 +142,12 @@ def show_timeline(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Draw the picture too: a file ending in .html or .svg.")
+        Path | None, typer.Option("--output", "-o", help="Write the timeline as a picture to this .html or .svg file.")
     ] = None,
 ) -> None:
-    """Where each second of a job went: a table, and with -o a picture of its pods over the nodes by phase."""
+    """Show how a job spent its time, by phase, as a table; with -o also draw its pods by node."""
     if output is not None and output.suffix not in {".html", ".svg"}:
-        raise CommandError(f"{output} ends neither in .html nor in .svg", ExitCode.USAGE)
+        raise CommandError(f"{output} ends neither in .html nor in .svg: choose one of these", ExitCode.USAGE)
     name = options.job_name(job)
     gateway = _gateway(kubeconfig, context, namespace)
     found = model.job(gateway.job(name))
@@ -161,7 +165,7 @@ def list_queues(
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """List the queues: weight, unfinished jobs, what their pods hold, share of the cluster and fair share."""
+    """List queues with their weight, unfinished jobs, resource usage, share of the cluster and fair share."""
     gateway = _gateway(kubeconfig, context, None)
     found = _queues(gateway, operator_namespace)
     if output is not options.Format.TABLE:
@@ -196,7 +200,7 @@ def _queues(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ..
 
 
 def _queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queues.Queue | None:
-    """The job's queue, where the user may see it: it needs to read other namespaces and nodes."""
+    """Return the job's queue, or None if the user may not read other namespaces and nodes."""
     try:
         return next((queue for queue in _queues(gateway, operator_namespace) if queue.name == job.queue), None)
     except CommandError:
@@ -204,7 +208,7 @@ def _queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queu
 
 
 def _chosen(pods: list[model.TaskPod], task: str | None, attempt: int | None) -> list[model.TaskPod]:
-    """The pods asked for; of one task without an attempt, its last."""
+    """Return the selected pods; for a task without an attempt number, the pod of its last attempt."""
     order = sorted(pods, key=lambda pod: (pod.created_s, pod.task, pod.attempt))
     wanted = [pod for pod in order if task in (None, pod.task) and attempt in (None, pod.attempt)]
     return wanted[-1:] if task is not None else wanted

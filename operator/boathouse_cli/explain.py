@@ -1,4 +1,4 @@
-"""Why a job or pod waits, or where it stands: one line first, then details. Pure."""
+"""Explains the state of a job or pod: a headline, then details. Pure."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
 
     from boathouse_cli.queues import Queue
 
-UNSEEN_AFTER_S: Final = 10.0
-"""A job without status for so long is not being looked at: a running operator takes well under a second."""
+UNRECONCILED_AFTER_S: Final = 10.0
+"""A job without a status after this time has no operator: a running operator writes one within a second."""
 
 NO_PROBLEM: Final = frozenset({Reason.WAITING_FOR_TASKS, Reason.JOB_FINISHED, Reason.TASKS_RUNNING, ""})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A line that answers, and rows of (what, details) for those who want to know more."""
+    """A headline, and rows of (subject, details)."""
 
     headline: str
     details: tuple[tuple[str, str], ...]
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
-    """Where a job stands.
+    """Return the explanation of a job's state.
 
     Args:
         job: The job.
         pods: Its pods.
-        queue: Its queue's use, if it could be read.
-        now_s: For ages.
+        queue: Usage of its queue, if the user may read it.
+        now_s: Current time, for ages.
     """
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
     rows += [
@@ -49,12 +49,12 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
-    """Where a pod stands.
+    """Return the explanation of a pod's state.
 
     Args:
         raw: The pod.
-        events: Events about it, in any order.
-        now_s: For ages.
+        events: Its events, in any order.
+        now_s: Current time, for ages.
     """
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
@@ -69,7 +69,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
 
 
 def describe_queue(queue: Queue) -> str:
-    """A queue's use in words."""
+    """Return one line on a queue's usage."""
     weight = "" if queue.weight is None else f", weight {queue.weight:g}"
     fair = "" if queue.fair_share is None else f", fair share {queue.fair_share:.0%}"
     return f"{queue.name}{weight}: {queue.pods} pods hold {queue.share:.0%} of the cluster{fair}"
@@ -83,28 +83,30 @@ def _standing(job: model.Job, now_s: float) -> str:
         took = text.duration((job.completed_s or now_s) - job.created_s)
         return f"succeeded in {took} ({job.progress}); the output is in {job.output}"
     if not job.conditions:
-        return _unseen(now_s - job.created_s)
+        return _unreconciled(now_s - job.created_s)
     return _under_way(job)
 
 
 def _under_way(job: model.Job) -> str:
     running, scheduled = job.condition(ConditionType.RUNNING), job.condition(ConditionType.SCHEDULED)
     if running and running.status == "False" and running.reason not in NO_PROBLEM:
-        return f"cannot go on: {_because(running)}"
+        return f"is blocked: {_because(running)}"
     at_work = job.maps.running + job.reduces.running
     if scheduled and scheduled.status == "False":
-        waits = f"waits: {scheduled.message or scheduled.reason}"
-        return f"is in phase {job.phase} ({job.progress}, {at_work} tasks running) and {waits}" if at_work else waits
+        pending = f"is pending: {scheduled.message or scheduled.reason}"
+        return (
+            f"is in phase {job.phase} ({job.progress}, {at_work} tasks running) and {pending}" if at_work else pending
+        )
     return f"is in phase {job.phase} ({job.progress or 'no tasks yet'}, {at_work} tasks running)"
 
 
-def _unseen(age_s: float) -> str:
-    if age_s < UNSEEN_AFTER_S:
-        return "was created just now; the operator has not looked at it yet"
+def _unreconciled(age_s: float) -> str:
+    if age_s < UNRECONCILED_AFTER_S:
+        return "was created just now; the operator has not reconciled it yet"
     return (
-        f"was created {text.ago(age_s)} ago and no operator has looked at it: "
-        f"see `kubectl get pods -n {names.OPERATOR_NAMESPACE}`, "
-        "and whether the chart's value `namespaces` includes this one"
+        f"was created {text.ago(age_s)} ago and no operator has reconciled it: "
+        f"check `kubectl get pods -n {names.OPERATOR_NAMESPACE}`, "
+        "and that the chart value `namespaces` includes this namespace"
     )
 
 
@@ -115,7 +117,7 @@ def _because(condition: model.Condition) -> str:
 def _counts(counts: model.Counts) -> str:
     failed = f", {counts.failed_attempts} attempts failed" if counts.failed_attempts else ""
     done = f"{counts.succeeded} of {counts.total} done"
-    return f"{done}, {counts.running} running, {counts.pending} waiting or starting{failed}"
+    return f"{done}, {counts.running} running, {counts.pending} pending or starting{failed}"
 
 
 def _pods(pods: Iterable[model.TaskPod]) -> str:
@@ -125,9 +127,9 @@ def _pods(pods: Iterable[model.TaskPod]) -> str:
 
 def _failure(failure: model.Failure) -> str:
     where = f" on {failure.node}" if failure.node else ""
-    whose = "the job's fault" if failure.user_error else "the infrastructure's fault, tried again"
+    cause = "user error" if failure.user_error else "infrastructure error, retried"
     step = "" if failure.step is None else f"step {failure.step}: "
-    return f"{step}{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({whose})"
+    return f"{step}{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({cause})"
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
@@ -138,7 +140,7 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Failed":
             return f"failed: {_pod_failure(raw, pod)}"
         case "Running":
-            return f"runs on {pod.node} since {text.ago(now_s - (pod.started_s or pod.created_s))}"
+            return f"has run on {pod.node} for {text.ago(now_s - (pod.started_s or pod.created_s))}"
         case _:
             return _not_started(pod, scheduled)
 
@@ -147,8 +149,8 @@ def _not_started(pod: model.TaskPod, scheduled: model.Condition | None) -> str:
     if pod.node:
         return f"is starting on {pod.node}{': ' + pod.waiting if pod.waiting else ''}"
     if scheduled and scheduled.status == "False":
-        return f"waits for a node: {scheduled.message or scheduled.reason}"
-    return "waits for a node; no scheduler has said why yet"
+        return f"is pending: {scheduled.message or scheduled.reason}"
+    return "is pending; no scheduler has reported a reason yet"
 
 
 def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:

@@ -1,4 +1,4 @@
-"""Reads the cluster by the official client, as kubectl would: kubeconfig, contexts, exec plugins.
+"""Reads the cluster with the official client and kubectl's settings: kubeconfig, contexts, exec plugins.
 
 Returns decoded JSON.
 """
@@ -27,34 +27,34 @@ CONFIG_KEY = "config.json"
 
 
 class Gateway:
-    """One cluster, as one kubeconfig context sees it."""
+    """Client of one kubeconfig context."""
 
     def __init__(self, api: client.ApiClient, namespace: str) -> None:
-        # The client's types promise models; raw JSON is asked of it everywhere.
+        # The client's annotations say models, but every request here returns raw JSON.
         self._core: Any = client.CoreV1Api(api)
         self._custom: Any = client.CustomObjectsApi(api)
         self.namespace = namespace
-        """Where names without a namespace are looked up."""
+        """Namespace of names that are given without one."""
 
     @classmethod
     def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
-        """Read the kubeconfig; nothing is sent yet.
+        """Read the kubeconfig, without a request to the cluster.
 
         Raises:
-            CommandError: There is none, or it does not have that context.
+            CommandError: No kubeconfig exists, or it lacks the context.
         """
         try:
             api = config.new_client_from_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call]
             contexts, active = config.list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
         except config.ConfigException as error:
             raise CommandError(
-                f"no usable kubeconfig: {error} (set KUBECONFIG or pass --kubeconfig and --context)"
+                f"the kubeconfig is unusable: {error}: set KUBECONFIG or pass --kubeconfig and --context"
             ) from error
         chosen = next((each for each in contexts if each["name"] == context), active)
         return cls(api, namespace or chosen["context"].get("namespace") or "default")
 
     def job(self, name: str) -> model.Raw:
-        """An MRJob of the namespace."""
+        """Return the MRJob of this name."""
         with _explained(f"mrjob/{name}", self.namespace):
             found: model.Raw = self._custom.get_namespaced_custom_object(
                 names.GROUP, names.VERSION, self.namespace, mrjob_names.PLURAL, name, _request_timeout=REQUEST_TIMEOUT_S
@@ -62,7 +62,7 @@ class Gateway:
             return found
 
     def jobs(self, *, all_namespaces: bool) -> list[model.Raw]:
-        """The MRJobs of the namespace, or of all."""
+        """Return the MRJobs of the namespace, or of all namespaces."""
         with _explained("mrjobs", None if all_namespaces else self.namespace):
             where = (names.GROUP, names.VERSION)
             if all_namespaces:
@@ -76,7 +76,7 @@ class Gateway:
             return list(found["items"])
 
     def pod(self, name: str) -> model.Raw:
-        """A pod of the namespace."""
+        """Return the pod of this name."""
         with _explained(f"pod/{name}", self.namespace):
             return _json(
                 self._core.read_namespaced_pod(
@@ -85,7 +85,7 @@ class Gateway:
             )
 
     def pods(self, selector: str, *, all_namespaces: bool = False) -> list[model.Raw]:
-        """Pods by label, of the namespace or of all."""
+        """Return the pods that match a label selector, of the namespace or of all namespaces."""
         options: dict[str, Any] = {
             "label_selector": selector,
             "_preload_content": False,
@@ -97,7 +97,7 @@ class Gateway:
             return _items(self._core.list_namespaced_pod(self.namespace, **options))
 
     def events(self, **fields: str) -> list[model.Raw]:
-        """Events of the namespace by fields, such as `reason="Scheduled"` or `involvedObject__name="p"`."""
+        """Return the namespace's events with these fields, such as `involvedObject__name="p"`."""
         selector = ",".join(f"{name.replace('__', '.')}={value}" for name, value in fields.items())
         with _explained("events", self.namespace):
             return _items(
@@ -110,12 +110,12 @@ class Gateway:
             )
 
     def nodes(self) -> list[model.Raw]:
-        """The cluster's nodes."""
+        """Return the cluster's nodes."""
         with _explained("nodes", None):
             return _items(self._core.list_node(_preload_content=False, _request_timeout=REQUEST_TIMEOUT_S))
 
     def operator_config(self, namespace: str) -> model.Raw:
-        """The operator's configuration file, from its ConfigMap."""
+        """Return the operator's configuration file, from its ConfigMap."""
         with _explained(f"configmap/{CONFIG_MAP}", namespace):
             found = self._core.read_namespaced_config_map(
                 CONFIG_MAP, namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
@@ -124,7 +124,7 @@ class Gateway:
             return decoded
 
     def log(self, pod: str, *, tail: int | None, follow: bool) -> Iterator[str]:
-        """The lines of a task's log; with `follow` until its container ends."""
+        """Yield the lines of a task pod's log; with `follow`, until its container ends."""
         options: dict[str, Any] = {"tail_lines": tail} if tail is not None else {}
         with _explained(f"pod/{pod}", self.namespace):
             stream = self._core.read_namespaced_pod_log(
@@ -149,7 +149,7 @@ def _items(response: Any) -> list[model.Raw]:
 
 @contextlib.contextmanager
 def _explained(what: str, namespace: str | None) -> Iterator[None]:
-    """Turn the client's errors into what the user can do."""
+    """Raise the client's errors as a `CommandError` that says what to do."""
     where = "" if namespace is None else f" in namespace {namespace}"
     try:
         yield
@@ -161,7 +161,7 @@ def _explained(what: str, namespace: str | None) -> Iterator[None]:
 
 
 def _is_status(error: client.ApiException) -> bool:
-    """Whether the answer is about an object, as a Kubernetes Status."""
+    """Return whether the response body is a Kubernetes Status."""
     try:
         return bool(json.loads(error.body or "")["kind"] == "Status")
     except (ValueError, TypeError, KeyError):
@@ -170,13 +170,13 @@ def _is_status(error: client.ApiException) -> bool:
 
 def _from_status(error: client.ApiException, what: str, where: str) -> CommandError:
     match error.status:
-        case 404 if not _is_status(error):  # the server has no such path: the kind is unknown
-            return CommandError("the cluster does not know MRJobs: install Boathouse there, with helm install")
+        case 404 if not _is_status(error):  # The server does not serve this path: the CRD is missing.
+            return CommandError("the cluster has no MRJob CRD: install Boathouse with helm install")
         case 404:
             return CommandError(f"{what} does not exist{where}: check the name, or pass -n", ExitCode.NOT_FOUND)
         case 401:
-            return CommandError("the cluster does not accept your credentials: check the kubeconfig's user")
+            return CommandError("the cluster rejects your credentials: check the kubeconfig's user")
         case 403:
-            return CommandError(f"you may not read {what}{where}: ask for the role view there")
+            return CommandError(f"you lack permission to read {what}{where}: request the role view there")
         case _:
-            return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: try again")
+            return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: retry later")

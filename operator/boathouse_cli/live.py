@@ -1,4 +1,4 @@
-"""A job's progress while it runs: drawn from the job alone. Pure."""
+"""Renders a running job's progress from its status. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAR_WIDTH: Final = 40
 
 
 def draw(job: model.Job, *, now_s: float) -> table.Table:
-    """A few lines: the phase, a bar for maps and for reduces, and why tasks wait."""
+    """Return the phase, a progress bar each for maps and reduces, and why tasks are pending."""
     drawn = table.Table.grid(padding=(0, 2))
     drawn.add_row(rich_text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
     for stage, counts in (("maps", job.maps), ("reduces", job.reduces)):
@@ -24,12 +24,12 @@ def draw(job: model.Job, *, now_s: float) -> table.Table:
             bar = progress_bar.ProgressBar(total=counts.total, completed=counts.succeeded, width=BAR_WIDTH)
             drawn.add_row(stage, bar, f"{counts.succeeded}/{counts.total}, {counts.running} running{_failed(counts)}")
     if why := tables.why(job):
-        drawn.add_row("waits", "", why)
+        drawn.add_row("reason", "", why)
     return drawn
 
 
 def line(job: model.Job, *, now_s: float) -> str:
-    """The same in one line, for logs."""
+    """Return the job's phase, progress and reason in one line, for logs."""
     why = tables.why(job)
     return f"{job.title} {job.phase or 'Pending'} {job.progress} {_age(job, now_s)}{' ' + why if why else ''}"
 

@@ -1,4 +1,4 @@
-"""Jobs, task pods and events as the commands need them, read from the API's JSON. Pure: no I/O, no clock.
+"""Models of jobs, task pods and events, decoded from the API's JSON. Pure: no I/O, no clock.
 
 Times are seconds since the epoch (UTC); None is "not yet".
 """
@@ -34,7 +34,7 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Tasks of one stage by state."""
+    """Task counts of one stage by state."""
 
     total: int = 0
     pending: int = 0
@@ -45,7 +45,7 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failed attempt, as the job's status keeps it."""
+    """One failed attempt, from the job's status."""
 
     task: str
     step: int | None
@@ -83,11 +83,11 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the job is complete."""
         return self.phase in FINISHED_PHASES
 
     def condition(self, kind: names.ConditionType) -> Condition | None:
-        """The condition of this type, if the operator has set it."""
+        """Return the condition of this type, if the operator has set it."""
         return self.conditions.get(kind)
 
 
@@ -96,7 +96,7 @@ class TaskPod:
     """One attempt of a task: its pod, and its result once it has ended.
 
     Attributes:
-        placed_s: when it got its node, which is later than `created_s` for a pod that was kept pending ahead.
+        placed_s: time of its binding, which is later than `created_s` for a pod that was created before it had a node.
     """
 
     name: str
@@ -120,7 +120,7 @@ class TaskPod:
 
 
 def job(raw: Raw) -> Job:
-    """Read an MRJob."""
+    """Decode an MRJob."""
     metadata, spec, status = raw["metadata"], raw.get("spec", {}), raw.get("status") or {}
     return Job(
         name=metadata["name"],
@@ -142,7 +142,7 @@ def job(raw: Raw) -> Job:
 
 
 def conditions(raw: Raw) -> dict[str, Condition]:
-    """The object's conditions by type."""
+    """Return the object's conditions by type."""
     return {
         each["type"]: Condition(
             status=each["status"],
@@ -155,7 +155,7 @@ def conditions(raw: Raw) -> dict[str, Condition]:
 
 
 def task_pod(raw: Raw) -> TaskPod:
-    """Read a pod of a job."""
+    """Decode a pod of a job."""
     metadata, status = raw["metadata"], raw.get("status") or {}
     labels = metadata.get("labels") or {}
     state = _container_state(status)
@@ -183,7 +183,7 @@ def task_pod(raw: Raw) -> TaskPod:
 
 
 def epoch_s(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time."""
+    """Return seconds since the epoch of an RFC 3339 time."""
     return dt.datetime.fromisoformat(text).timestamp()
 
 
@@ -237,7 +237,7 @@ def _task_name(task_type: str, index: str, step: str) -> str | None:
 
 
 def _result(message: str) -> contract.TaskResult | None:
-    """The termination message, if the runtime wrote it: a killed container leaves none."""
+    """Return the termination message, if the runtime wrote it: a killed container leaves none."""
     try:
         return msgspec.json.decode(message, type=contract.TaskResult)
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -1,4 +1,4 @@
-"""The timeline as a picture: attempts as bars, packed into lanes by node, over the job's critical path.
+"""Draws a timeline: attempts as bars, packed into lanes by node, over the job's critical path.
 
 `layout` turns a timeline into coordinates (pixels of the SVG's own view box); the templates only draw them.
 """
@@ -58,7 +58,7 @@ class Rect:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The outline of one attempt, with its name where there is room for it."""
+    """Outline of one attempt, with its name if it fits."""
 
     x: float
     y: float
@@ -98,7 +98,7 @@ class Share:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """All that the templates draw."""
+    """Everything that the templates draw."""
 
     title: str
     subtitle: str
@@ -115,17 +115,17 @@ class Picture:
 
 
 def to_svg(line: timeline.Timeline) -> str:
-    """A self-contained SVG document."""
+    """Return a self-contained SVG document."""
     return _environment().get_template("timeline.svg.j2").render(p=layout(line), legend=True)
 
 
 def to_html(line: timeline.Timeline) -> str:
-    """A self-contained HTML page with the picture and a table of where the seconds went."""
+    """Return a self-contained HTML page with the picture and a table of seconds by phase."""
     return _environment().get_template("timeline.html.j2").render(p=layout(line), legend=False)
 
 
 def layout(line: timeline.Timeline) -> Picture:
-    """Coordinates of everything in the picture."""
+    """Compute the coordinates of everything in the picture."""
     scale = _Scale(start_s=line.start_s, pixels_per_s=(WIDTH - LEFT - RIGHT) / max(line.duration_s, 1e-3))
     y = float(TOP)
     groups = [Group(name=CRITICAL, y=y, height=LANE)]
@@ -158,7 +158,7 @@ def layout(line: timeline.Timeline) -> Picture:
 
 
 def shares(line: timeline.Timeline) -> tuple[Share, ...]:
-    """Where each second went: by activity, along the critical path and over all attempts."""
+    """Return the seconds of each activity, along the critical path and over all attempts."""
     wall, task = line.wall_seconds(), line.task_seconds()
     return tuple(
         Share(
@@ -209,7 +209,7 @@ class _Scale:
 
 
 def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
-    """A lane for each bar (they come by start): the lowest that is free."""
+    """Return the lowest free lane for each bar. Bars are in order of their start."""
     free_from: list[float] = []
     lanes: list[int] = []
     for each in bars:
