@@ -168,7 +168,7 @@ def _joined(start_s: float, spans: Sequence[tuple[Activity, float, float]]) -> t
 
 
 def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[Segment, ...]:
-    """Walk back from the job's end through the last attempt, then through each attempt that the previous one awaited."""
+    """Walk back from the job's end through the last attempt, then through each attempt that the later one awaited."""
     path: list[Segment] = []
     at_s, gap = end_s, Activity.WAITING
     left = list(bars)

@@ -180,7 +180,7 @@ def test_a_priority_class_that_is_set_later_is_checked(author, suspended):
 
 def test_a_queue_that_does_not_exist_is_refused(alice):
     refusal = alice.creates(job(queue="none"))
-    assert "spec.queue: there is no queue none; there are default, elsewhere, nightly" in refusal
+    assert "spec.queue: the queue none does not exist; there are default, elsewhere, nightly" in refusal
     labelled = pod(schedulerName="boathouse", meta={"labels": {"boathouse.dev/queue": "none"}})
     assert "metadata.labels[boathouse.dev/queue]: there is no queue none" in alice.creates(labelled)
 
