@@ -1,4 +1,4 @@
-"""Starts the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`."""
+"""Start the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`."""
 
 from __future__ import annotations
 

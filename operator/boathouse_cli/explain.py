@@ -1,4 +1,4 @@
-"""Explains the state of a job or pod: a headline, then details. Pure."""
+"""Explain the state of a job or pod: a headline, then details. Pure."""
 
 from __future__ import annotations
 

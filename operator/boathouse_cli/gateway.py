@@ -1,4 +1,4 @@
-"""Reads the cluster with the official client and kubectl's settings: kubeconfig, contexts, exec plugins.
+"""Read the cluster with the official client and kubectl's settings: kubeconfig, contexts, exec plugins.
 
 Returns decoded JSON.
 """

@@ -1,4 +1,4 @@
-"""Renders a running job's progress from its status. Pure."""
+"""Render a running job's progress from its status. Pure."""
 
 from __future__ import annotations
 

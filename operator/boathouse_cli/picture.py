@@ -1,4 +1,4 @@
-"""Draws a timeline: attempts as bars, packed into lanes by node, over the job's critical path.
+"""Draw a timeline: attempts as bars, packed into lanes by node, over the job's critical path.
 
 `layout` turns a timeline into coordinates (pixels of the SVG's own view box); the templates only draw them.
 """

@@ -1,4 +1,4 @@
-"""`boathouse reproduce`: compares the papers' claims with our results."""
+"""`boathouse reproduce`: compare the papers' claims with our results."""
 
 import contextlib
 import sys

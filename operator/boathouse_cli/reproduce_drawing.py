@@ -1,4 +1,4 @@
-"""Draws the figures of studies as SVG with matplotlib.
+"""Draw the figures of studies as SVG with matplotlib.
 
 The timeline of a job (`picture`) is not drawn here: it has a bar for each attempt with a tooltip, and the extra `cli`
 does without matplotlib.

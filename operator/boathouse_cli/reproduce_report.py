@@ -1,4 +1,4 @@
-"""Renders all claims and figures of studies as one self-contained HTML page."""
+"""Render all claims and figures of studies as one self-contained HTML page."""
 
 from __future__ import annotations
 

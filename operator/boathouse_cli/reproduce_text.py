@@ -1,4 +1,4 @@
-"""Formats a study's claims for the table and the HTML page. Pure."""
+"""Format a study's claims for the table and the HTML page. Pure."""
 
 from __future__ import annotations
 

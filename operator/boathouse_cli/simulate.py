@@ -1,4 +1,4 @@
-"""`boathouse simulate`: runs a trace or workload under each of several profiles."""
+"""`boathouse simulate`: run a trace or workload under each of several profiles."""
 
 import sys
 import time

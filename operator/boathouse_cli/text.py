@@ -1,4 +1,4 @@
-"""Formats durations and sizes. Pure."""
+"""Format durations and sizes. Pure."""
 
 from __future__ import annotations
 

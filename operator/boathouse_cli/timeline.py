@@ -1,4 +1,4 @@
-"""Computes a job's timeline: what each attempt did when, and the critical path of the job.
+"""Compute a job's timeline: what each attempt did when, and the critical path of the job.
 
 Pure: from pods to segments. Kubernetes' times have a resolution of one second, the runtime's of a millisecond.
 Where they conflict, the runtime's times are used.

@@ -1,4 +1,4 @@
-"""Follows a job until it ends, drawing its progress."""
+"""Follow a job until it ends, drawing its progress."""
 
 from __future__ import annotations
 

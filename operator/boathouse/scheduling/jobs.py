@@ -349,7 +349,7 @@ class Jobs:
         return True
 
     def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
-        """The next task to let through: of the class that was not tried for longest, the one after its last."""
+        """Return the next task to let through: of the class that was not tried for longest, the one after its last."""
         scope = hold.scope
         entries = self._covered(scope)
         classes = [(one, entry) for entry in entries for one in entry.classes if scope.task_class in {None, one.id}]

@@ -1,4 +1,4 @@
-"""Read other objects that a job depends on: its namespace and its PriorityClass."""
+"""Read objects that a job depends on: its namespace and its PriorityClass."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,7 +14,7 @@ class RelatedObjects:
     """Reads the objects, and caches the values of PriorityClasses.
 
     Args:
-        monotonic: Seconds that only grow.
+        monotonic: Returns monotonic seconds.
     """
 
     def __init__(self, api: client.ApiClient, monotonic: Callable[[], float]) -> None:
@@ -22,7 +22,7 @@ class RelatedObjects:
         self._priorities: dict[str, tuple[float, int]] = {}
 
     async def is_terminating(self, namespace: str) -> bool:
-        """Return whether the namespace is being deleted: no pod can be created in it any more."""
+        """Return whether the namespace is being deleted, so that no pod can be created in it."""
         try:
             return (await self._api.get(catalogue.NAMESPACES, namespace)).metadata.deletion_timestamp is not None
         except errors.NotFound:
@@ -42,7 +42,7 @@ class RelatedObjects:
                 value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
             except errors.NotFound:
                 value = 0
-            if len(self._priorities) >= PRIORITIES_KEPT:  # jobs may name any
+            if len(self._priorities) >= PRIORITIES_KEPT:  # jobs may name any class
                 self._priorities.clear()
             self._priorities[name] = (now_s, value)
         return value

@@ -1,8 +1,8 @@
-"""Task pods by job, put together from two watches: of pods that hold resources, and of our pods that ended.
+"""Index task pods by job, from two watches: pods that use resources, and Boathouse's pods that ended.
 
-A pod that ends leaves the first watch and comes into the second, and nothing orders the two streams. So of each pod
-the newer version of the two streams' last ones counts. That a pod left the first watch may mean that it ended or that
-it was deleted: it is kept for a moment, in which the second watch may show its end.
+A pod that ends leaves the first watch and enters the second, and the two streams are not ordered. The index uses the
+newer of the last versions of both streams. A pod that leaves the first watch has ended or was deleted: the index keeps
+it for `LIMBO_S`, in which the second watch may deliver its end.
 """
 
 import dataclasses
@@ -16,19 +16,19 @@ from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
 
 LIMBO_S: Final = 2.0
-"""How long the end of a pod that left the first watch may take to be shown by the second."""
+"""How long the index waits for the end of a pod that left the first watch."""
 
 Later = Callable[[float, Callable[[], None]], object]
 
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """A pod, and what the two watches know of it.
+    """A pod, with its last versions in both watches.
 
     Attributes:
-        running: By the first watch, with its revision.
-        ended: By the second, with its revision.
-        left: The version that left the first watch, whose end may still be shown by the second.
+        running: Revision and pod of the first watch.
+        ended: Revision and pod of the second watch.
+        left: The version that left the first watch, while its end may still arrive from the second.
     """
 
     running: tuple[int, AttemptPod] | None = None
@@ -37,16 +37,16 @@ class _Entry:
 
     @property
     def pod(self) -> AttemptPod:
-        """The pod in its newest version; of two equal ones, that of the second watch."""
+        """Newest version of the pod; that of the second watch if both are equal."""
         return max(filter(None, (self.ended, self.running)), key=lambda version: version[0])[1]
 
 
 class PodIndex:
-    """All task pods that exist, running or ended.
+    """All existing task pods, running or ended.
 
     Args:
         on_change: Called with the job whose pods changed.
-        later: Calls back after so many seconds: the loop's `call_later`.
+        later: Calls a function after a delay in seconds: the loop's `call_later`.
     """
 
     def __init__(self, on_change: Callable[[JobUid], None], later: Later) -> None:
@@ -55,7 +55,7 @@ class PodIndex:
         self._by_job: dict[JobUid, dict[str, _Entry]] = {}
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
-        """Take in a change of the pods that hold resources."""
+        """Handle a watch event of a pod that uses resources."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
                 self._put(pod, ended=False)
@@ -65,7 +65,7 @@ class PodIndex:
                     self._later(LIMBO_S, lambda: self._end_limbo(entry, pod))
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
-        """Take in a change of our pods that ended."""
+        """Handle a watch event of one of Boathouse's pods that ended."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
                 self._put(pod, ended=True)
@@ -73,16 +73,16 @@ class PodIndex:
                 self._end_left(pod)
 
     def of(self, uid: JobUid) -> Sequence[AttemptPod]:
-        """The pods of a job."""
+        """Return the pods of a job."""
         return tuple(entry.pod for entry in self._by_job.get(uid, {}).values())
 
     def find(self, uid: JobUid, pod_name: str) -> AttemptPod | None:
-        """One pod of a job."""
+        """Return one pod of a job."""
         entry = self._by_job.get(uid, {}).get(pod_name)
         return entry.pod if entry else None
 
     def _put(self, pod: facts.PodFacts, *, ended: bool) -> None:
-        """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
+        """Store the version of a watch. Each watch is ordered, so its last version replaces the previous one."""
         seen = pod_reader.task_pod(pod)
         if pod.task_of is None or seen is None:
             return
@@ -98,7 +98,7 @@ class PodIndex:
             self._on_change(uid)
 
     def _end_limbo(self, entry: _Entry, pod: facts.PodFacts) -> None:
-        """Drop a pod that left the first watch and whose end the second has not shown, unless it came again."""
+        """Drop a pod that left the first watch and did not enter the second, unless it has returned to the first."""
         if entry.left is not pod or self._entry(pod) is not entry:
             return
         entry.running = None
@@ -106,7 +106,7 @@ class PodIndex:
             self._drop(pod)
 
     def _end_left(self, pod: facts.PodFacts) -> None:
-        """The second watch does not show the pod any more: it is gone, or (etcd was restored) it runs."""
+        """Handle a pod that left the second watch: it was deleted or, after etcd was restored, runs again."""
         entry = self._entry(pod)
         if entry is None:
             return
@@ -117,7 +117,7 @@ class PodIndex:
             self._on_change(JobUid(pod.task_of or ""))
 
     def _entry(self, pod: facts.PodFacts) -> _Entry | None:
-        """What is known of this very pod; another one of its name is forgotten."""
+        """Return the entry of the pod with this UID; None for another pod of the same name."""
         entry = self._by_job.get(JobUid(pod.task_of or ""), {}).get(pod.metadata.name)
         return entry if entry is not None and entry.pod.uid == pod.metadata.uid else None
 

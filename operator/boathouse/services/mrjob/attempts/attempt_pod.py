@@ -1,4 +1,4 @@
-"""A task pod as the planner sees it: which attempt of which task it is, and how it does."""
+"""Model of a task pod for the planner: its attempt, its state, its result or failure."""
 
 import dataclasses
 import enum
@@ -8,10 +8,10 @@ from boathouse_task.contract import TaskType
 
 
 class AttemptState(enum.Enum):
-    """The life of a pod, as far as the planner cares."""
+    """State of a pod that the planner distinguishes."""
 
     UNPLACED = "unplaced"
-    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
+    """The pod exists without a node, so that users and autoscalers see the unmet request."""
     STARTING = "starting"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -19,13 +19,15 @@ class AttemptState(enum.Enum):
 
     @property
     def is_live(self) -> bool:
-        """Whether the pod has yet to end."""
-        return self is not AttemptState.SUCCEEDED and self is not AttemptState.FAILED  # a set would hash, in Python
+        """Whether the pod has not ended."""
+        return (
+            self is not AttemptState.SUCCEEDED and self is not AttemptState.FAILED
+        )  # faster than a set, which calls a hash function written in Python
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a pod does not start, in words for people."""
+    """Reason and message why a pod does not start."""
 
     reason: str
     message: str
@@ -48,14 +50,14 @@ class AttemptPod:
 
     Attributes:
         step: of the job, from 0.
-        placed_s: when it got its node, from which its start is timed.
-        deleting_since_s: when it was asked to go; such a pod may linger on a node that does not answer.
-        result: of a pod that succeeded.
-        ending: of a pod that failed.
-        problem: of a pod that cannot start.
+        placed_s: time of its binding, from which its start timeout counts.
+        deleting_since_s: time of its deletion; on an unreachable node such a pod may exist for long.
+        result: result of a pod that succeeded.
+        ending: failure of a pod that failed.
+        problem: problem of a pod that cannot start.
         memory_bytes: its memory limit.
-        ideal_memory_bytes: what it asked for, where it was started with less; else 0.
-        started_s: when its container started.
+        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
+        started_s: start time of its container.
     """
 
     name: str
@@ -77,10 +79,10 @@ class AttemptPod:
 
     @property
     def is_active(self) -> bool:
-        """Whether the pod has yet to end, and nobody has deleted it."""
+        """Whether the pod has neither ended nor been deleted."""
         return self.state.is_live and self.deleting_since_s is None
 
     @property
     def task_name(self) -> str:
-        """`m-00042`."""
+        """Name of the task, such as `m-00042`."""
         return contract.task_name(self.task_type, self.index)
