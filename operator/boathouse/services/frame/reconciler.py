@@ -281,7 +281,7 @@ def _too_many(kind: KindDefinition, key: str, limit: int, limit_bytes: int) -> R
     """Return the refusal. Its message has no number that changes while the object is pending: each costs a write."""
     message = (
         f"the unfinished {kind.resource.kind}s of namespace {namespace_of(key)} exceed {limit} objects or "
-        f"{limit_bytes >> 20} MiB (chart values tenantLimits.maxUnfinishedJobs and maxJobMebibytes): this one, by "
-        "creation time, is admitted when earlier ones end; delete those that are not needed"
+        f"{limit_bytes >> 20} MiB (chart values tenantLimits.maxUnfinishedJobs and maxJobMebibytes): this one is "
+        "admitted, in the order of creation, when others end; delete those that are not needed"
     )
     return Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)
